@@ -5,7 +5,6 @@ and works where the corpus is absent; ask `present()` before iterating, or use t
 """
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.extent import WHOLE
+from tests.looped import looped
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 ABSENT = "the shared corpus is not beside the repository (../shared/tables)"
@@ -77,6 +79,14 @@ def skipping_cases() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text)["cases"])
 
 
+def skipping_params() -> list[Any]:
+    """The cases of each version in skipping.json, with 'name@version' as id."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case in skipping_cases():
+        found.setdefault(f"{case['table']}@{case['version']}", []).append(case)
+    return _params([(name, (cases,)) for name, cases in found.items()])
+
+
 def table_params(*expect: str, where: Callable[[CorpusTable], bool] = _any_table) -> list[Any]:
     """Tables whose `expect` is one of those given (all when none is), as parameters with the name as id.
 
@@ -105,19 +115,48 @@ def has_rows(table: CorpusTable) -> bool:
 
 
 def params_with_rows(times: int) -> list[Any]:
-    """As covering_params, tables that can be read and have rows; with DELTASKIP_WHOLE_CORPUS=1 all of them."""
-    if os.environ.get("DELTASKIP_WHOLE_CORPUS") == "1":
+    """As covering_params, tables that can be read and have rows; in the whole run all of them."""
+    if WHOLE:
         return table_params("read", where=has_rows)
     return covering_params(times, "read", where=has_rows)
 
 
-def version_params(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[Any]:
-    """(table, expected version) pairs of the tables whose `expect` is one of those given, with 'name@version' as id.
+def each_table(
+    *expect: str, where: Callable[[CorpusTable], bool] = _any_table
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: one test of the tables of table_params, each of which is its `table`."""
+    return _each("table", _chosen(expect, where), lambda table: table.name)
+
+
+def versions(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[tuple[CorpusTable, dict[str, Any]]]:
+    """(table, expected version) pairs of the tables whose `expect` is one of those given.
 
     where: which versions, by what is expected of them.
     """
-    chosen = [(t, v) for t in tables() if not expect or t.expect in expect for v in t.versions if where(v)]
-    return _params([(f"{t.name}@{v['version']}", (t, v)) for t, v in chosen], width=2)
+    return [(t, v) for t in _chosen(expect, _any_table) for v in t.versions if where(v)]
+
+
+def each_version(
+    *expect: str, where: Callable[[dict[str, Any]], bool] = bool
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: one test of the pairs of `versions`, which are its `table` and `version`."""
+    return _each("table, version", versions(*expect, where=where), version_name)
+
+
+def _each(names: str, values: list[Any], name: Callable[[Any], object]) -> Callable[..., Callable[..., None]]:
+    if not present():
+        return pytest.mark.skip(reason=ABSENT)
+    return looped(names, values, name)
+
+
+def version_params(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[Any]:
+    """The pairs of `versions` as parameters with 'name@version' as id."""
+    return _params([(version_name(pair), pair) for pair in versions(*expect, where=where)], width=2)
+
+
+def version_name(pair: tuple[CorpusTable, dict[str, Any]]) -> str:
+    """What a failure calls a pair of `versions`."""
+    return f"{pair[0].name}@{pair[1]['version']}"
 
 
 def _chosen(expect: tuple[str, ...], where: Callable[[CorpusTable], bool]) -> list[CorpusTable]:

@@ -39,6 +39,15 @@ def has_variant(data_type: DataType) -> bool:
             return data_type == VARIANT
 
 
+def _canonical(text: str) -> str:
+    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+@cache
+def _variant_text(value: bytes, metadata: bytes) -> str:
+    return _canonical(pytest.importorskip("pyspark.sql.types").VariantVal(value, metadata).toJson())
+
+
 def digestible(value: Any, kind: DataType) -> Any:
     """A value of Spark or Arrow as the digest takes it: variants as canonical JSON text, maps as digest.Map."""
     if value is None:
@@ -52,9 +61,7 @@ def digestible(value: Any, kind: DataType) -> Any:
             entries = value.items() if isinstance(value, dict) else value
             return digest_module().Map([(digestible(k, key), digestible(v, item)) for k, v in entries])
         case _ if kind == VARIANT:
-            if isinstance(value, dict):
-                value = pytest.importorskip("pyspark.sql.types").VariantVal(**value)
-            return json.dumps(json.loads(value.toJson()), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+            return _variant_text(**value) if isinstance(value, dict) else _canonical(value.toJson())
         case _:
             return value
 

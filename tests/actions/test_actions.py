@@ -20,6 +20,7 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import InvalidArgument
 from tests import corpus
+from tests.looped import looped
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
 
@@ -102,26 +103,26 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("action", "members"), CASES)
+@looped("action, members", CASES)
 def test_every_member_survives_reading_and_writing(action, members):
     assert action.from_json(members).to_json() == members
 
 
-@pytest.mark.parametrize(("action", "members"), CASES)
+@looped("action, members", CASES)
 def test_unknown_members_are_tolerated_and_nulls_left_out(action, members):
     parsed = action.from_json({**members, "futureField": None})
     assert parsed.to_json() == members
 
 
-@pytest.mark.parametrize("null", [True, False])
-@pytest.mark.parametrize(("action", "members", "name"), MISSING)
+@looped("null", [True, False])
+@looped("action, members, name", MISSING)
 def test_a_missing_required_member_is_named(action, members, name, null):
     rest = {k: v for k, v in members.items() if k != name} | ({name: None} if null else {})
     with pytest.raises(InvalidArgument, match=rf"\.{name} "):
         action.from_json(rest)
 
 
-@pytest.mark.parametrize(("action", "members"), [case for case in CASES if case.id != "CommitInfo"])
+@looped("action, members", [case for case in CASES if case.id != "CommitInfo"])
 def test_a_member_of_the_wrong_json_type_is_named(action, members):
     for name in members:
         if action is DomainMetadata and name == "configuration":
@@ -210,7 +211,7 @@ def without_nulls(value):
     }
 
 
-@pytest.mark.parametrize("table", [p for p in corpus.table_params() if p.id != "craft__truncated_commit"])
+@corpus.each_table(where=lambda table: table.name != "craft__truncated_commit")
 def test_actions_of_the_corpus_survive_reading_and_writing(table):
     for commit in sorted((table.path / "_delta_log").glob("[0-9]*.json")):
         for line in commit.read_text(encoding="utf-8").split("\n"):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile, to_line, to_lines
 from deltaskip.actions import lines as module
 from deltaskip.actions.file_fields import ADD_FIELDS, REMOVE_FIELDS, ActionFields
+from tests.extent import extent
 
 ODD = st.sampled_from(['"', "\\", "\n", "\x7f", "\x00", "é\u2028", "", ","])
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=6) | ODD
@@ -48,9 +48,8 @@ def columns_of(fields: ActionFields, actions: list[Any]) -> pa.Table:
     return pa.table(columns, names=[f.name for f in fields.fields])
 
 
-@pytest.mark.parametrize("batch_rows", [2, 1000])
-@settings(max_examples=200, deadline=None)
-@given(removes=st.lists(REMOVES, max_size=5), adds=st.lists(ADDS, max_size=5))
+@settings(max_examples=extent(25, 400))
+@given(st.sampled_from([2, 1000]), st.lists(REMOVES, max_size=5), st.lists(ADDS, max_size=5))
 def test_lines_are_those_of_single_actions(batch_rows: int, removes: list[RemoveFile], adds: list[AddFile]) -> None:
     before = module._BATCH_ROWS
     module._BATCH_ROWS = batch_rows

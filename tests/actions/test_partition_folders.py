@@ -46,6 +46,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.properties import TableProperties
+from tests.looped import looped
 
 # As delta-spark 4.4 writes them, beside the text of the log.
 IN_NEW_YORK = 1_710_052_200_000_000  # 2024-03-10 01:30:00 in New York
@@ -77,7 +78,7 @@ FOLDERS: list[tuple[DataType, Any, str | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("data_type", "value", "text", "folder"), FOLDERS)
+@looped("data_type, value, text, folder", FOLDERS)
 def test_a_partition_has_the_text_and_the_folder_that_delta_spark_writes(
     data_type: DataType, value: Any, text: str | None, folder: str
 ) -> None:

@@ -41,6 +41,7 @@ from deltaskip.schema import (
 from deltaskip.schema.calendar import format_date, format_timestamp
 from deltaskip.schema.properties import TableProperties
 from tests import corpus
+from tests.looped import looped
 
 PLAIN = [BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType(9, 2)]
 HOUR = 3_600_000_000
@@ -129,7 +130,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("data_type", "text", "value"), READ)
+@looped("data_type, text, value", READ)
 def test_text_reads_as_spark_casts_it(data_type, text, value):
     parsed = parse_partition_value(text, data_type)
     assert parsed == value
@@ -141,13 +142,13 @@ def test_nan_reads_as_nan_in_any_letter_case():
     assert math.isnan(parse_partition_value("nan", FLOAT))
 
 
-@pytest.mark.parametrize(("data_type", "text"), [(t, text) for t, texts in MALFORMED for text in texts])
+@looped("data_type, text", [(t, text) for t, texts in MALFORMED for text in texts])
 def test_text_that_spark_cannot_read_raises_instead_of_becoming_null(data_type, text):
     with pytest.raises(PartitionValueError):
         parse_partition_value(text, data_type)
 
 
-@pytest.mark.parametrize("data_type", PLAIN)
+@looped("data_type", PLAIN)
 def test_the_empty_string_is_null_for_every_type_but_string(data_type):
     assert parse_partition_value("", data_type) is None
     assert parse_partition_value(None, data_type) is None
@@ -190,8 +191,8 @@ def test_without_a_zone_a_zone_less_timestamp_is_a_range_and_others_are_instants
     assert parse_partition_value("2020-01-01T00:00:00Z", TIMESTAMP, None) == NEW_YEAR
 
 
-@pytest.mark.parametrize("zone", ["Asia/Manila", "America/Juneau", "Pacific/Kiritimati", "+18:00", "-18:00"])
-@pytest.mark.parametrize("text", ["1700-01-01 00:00:00", "2024-07-01 12:00:00"])
+@looped("zone", ["Asia/Manila", "America/Juneau", "Pacific/Kiritimati", "+18:00", "-18:00"])
+@looped("text", ["1700-01-01 00:00:00", "2024-07-01 12:00:00"])
 def test_the_range_holds_the_instant_of_every_zone(zone, text):
     possible = parse_partition_value(text, TIMESTAMP, None)
     assert possible.low <= parse_partition_value(text, TIMESTAMP, zone) <= possible.high
@@ -214,8 +215,8 @@ def test_an_unknown_session_zone_is_refused():
         parse_partition_value("2020-01-01 00:00:00", TIMESTAMP, "Mars/Base")
 
 
-@pytest.mark.parametrize("time_zone", ["UTC", "Europe/Berlin"])
-@pytest.mark.parametrize("data_type", [*PLAIN, STRING])
+@looped("time_zone", ["UTC", "Europe/Berlin"])
+@looped("data_type", [*PLAIN, STRING])
 def test_a_column_is_its_values_parsed_one_by_one(data_type, time_zone):
     texts = [text for t, text, _ in READ if t == data_type] * 2 + [None, ""]
     column = partition_column(pa.array(texts, pa.string()), data_type, time_zone)
@@ -249,7 +250,7 @@ def has_partitioned_rows(version):
 
 
 # Rows of partition columns as the reference read them, compared as the set of values a version has.
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read", where=has_partitioned_rows))
+@corpus.each_version("read", where=has_partitioned_rows)
 def test_partition_values_of_the_corpus_are_those_that_the_reference_read(table, version, shared):
     rows = version["rows"]
     schema = parse_schema(json.dumps(version["schema"]))
@@ -313,7 +314,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("value", "data_type", "text"), WRITTEN)
+@looped("value, data_type, text", WRITTEN)
 def test_values_are_written_as_the_protocol_asks(value, data_type, text):
     assert serialize_partition_value(value, data_type) == text
 

@@ -18,6 +18,7 @@ from deltaskip.actions import (
     table_keys,
 )
 from tests import corpus
+from tests.looped import looped
 
 SPELLINGS = [
     ["a/b", "./a/b", "a//b", "a/./b", "x/../a/b", "a%2Fb"],
@@ -49,7 +50,7 @@ def test_spellings_of_one_file_have_one_key(spellings):
     assert len({canonical_path(raw) for raw in spellings}) == 1
 
 
-@pytest.mark.parametrize(("left", "right"), APART)
+@looped("left, right", APART)
 def test_different_files_have_different_keys(left, right):
     assert canonical_path(left) != canonical_path(right)
 
@@ -84,12 +85,12 @@ URIS = [
 ]
 
 
-@pytest.mark.parametrize(("root", "raw", "expected"), URIS)
+@looped("root, raw, expected", URIS)
 def test_absolute_uris_are_encoded_once(root, raw, expected):
     assert absolute_uri(root, raw) == expected
 
 
-@pytest.mark.parametrize(("root", "raw", "expected"), URIS)
+@looped("root, raw, expected", URIS)
 def test_hadoop_paths_are_the_decoded_uri_and_local_ones_have_no_scheme(root, raw, expected):
     path = hadoop_path(root, raw)
     assert path == unquote(expected).removeprefix("file://")
@@ -105,7 +106,7 @@ def test_a_relative_root_is_refused():
         absolute_uri("data/t", "f")
 
 
-@pytest.mark.parametrize("table", corpus.table_params("read"))
+@corpus.each_table("read")
 def test_every_active_file_of_the_corpus_is_found_on_disk(table):
     for file in table.versions[0]["files"]:
         path = hadoop_path(str(table.path), file["path"])

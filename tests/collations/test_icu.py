@@ -17,6 +17,8 @@ from deltaskip.collations.names import icu_locale
 from deltaskip.collations.registry import collation
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.kernels.key_column import KeyColumn
+from tests.extent import extent
+from tests.looped import looped
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]
 LAYOUTS: dict[str, Callable[[pa.Array], pa.Array]] = {
@@ -41,8 +43,8 @@ def order(name: str = "UNICODE_CI") -> IcuCollation:
     return found
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["UNICODE_CI", "UNICODE_CI_AI_RTRIM"])
+@looped("layout", LAYOUTS)
+@looped("name", ["UNICODE_CI", "UNICODE_CI_AI_RTRIM"])
 def test_every_layout_gives_the_same(layout: str, name: str) -> None:
     collation = order(name)
     array = LAYOUTS[layout](pa.array(VALUES))
@@ -148,8 +150,8 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("name", SEARCHED)
-@settings(deadline=None, max_examples=150)
+@looped("name", SEARCHED)
+@settings(max_examples=extent(15, 150))
 @given(text=st.lists(st.sampled_from(PARTS), max_size=5), data=st.data())
 def test_what_icus_own_search_finds_at_the_start_is_kept(name: str, text: list[str], data: st.DataObject) -> None:
     """Spark asks ICU's StringSearch whether a string starts with another."""

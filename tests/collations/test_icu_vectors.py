@@ -9,6 +9,7 @@ import pytest
 
 from deltaskip.collations.icu import IcuCollation
 from tests.collations.icu_vectors import collation_of, icu, order_files, rows, strings
+from tests.looped import looped
 
 SPARK = "77.1"
 SPARK_FILES = [
@@ -32,14 +33,14 @@ def _sign(difference: int) -> int:
     return (difference > 0) - (difference < 0)
 
 
-@pytest.mark.parametrize("file", SPARK_FILES)
+@looped("file", SPARK_FILES)
 def test_keys_are_those_of_spark_byte_for_byte(file: str) -> None:
     column, _, expected = _column(file)
     assert len(expected) > 300
     assert _keys(icu(collation_of(file), SPARK), column) == expected
 
 
-@pytest.mark.parametrize("file", SPARK_FILES)
+@looped("file", SPARK_FILES)
 def test_every_pair_compares_as_in_spark_where_the_strings_are_trusted(file: str) -> None:
     order = icu(collation_of(file), SPARK)
     column, ranks, _ = _column(file)
@@ -73,7 +74,7 @@ def test_untrusted_strings_are_indeed_ordered_otherwise_by_spark() -> None:
     assert all(not order.trusts(a) or not order.trusts(b) for a, b in differ)
 
 
-@pytest.mark.parametrize("file", [*order_files("icu4c_72.1.*.jsonl"), *order_files("icu4c_78.3.*.jsonl")])
+@looped("file", [*order_files("icu4c_72.1.*.jsonl"), *order_files("icu4c_78.3.*.jsonl")])
 def test_keys_of_other_versions_are_those_of_their_libraries(file: str) -> None:
     version = file.removeprefix("icu4c_").removesuffix(f".{collation_of(file)}.jsonl")
     order = icu(collation_of(file), version)
@@ -143,7 +144,7 @@ def _pairs(name: str) -> list[tuple[bytes, bytes, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize("name", ICU_NAMES)
+@looped("name", ICU_NAMES)
 def test_predicates_have_the_results_that_spark_gives(name: str) -> None:
     order = icu(name, SPARK)
     checked = 0
@@ -156,7 +157,7 @@ def test_predicates_have_the_results_that_spark_gives(name: str) -> None:
     assert checked > 200
 
 
-@pytest.mark.parametrize("name", ICU_NAMES)
+@looped("name", ICU_NAMES)
 def test_no_value_that_starts_with_a_prefix_is_lost(name: str) -> None:
     order = icu(name, SPARK)
     pairs = _pairs(name)

@@ -8,11 +8,12 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import parse_name, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, InvalidCollation
 from tests.collations.spark_vectors import vector_params
+from tests.looped import looped
 
 PARTS = st.text("abIı.ß@=- é_1", min_size=1).map(lambda text: text.replace(".", "x"))
 
 
-@pytest.mark.parametrize("row", vector_params("identifiers_kernel.jsonl", "identifier"))
+@looped("row", vector_params("identifiers_kernel.jsonl", "identifier"))
 def test_identifiers_have_the_parts_that_the_kernel_finds_unless_one_is_empty(row):
     text = row["identifier"]
     if not row["valid"] or not all((row["provider"], row["name"], row["version"] is None or row["version"])):
@@ -32,7 +33,7 @@ def test_identifiers_have_the_parts_that_the_kernel_finds_unless_one_is_empty(ro
     assert identifier.is_binary == row["is_utf8_binary"]
 
 
-@pytest.mark.parametrize("row", vector_params("identifiers_spark.jsonl", "name"))
+@looped("row", vector_params("identifiers_spark.jsonl", "name"))
 def test_spark_s_names_become_spark_s_identifiers(row):
     name = row["name"]
     if not row["valid"]:
@@ -47,7 +48,7 @@ def test_spark_s_names_become_spark_s_identifiers(row):
     assert str(CollationId.named(name).canonical) == row["schema_identifier"]
 
 
-@pytest.mark.parametrize("text", ["", ".", "..", "...", "icu", "icu.", ".icu", "icu.UNICODE.", "..77.1", "icu..77.1"])
+@looped("text", ["", ".", "..", "...", "icu", "icu.", ".icu", "icu.UNICODE.", "..77.1", "icu..77.1"])
 def test_a_missing_part_is_an_error_with_both_bases(text):
     with pytest.raises(InvalidCollation) as caught:
         CollationId.parse(text)
@@ -93,8 +94,8 @@ def test_equality_folds_ascii_letters_of_provider_and_name_only(a, b, same):
     assert left != a
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "same"),
+@looped(
+    "a, b, same",
     [
         ("icu.UNICODE_CI.77.1", "ICU.UNICODE_CI.77.1", True),
         ("icu.UNICODE_AI_CI.77.1", "icu.UNICODE_CI_AI.77.1", True),

@@ -19,6 +19,7 @@ from deltaskip.errors import InvalidCollation
 from deltaskip.kernels.icu_keys import sort_key
 from deltaskip.kernels.icu_library import IcuCollator
 from tests.collations.spark_vectors import vectors
+from tests.looped import looped
 
 SPECIFIERS = st.sampled_from(["CI", "CS", "AI", "AS", "RTRIM", "ci", "Rtrim", "TRIM", "X", ""])
 
@@ -100,8 +101,8 @@ def test_what_is_no_name_in_spark_is_an_error(name):
         spark_name(name)
 
 
-@pytest.mark.parametrize(
-    ("name", "locale"),
+@looped(
+    "name, locale",
     [
         ("UNICODE", "und-u-ks-level3"),
         ("UNICODE_CI", "und-u-ks-level2"),
@@ -120,8 +121,8 @@ def test_names_of_spark_open_icu_with_its_attributes(name, locale):
     assert icu_locale(parse_name(name)) == locale
 
 
-@pytest.mark.parametrize(
-    ("name", "locale"),
+@looped(
+    "name, locale",
     [
         ("en_US", "en-US"),
         ("EN_US", "en-US"),
@@ -149,7 +150,7 @@ def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, loc
         spark_name(name)
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         *("", "d", "deutsch", "dé", "de_PHONEBOOK", "en_US_CI", "de-x-private"),
@@ -162,8 +163,8 @@ def test_what_cannot_be_mapped_for_certain_is_no_name_at_all(name):
         parse_name(name)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
+@looped(
+    "name, expected",
     [
         ("en_US", "en_USA"),
         ("EN-us", "en_USA"),

@@ -13,6 +13,7 @@ from deltaskip.collations import libraries, registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import SPARK_VERSION, available_collations, collation, find
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
+from tests.looped import looped
 
 
 def test_the_public_name_is_a_plain_documented_function() -> None:
@@ -55,8 +56,8 @@ def test_an_identifier_in_any_spelling_has_a_collation(
     assert found is order
 
 
-@pytest.mark.parametrize(
-    ("identifier", "error", "message"),
+@looped(
+    "identifier, error, message",
     [
         ("icu.UNICODE_CI.71.1", CollationUnavailable, r"needs ICU 71\.1, and .* available versions are .*77\.1"),
         ("icu.UNICODE_CI.77", CollationUnavailable, "needs ICU 77, and"),

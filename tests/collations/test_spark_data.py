@@ -19,6 +19,7 @@ from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_j
 from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts
 from tests.collations.icu_vectors import collation_of, order_files, rows, strings
+from tests.looped import looped
 
 FOLDER = "com/ibm/icu/impl/data/icudata/coll/"
 SPARK_FILES = [path for path in order_files("spark_*.jsonl") if not (isinstance(path, str) and ".UTF8_" in path)]
@@ -64,7 +65,7 @@ def test_the_data_takes_effect_and_is_that_of_its_version(engine: IcuLibrary) ->
     assert set(engine.locales()) == set(own.locales())
 
 
-@pytest.mark.parametrize("file", SPARK_FILES)
+@looped("file", SPARK_FILES)
 def test_keys_are_those_of_spark_byte_for_byte(engine: IcuLibrary, file: str) -> None:
     texts, found = strings(), rows(f"order/{file}")
     column = pa.array([texts[row["id"]] for row in found], pa.binary())

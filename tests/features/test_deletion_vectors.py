@@ -24,6 +24,8 @@ from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.storage import LocalStorage
 from tests import corpus
+from tests.extent import extent
+from tests.looped import looped
 
 UUID_TEXT = "^-aqEH.-t@S}K{vb[*k^"
 UUID_NAME = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
@@ -139,8 +141,8 @@ def test_a_file_that_is_not_there_is_named() -> None:
 WHOLE = b"\x01" + entry([5, 9])
 
 
-@pytest.mark.parametrize(
-    ("held", "changed", "reason"),
+@looped(
+    "held, changed, reason",
     [
         (b"", {}, "empty"),
         (b"\x02" + WHOLE[1:], {}, "version is 2"),
@@ -221,7 +223,7 @@ def test_a_struct_without_its_fields_is_refused() -> None:
         read_deletion_vectors(Files({}), "/t", empty)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(50, 300), deadline=None)
 @given(st.data())
 def test_no_damage_to_a_file_is_read_as_other_rows(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, 300_000), min_size=1, unique=True).map(sorted))
@@ -249,14 +251,7 @@ def logged_vectors(table: corpus.CorpusTable) -> dict[str, DeletionVectorDescrip
     return found
 
 
-WITH_VECTORS = [
-    case
-    for case in corpus.version_params("read")
-    if case.values[1] is None or any(file.get("dv") for file in case.values[1]["files"])
-]
-
-
-@pytest.mark.parametrize(("table", "version"), WITH_VECTORS)
+@corpus.each_version("read", where=lambda version: any(file.get("dv") for file in version["files"]))
 def test_real_tables_have_the_rows_that_the_reference_counts(
     table: corpus.CorpusTable, version: dict[str, Any]
 ) -> None:

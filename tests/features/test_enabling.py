@@ -17,6 +17,7 @@ from deltaskip.features.enabling import (
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.schema import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties
+from tests.looped import looped
 
 ID = StructField("id", LONG)
 
@@ -111,7 +112,7 @@ def test_an_empty_list_of_reader_features_stays_a_list() -> None:
     assert with_features(Protocol(3, 7, (), ()), ["rowTracking"]).reader_features == ()
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@looped("name", FEATURES)
 def test_every_feature_can_be_added_once(name: str) -> None:
     after = with_features(NEW_TABLE, [name])
     assert has_feature(after, name)

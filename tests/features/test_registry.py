@@ -9,6 +9,7 @@ from deltaskip.features import FEATURES, check_readable, has_feature, support_ta
 from deltaskip.features.registry import check_format
 from tests import corpus
 from tests.builder import TableBuilder
+from tests.looped import looped
 from tests.txn.tables import SCHEMA
 
 # PROTOCOL (today), feature names as written in tables.
@@ -66,7 +67,7 @@ def last_protocol_and_properties(folder):
     return found[Protocol], found[Metadata].configuration
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read", "snapshot-only"))
+@corpus.each_version("read", "snapshot-only")
 def test_every_readable_version_of_the_corpus_passes(table, version):
     protocol = Protocol.from_json(version["protocol"])
     assert check_readable(protocol, version["properties"], table.name, version["version"]) is None
@@ -79,12 +80,12 @@ def test_tables_that_their_protocol_forbids_to_read_are_refused_with_the_reason(
         check_readable(protocol, properties, name, 0)
 
 
-@pytest.mark.parametrize("name", TODAY)
+@looped("name", TODAY)
 def test_every_feature_name_of_todays_protocol_is_registered(name):
     assert FEATURES[name].name == name
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+@corpus.each_version()
 def test_every_feature_seen_in_the_corpus_is_registered_with_the_right_kind(table, version):
     readers = set(version["protocol"].get("readerFeatures", ()))
     for name in {*readers, *version["protocol"].get("writerFeatures", ())} - {"fooFromTheFuture"}:

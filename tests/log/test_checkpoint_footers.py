@@ -11,7 +11,7 @@ import pyarrow as pa
 import deltaskip as ds
 from tests.extent import extent
 
-BYTES = extent(gate=97, whole=7)
+BYTES = extent(gate=199, whole=7)
 """One byte of so many is damaged; with 1 it takes a few minutes."""
 
 READING = """

@@ -13,6 +13,7 @@ from deltaskip.schema import StructType, parse_schema
 from deltaskip.storage import open_storage
 from tests import corpus
 from tests.corpus import CorpusTable
+from tests.each import each
 
 LOADABLE = ("read", "snapshot-only", "reject-or-read")
 
@@ -78,23 +79,34 @@ def listed_files(snapshot: Snapshot) -> list[dict[str, Any]]:
     return sorted(files, key=lambda file: file["path"])
 
 
-@pytest.mark.parametrize(("table", "expected"), corpus.version_params(*LOADABLE))
-def test_the_state_of_a_version_is_what_delta_spark_read(table: CorpusTable, expected: dict[str, Any]) -> None:
-    state = described(load(table, expected["version"]))
-    assert sorted_features(state) == sorted_features(expected_state(expected))
+@corpus.each_table(*LOADABLE, where=lambda table: bool(table.versions))
+def test_every_version_is_what_delta_spark_read(table: CorpusTable) -> None:
+    def check(expected: dict[str, Any]) -> None:
+        snapshot = load(table, expected["version"])
+        each(CHECKS, lambda check: check(snapshot, expected), lambda check: check.__name__)
+
+    each(table.versions, check, lambda expected: expected["version"])
+    assert load(table).version == table.entry["latest"]
 
 
-@pytest.mark.parametrize(("table", "expected"), corpus.version_params(*LOADABLE))
-def test_the_schema_of_a_version_is_what_delta_spark_read(table: CorpusTable, expected: dict[str, Any]) -> None:
+@corpus.each_table(where=lambda table: bool(table.entry.get("unloadable_versions")))
+def test_a_version_that_the_reference_cannot_load_is_not_invented(table: CorpusTable) -> None:
+    for unloadable in table.entry["unloadable_versions"]:
+        with pytest.raises(VersionNotFound, match=r"versions \d+ to \d+ can be opened"):
+            load(table, unloadable["version"])
+
+
+def check_state(snapshot: Snapshot, expected: dict[str, Any]) -> None:
+    assert sorted_features(described(snapshot)) == sorted_features(expected_state(expected))
+
+
+def check_schema(snapshot: Snapshot, expected: dict[str, Any]) -> None:
     wanted = StructType(()) if expected["schema"] is None else parse_schema(json.dumps(expected["schema"]))
-    assert load(table, expected["version"]).schema == wanted
+    assert snapshot.schema == wanted
 
 
-@pytest.mark.parametrize(("table", "expected"), corpus.version_params(*LOADABLE))
-def test_the_active_files_of_a_version_are_what_delta_spark_listed(
-    table: CorpusTable, expected: dict[str, Any]
-) -> None:
-    files = listed_files(load(table, expected["version"]))
+def check_files(snapshot: Snapshot, expected: dict[str, Any]) -> None:
+    files = listed_files(snapshot)
     wanted = [{name: file.get(name) for name in files[0]} for file in expected["files"]] if files else []
     assert len(files) == expected["num_files"]
     for file, other in zip(files, wanted, strict=True):
@@ -107,17 +119,14 @@ def test_the_active_files_of_a_version_are_what_delta_spark_listed(
         assert file == other
 
 
-@pytest.mark.parametrize("table", corpus.table_params(*LOADABLE, where=lambda table: bool(table.versions)))
-def test_without_a_version_the_latest_is_loaded(table: CorpusTable) -> None:
-    assert load(table).version == table.entry["latest"]
+def check_checksum(snapshot: Snapshot, expected: dict[str, Any]) -> None:
+    """It holds where there is one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        snapshot.verify()
 
 
-@pytest.mark.parametrize("table", corpus.table_params(*LOADABLE))
-def test_the_version_checksum_holds_where_there_is_one(table: CorpusTable) -> None:
-    for expected in table.versions:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            load(table, expected["version"]).verify()
+CHECKS = (check_state, check_schema, check_files, check_checksum)
 
 
 REJECTED = {
@@ -141,19 +150,12 @@ REJECTED = {
 }
 
 
-@pytest.mark.parametrize("table", corpus.table_params("reject"))
+@corpus.each_table("reject")
 def test_a_table_that_must_be_refused_is_refused_for_the_right_reason(table: CorpusTable) -> None:
     error, named = REJECTED[table.name]
     with pytest.raises(error, match=named.replace(".", r"\.")) as raised:
         load(table)
     assert str(table.path) in str(raised.value)
-
-
-@pytest.mark.parametrize("table", corpus.table_params())
-def test_a_version_that_the_reference_cannot_load_is_not_invented(table: CorpusTable) -> None:
-    for unloadable in table.entry.get("unloadable_versions") or []:
-        with pytest.raises(VersionNotFound, match=r"versions \d+ to \d+ can be opened"):
-            load(table, unloadable["version"])
 
 
 def test_a_checkpoint_without_its_commit_is_read() -> None:

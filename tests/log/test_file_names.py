@@ -4,6 +4,7 @@ import pytest
 
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file, version_prefix
 from deltaskip.storage import FileInfo
+from tests.looped import looped
 
 V = "00000000000000000007"
 
@@ -32,7 +33,7 @@ def test_a_name_of_the_log_is_taken_apart(name: str, expected: tuple[object, ...
     assert parsed(name) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         "_last_checkpoint",

@@ -171,7 +171,7 @@ def test_the_in_commit_timestamp_of_a_checkpointed_version_comes_from_its_commit
     assert with_ict.load().in_commit_timestamp == 5 * HOUR
 
 
-@pytest.mark.parametrize("table", corpus.table_params("read"))
+@corpus.each_table("read")
 def test_every_commit_of_the_corpus_has_its_place_in_time(table: corpus.CorpusTable) -> None:
     storage, root = open_storage(table.path)
     entries = history(storage, root)

@@ -11,6 +11,7 @@ from deltaskip.log.last_checkpoint import canonical_form, checksum, parse_hint
 from deltaskip.log.loading import load_snapshot
 from tests import corpus
 from tests.log.builder import CountingStorage, TableBuilder, add
+from tests.looped import looped
 
 # PROTOCOL, Last Checkpoint File Checksum: the specification's own vector.
 VECTOR = (
@@ -57,7 +58,7 @@ def test_a_number_is_its_own_canonical_form_however_it_is_written() -> None:
     assert parse_hint(b'{"version":3,"ratio":1.50,"checksum":"%s"}' % good.encode()) == 3
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "",

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from tests.extent import extent
 from tests.log.mutations import run
 
 
 def test_damaged_tables_raise_only_deltaskip_errors_and_never_hang(tmp_path: Path) -> None:
-    assert run(range(40), tmp_path) == []
+    assert run(range(extent(8, 40)), tmp_path) == []

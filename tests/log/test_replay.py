@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deltaskip.actions import FILE_SCHEMA, canonical_path
 from deltaskip.log.replay import EMPTY, after, dv_ids, repeated_key, replay
+from tests.looped import looped
 
 ACTIONS_SCHEMA = pa.schema([("commit", pa.int32()), ("is_remove", pa.bool_()), *FILE_SCHEMA])
 
@@ -91,8 +92,8 @@ def test_what_was_superseded_is_known_of_two_stretches_put_together(
     assert {**shown(kept), **shown(joined.adds)} == with_ids(whole)
 
 
-@pytest.mark.parametrize(
-    ("commits", "live"),
+@looped(
+    "commits, live",
     [
         ([[(False, "c", None)], [(True, "c", None)]], {}),
         ([[(False, "c", None)], [(True, "c", None)], [(False, "c", None)]], {"c": None}),

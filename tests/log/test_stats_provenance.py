@@ -13,6 +13,7 @@ import deltaskip as ds
 from deltaskip.cli.commands import program
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, metadata
+from tests.looped import looped
 
 SCHEMA = StructType((StructField("x", DOUBLE), StructField("f", FLOAT), StructField("id", LONG)))
 WORD = "deltaskip.floatBounds"
@@ -28,9 +29,9 @@ def kept(table: ds.DeltaTable, where: str = "x > 100") -> list[str]:
     return table.scan(where).files()["path"].to_pylist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("where", ["x > 100", "f >= 100", "x != 7 AND x > 50", "isnan(x)", "x IN (50, 60)"])
-@pytest.mark.parametrize(
-    ("word", "argument", "believed"),
+@looped("where", ["x > 100", "f >= 100", "x != 7 AND x > 50", "isnan(x)", "x IN (50, 60)"])
+@looped(
+    "word, argument, believed",
     [
         (None, None, False),
         (None, "exact", True),

@@ -11,6 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidCommit, SchemaError
 from deltaskip.stats import compute
+from tests.looped import looped
 from tests.txn.tables import SCHEMA, actions, append, file, gone, make_table
 
 ICT = "delta.enableInCommitTimestamps"
@@ -46,8 +47,8 @@ def table_with(path: Path, name: str, text: str) -> ds.DeltaTable:
     return make_table(path, {name: text}, ["changeDataFeed", "deletionVectors", "inCommitTimestamp"])
 
 
-@pytest.mark.parametrize("text", ["true ", " TRUE", "yes", ""])
-@pytest.mark.parametrize(("name", "reader"), READERS, ids=IDS)
+@looped("text", ["true ", " TRUE", "yes", ""])
+@looped("name, reader", READERS)
 def test_every_reader_refuses_the_booleans_that_delta_spark_refuses(
     tmp_path: Path, name: str, reader: Callable[[ds.DeltaTable], object], text: str
 ) -> None:
@@ -56,8 +57,8 @@ def test_every_reader_refuses_the_booleans_that_delta_spark_refuses(
         reader(table)
 
 
-@pytest.mark.parametrize("text", ["false", "FALSE"])
-@pytest.mark.parametrize(("name", "reader"), READERS[:-1], ids=IDS[:-1])
+@looped("text", ["false", "FALSE"])
+@looped("name, reader", READERS[:-1])
 def test_every_reader_takes_booleans_in_any_letter_case(
     tmp_path: Path, name: str, reader: Callable[[ds.DeltaTable], object], text: str
 ) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.reading.few_rows import take_rows
 from deltaskip.reading.plain_columns import leaf_numbers
+from tests.extent import extent
+from tests.looped import looped
 
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
@@ -69,7 +70,7 @@ def columns(draw: st.DrawFn, kinds: dict[pa.DataType, st.SearchStrategy[Any]], r
     return pa.field("", kind, nullable), pa.array([few[i] for i in picked], kind)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(30, 300))
 @given(st.integers(1, 120), OPTIONS, st.data())
 def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: st.DataObject) -> None:
     drawn = data.draw(st.lists(columns({**VALUES, **LEFT}, rows), min_size=1, max_size=4))
@@ -111,7 +112,7 @@ def test_other_encodings_are_left_to_pyarrow() -> None:
     assert take_rows(source, parquet.metadata, parquet.schema_arrow, 0, leaves, np.array([3, 5], np.int64)) == {}
 
 
-@pytest.mark.parametrize("seed", range(200))
+@looped("seed", range(200))
 def test_damaged_pages_are_left_to_pyarrow_or_read(seed: int) -> None:
     table = pa.table({"a": range(200), "b": [f"word {i % 9}" for i in range(200)]})
     sink = pa.BufferOutputStream()

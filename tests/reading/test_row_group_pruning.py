@@ -22,6 +22,7 @@ import deltaskip as ds
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.small_files import SmallFiles
+from tests.extent import extent
 
 DDL = (
     "id BIGINT, i INT, w BIGINT, x DOUBLE, f FLOAT, s STRING, d DATE, ts TIMESTAMP, n DECIMAL(9,2), m DECIMAL(30,4), "
@@ -206,7 +207,7 @@ def test_random_predicates_find_the_rows_that_duckdb_finds(
     connection.register("every", rows)
     connection.execute("CREATE TABLE t AS SELECT * FROM every")
 
-    @settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=extent(25, 150), derandomize=True, suppress_health_check=list(HealthCheck))
     @given(predicates())
     def check(predicate: tuple[str, str]) -> None:
         expected = connection.execute(f"SELECT id, s, w FROM t WHERE {predicate[1]} ORDER BY id").fetchall()

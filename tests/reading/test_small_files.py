@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,10 +19,12 @@ import deltaskip as ds
 from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
+from tests.each import each
+from tests.extent import extent
 from tests.reading.test_few_rows import LEFT, OPTIONS, VALUES, columns
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=extent(30, 200), deadline=None)
 @given(st.lists(st.integers(0, 80), min_size=1, max_size=4), OPTIONS, st.data())
 def test_the_rows_that_pyarrow_reads(counts: list[int], options: dict[str, Any], data: st.DataObject) -> None:
     rows = sum(counts)
@@ -97,18 +100,21 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 WHERE = [None, "i = 3", "i = 3 AND s > 's2'", "s IS NULL", "id < 0", "i < 6", "pmod(hash(id), 3) = 1 AND i > 2"]
 
 
-@pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("chosen", [None, ["s"], ["id", "s"]])
-def test_rows_with_deletion_vectors(
-    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, where: str | None, chosen: list[str] | None
-) -> None:
+def test_rows_with_deletion_vectors(tmp_path: Path, together: list[int]) -> None:
     files = [ten_rows(first) for first in range(0, 400, 10)]
     table = table_of(tmp_path, files, **{"delta.enableDeletionVectors": "true"})
     table.delete("id % 10 = 4 AND id < 300")
-    found = table.scan(where, columns=chosen).to_arrow()
-    assert sum(together) > 0 or not len(found)
-    monkeypatch.setattr(SmallFiles, "runs", lambda locations: [(len(locations), None)])
-    assert found.equals(table.scan(where, columns=chosen).to_arrow())
+
+    def check(case: tuple[str | None, list[str] | None]) -> None:
+        where, chosen = case
+        together.clear()
+        found = table.scan(where, columns=chosen).to_arrow()
+        assert sum(together) > 0 or not len(found)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SmallFiles, "runs", lambda locations: [(len(locations), None)])
+            assert found.equals(table.scan(where, columns=chosen).to_arrow())
+
+    each(itertools.product(WHERE, [None, ["s"], ["id", "s"]]), check)
 
 
 def test_partition_values_of_several_files(tmp_path: Path, together: list[int]) -> None:

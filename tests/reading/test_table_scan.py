@@ -1,10 +1,8 @@
-"""Rows of scans read without Spark: every version and every predicate of the corpus, limits, columns, collations."""
+"""Rows of scans read without Spark: limits, columns, collations, damaged and missing files."""
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,76 +10,6 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, PredicateError, StorageError, UnsupportedFeature
-from tests import corpus
-from tests.corpus_digests import arrow_digest, expected_rows
-
-# startswith under a collation.
-REFUSED_CASES = frozenset(("gen__collations_part#21",))
-
-
-@cache
-def opened(name: str, version: int) -> ds.DeltaTable:
-    return ds.DeltaTable(corpus.table(name).path, version)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read"))
-def test_rows_are_those_of_the_reference(table: corpus.CorpusTable, version: dict[str, Any]) -> None:
-    expected = expected_rows(version)
-    scan = ds.DeltaTable(table.path, version["version"]).scan()
-    if not expected and scan.snapshot.schema.fields:
-        with pytest.raises(DataFileMissing):
-            scan.to_arrow()
-        return
-    found = scan.to_arrow()
-    if not expected:
-        # delta-spark refuses to read a table without columns.
-        assert found.shape == (0, 0)
-        return
-    assert found.num_rows == expected[0]["count"]
-    assert arrow_digest(found, scan.snapshot.schema) == expected[0]["digest"]
-
-
-def cases() -> list[Any]:
-    found = [pytest.param(case, id=case["id"]) for case in corpus.skipping_cases()]
-    return found or corpus.absent()
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", cases())
-def test_as_many_rows_match_as_in_spark(case: dict[str, Any]) -> None:
-    table = opened(case["table"], case["version"])
-    scan = table.scan(case["sql"])
-    if case["id"] in REFUSED_CASES:
-        with pytest.raises(UnsupportedFeature, match="to_spark"):
-            scan.to_arrow()
-        return
-    assert scan.to_arrow().num_rows == case["matching_rows"]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", cases())
-def test_columns_read_one_after_the_other_have_the_same_rows(
-    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if case["id"] in REFUSED_CASES:
-        pytest.skip("only Spark evaluates the predicate")
-    table = opened(case["table"], case["version"])
-    expected = table.scan(case["sql"]).to_arrow()
-    assert expected.num_rows == case["matching_rows"]
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._STAGED_BYTES", 0)
-    # Single rows are taken whatever their share is.
-    monkeypatch.setattr("deltaskip.reading.stored_rows.ROWS_PER_MATCH", 0)
-    assert as_ipc(table.scan(case["sql"]).to_arrow()) == as_ipc(expected)
-
-
-def as_ipc(table: pa.Table) -> bytes:
-    """The rows as bytes, in which NaN equals NaN."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        for batch in pa.table(table.combine_chunks().to_pydict(), schema=table.schema).to_batches():
-            writer.write_batch(batch)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from tests.kernels.variant_twin import (
     shredded,
     variant_type,
 )
+from tests.looped import looped
 
 # Keys whose order by UTF-8 is not that by UTF-16, and one named as a member.
 KEYS = st.sampled_from(["a", "b", "ab", "", "value", "typed_value", "ä", "\uffee", "\U0001d54f", "x" * 70])
@@ -201,7 +202,7 @@ INVALID: dict[str, tuple[dict[str, Any], Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", INVALID)
+@looped("case", INVALID)
 def test_what_violates_the_specification_is_refused(case: str) -> None:
     row, schema, says = INVALID[case]
     with pytest.raises(ShreddingError, match=says):

@@ -30,6 +30,7 @@ from deltaskip.schema import (
     parse_schema,
 )
 from tests import corpus
+from tests.looped import looped
 
 
 def without_metadata(data_type):
@@ -46,15 +47,13 @@ def without_metadata(data_type):
             return data_type
 
 
-@pytest.mark.parametrize(
-    ("table", "version"), corpus.version_params(where=lambda version: version["schema"] is not None)
-)
+@corpus.each_version(where=lambda version: version["schema"] is not None)
 def test_schemas_of_the_corpus_survive_arrow_but_for_metadata_and_variant(table, version):
     schema = parse_schema(json.dumps(version["schema"]))
     assert from_arrow(arrow_schema(schema)) == without_metadata(schema)
 
 
-@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+@looped("name", sorted(PRIMITIVES))
 def test_every_primitive_type_has_an_arrow_type_and_comes_back(name):
     delta = PRIMITIVES[name]
     assert from_arrow_type(arrow_type(delta)) == without_metadata(delta)
@@ -66,8 +65,8 @@ def test_instants_have_a_zone_and_local_times_have_none():
     assert arrow_type(VOID) == pa.null()
 
 
-@pytest.mark.parametrize(
-    ("arrow", "delta"),
+@looped(
+    "arrow, delta",
     [
         (pa.timestamp("ns", tz="Europe/Berlin"), TIMESTAMP),
         (pa.timestamp("s"), TIMESTAMP_NTZ),

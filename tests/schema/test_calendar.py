@@ -34,6 +34,7 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
+from tests.looped import looped
 
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia"]
 EPOCH = datetime(1970, 1, 1)
@@ -125,8 +126,8 @@ def test_the_recorded_answers_are_spark_s() -> None:
     assert answers == {text: rest for text, *rest in SPARK_TEXTS}
 
 
-@pytest.mark.parametrize(
-    ("text", "date_", "local"),
+@looped(
+    "text, date_, local",
     [
         # What one of the former copies of this code read and another did not, each as Spark reads it.
         ("0002020-01-02", 18263, None),  # seven digits of year: a date's, not a timestamp's
@@ -205,8 +206,8 @@ def test_local_mean_time_has_seconds() -> None:
     assert midnight - instant_of(midnight, zone_of("Europe/Berlin")) == (53 * 60 + 28) * 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("name", "seconds"),
+@looped(
+    "name, seconds",
     [
         ("Z", 0),
         ("UTC", 0),

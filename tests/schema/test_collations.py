@@ -28,6 +28,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.types import BINARY, COLLATIONS_KEY, DataType
 from tests import corpus
+from tests.looped import looped
 
 UNICODE = CollationId.parse("icu.UNICODE")
 
@@ -61,7 +62,7 @@ def fields_of(data_type: DataType) -> list[StructField]:
     return []
 
 
-@pytest.mark.parametrize("case", schema_cases("spark_json"))
+@looped("case", schema_cases("spark_json"))
 def test_what_spark_writes_is_declared_for_strings_and_written_back_by_us(case):
     parsed = parse_schema(json.dumps(case["spark_json"]))
     assert json.loads(schema_to_json(parsed)) == case["spark_json"]
@@ -150,7 +151,7 @@ def test_physical_names_carry_the_collations_of_a_mapped_table():
     assert declared_collation(physical, "col-1.element") == "icu.UNICODE_CI"
 
 
-@pytest.mark.parametrize("case", schema_cases("spark_json"))
+@looped("case", schema_cases("spark_json"))
 def test_a_schema_that_lost_its_collations_gets_them_back(case):
     schema = parse_schema(json.dumps(case["spark_json"]))
     bare = from_arrow(arrow_schema(schema))

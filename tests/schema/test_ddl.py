@@ -28,6 +28,7 @@ from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.sql_text import sql_tokens
+from tests.looped import looped
 
 SPARK_TYPES = json.loads(Path(__file__).with_name("spark_types.json").read_text(encoding="utf-8"))
 """Spark 4.3's reading of type texts, as JSON; None where it refuses the text."""
@@ -63,8 +64,8 @@ def test_every_option_of_a_column_becomes_its_metadata() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "default"),
+@looped(
+    "text, default",
     [
         ("v INT DEFAULT 1 NOT NULL", "1"),
         ("v BOOLEAN DEFAULT w IS NOT NULL", "w IS NOT NULL"),
@@ -104,7 +105,7 @@ def test_collations_are_declared_by_the_nearest_field() -> None:
     assert not schema.fields[1].metadata and not schema.fields[2].metadata
 
 
-@pytest.mark.parametrize("text", [text for text in SPARK_TYPES if text not in NOT_IN_DELTA])
+@looped("text", [text for text in SPARK_TYPES if text not in NOT_IN_DELTA])
 def test_types_are_read_as_spark_reads_them(text: str) -> None:
     expected = SPARK_TYPES[text]
     if expected is None:
@@ -120,8 +121,8 @@ def test_types_that_delta_does_not_have_are_refused_by_name(text: str) -> None:
         parse_type_text(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@looped(
+    "text, reason",
     [
         ("", "a column's name is missing"),
         ("id", "a type is missing"),

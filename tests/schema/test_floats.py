@@ -6,16 +6,16 @@ import math
 from decimal import Context, Decimal, localcontext
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.schema.floats import float_text, java_text, nearest_float, to_float
+from tests.looped import looped
 
 
 # Double.toString and Float.toString of Java 19 and newer.
-@pytest.mark.parametrize(
-    ("value", "single", "text"),
+@looped(
+    "value, single, text",
     [
         (0.0, False, "0.0"),
         (-0.0, False, "-0.0"),

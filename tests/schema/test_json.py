@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.errors import SchemaError
@@ -24,6 +24,8 @@ from deltaskip.schema import (
     type_to_json,
 )
 from tests import corpus
+from tests.extent import extent
+from tests.looped import looped
 
 
 def struct_json(*fields):
@@ -34,7 +36,7 @@ def field_json(name="a", type="string", nullable=True, **metadata):
     return {"name": name, "type": type, "nullable": nullable, "metadata": metadata}
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+@corpus.each_version()
 def test_schemas_of_the_corpus_round_trip_through_json(table, version):
     if version["schema"] is None:
         assert parse_schema(None) == StructType()
@@ -45,7 +47,7 @@ def test_schemas_of_the_corpus_round_trip_through_json(table, version):
     assert parse_schema(written) == parsed
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params(where=lambda version: "columns" in version))
+@corpus.each_version(where=lambda version: "columns" in version)
 def test_simple_string_reproduces_the_column_types_that_spark_shows(table, version):
     text = None if version["schema"] is None else json.dumps(version["schema"])
     assert [[f.name, simple_string(f.type, f)] for f in parse_schema(text).fields] == version["columns"]
@@ -90,8 +92,8 @@ def test_decimals_reach_38_digits():
     assert parse_type('"decimal(38,38)"') == DecimalType(38, 38)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@looped(
+    "text, message",
     [
         ("{", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
@@ -148,6 +150,7 @@ TYPES = st.recursive(
 )
 
 
+@settings(max_examples=extent(30, 100))
 @given(TYPES)
 def test_any_type_survives_its_json(data_type):
     assert parse_type(type_to_json(data_type)) == data_type

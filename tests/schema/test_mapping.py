@@ -95,9 +95,7 @@ def test_a_collation_survives_the_physical_schema():
     assert collation_of(resolve(physical_schema(schema, "name"), ["col-1"])) == "icu.UNICODE_CI"
 
 
-@pytest.mark.parametrize(
-    ("table", "version"), corpus.version_params(where=lambda version: version["schema"] is not None)
-)
+@corpus.each_version(where=lambda version: version["schema"] is not None)
 def test_partition_values_of_the_corpus_are_keyed_by_physical_names(table, version):
     schema = parse_schema(json.dumps(version["schema"]))
     mode = mapping_mode(Protocol.from_json(version["protocol"]), TableProperties(version["properties"]))

@@ -10,6 +10,7 @@ import pytest
 import deltaskip
 from deltaskip.errors import SchemaError
 from deltaskip.schema.properties import TableProperties, TableProperty
+from tests.looped import looped
 
 DEFINITIONS: dict[str, TableProperty[object]] = {
     attribute: value for attribute, value in vars(TableProperties).items() if isinstance(value, TableProperty)
@@ -31,28 +32,28 @@ def check_refused(attribute: str, text: str) -> None:
         value(attribute, text)
 
 
-@pytest.mark.parametrize("attribute", DEFINITIONS)
+@looped("attribute", DEFINITIONS)
 def test_a_property_that_is_not_set_has_its_default(attribute: str) -> None:
     properties = TableProperties.from_configuration(None)
     assert getattr(properties, attribute) == DEFINITIONS[attribute].default
     assert not properties.uses(DEFINITIONS[attribute])
 
 
-@pytest.mark.parametrize("attribute", BOOLEANS)
-@pytest.mark.parametrize(("text", "expected"), [("true", True), ("TRUE", True), ("True", True), ("fAlSe", False)])
+@looped("attribute", BOOLEANS)
+@looped("text, expected", [("true", True), ("TRUE", True), ("True", True), ("fAlSe", False)])
 def test_booleans_have_any_letter_case(attribute: str, text: str, expected: bool) -> None:
     assert value(attribute, text) is expected
 
 
-@pytest.mark.parametrize("attribute", BOOLEANS)
-@pytest.mark.parametrize("text", ["true ", " true", "true\n", "yes", "1", "t", "", "ﬀalse"])
+@looped("attribute", BOOLEANS)
+@looped("text", ["true ", " true", "true\n", "yes", "1", "t", "", "ﬀalse"])
 def test_what_delta_spark_does_not_read_as_a_boolean_is_refused(attribute: str, text: str) -> None:
     check_refused(attribute, text)
 
 
-@pytest.mark.parametrize("attribute", INTERVALS)
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
+@looped("attribute", INTERVALS)
+@looped(
+    "text, milliseconds",
     [
         ("interval 30 days", 30 * DAY),
         ("30 days", 30 * DAY),
@@ -80,8 +81,8 @@ def test_intervals_have_sparks_syntax(attribute: str, text: str, milliseconds: i
     assert value(attribute, text) == milliseconds
 
 
-@pytest.mark.parametrize("attribute", INTERVALS)
-@pytest.mark.parametrize(
+@looped("attribute", INTERVALS)
+@looped(
     "text",
     ["", " ", "interval", "30", "days 3", "1 days 2", "1day", "interval30 days", "interval\t1 day", "interval '1' day",
      "interval 1.5 days", "1 us", "1 nanosecond", "１ day", "interval 1 month", "interval -1 days", "-500 microseconds",
@@ -91,8 +92,8 @@ def test_what_delta_spark_does_not_read_as_a_duration_is_refused(attribute: str,
     check_refused(attribute, text)
 
 
-@pytest.mark.parametrize(
-    ("attribute", "text", "expected"),
+@looped(
+    "attribute, text, expected",
     [
         ("checkpoint_interval", "3", 3),
         ("checkpoint_interval", "+10", 10),
@@ -113,8 +114,8 @@ def test_numbers_and_enumerations_are_typed(attribute: str, text: str, expected:
     assert value(attribute, text) == expected
 
 
-@pytest.mark.parametrize(
-    ("attribute", "text"),
+@looped(
+    "attribute, text",
     [
         *(("checkpoint_interval", text) for text in ("", " 10", "10 ", "0", "-1", "1e1", "1_0", "2147483648", "x")),
         *(("num_indexed_columns", text) for text in ("", " 10", "1_0", "many")),

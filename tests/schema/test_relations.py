@@ -8,6 +8,7 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.relations import Relation, UnknownName, qualifier_length, resolve_among, unqualified_text
 from deltaskip.schema.resolve import AmbiguousName, InsideCollection
 from deltaskip.schema.types import LONG, STRING, ArrayType, StructField, StructType
+from tests.looped import looped
 
 
 def struct(**fields: object) -> StructType:
@@ -19,8 +20,8 @@ SOURCE = struct(id=LONG, k=LONG, t=struct(id=LONG, z=LONG), a=ArrayType(struct(b
 SIDES = (Relation(TARGET, (("t",),)), Relation(SOURCE, (("s",),)))
 
 
-@pytest.mark.parametrize(
-    ("name", "side", "path"),
+@looped(
+    "name, side, path",
     [
         ("t.id", 0, ("id",)),
         ("T.ID", 0, ("id",)),
@@ -95,8 +96,8 @@ def test_an_unknown_name_suggests_others(name: str, message: str) -> None:
     assert isinstance(caught.value, SchemaError)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@looped(
+    "text, found",
     [
         ("t.id = 3", "id = 3"),
         ("T.`Id` > t . v", "`Id` >  v"),

@@ -23,6 +23,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.types import nested_types
 from tests import corpus
+from tests.looped import looped
 
 SCHEMA = StructType((StructField("a", ArrayType(STRING), metadata={"k": {"n": [1]}}), StructField("b", INTEGER, False)))
 
@@ -72,7 +73,7 @@ def test_nested_types_are_found_at_every_depth():
     assert list(nested_types(ArrayType(inner), into_structs=False)) == [ArrayType(inner), inner]
 
 
-@pytest.mark.parametrize(
+@looped(
     "make",
     [
         lambda: PrimitiveType(5),
@@ -131,9 +132,7 @@ def test_the_html_of_a_schema_is_its_tree_escaped():
     assert "&lt;b&gt;: string" in shown and "<b>" not in shown
 
 
-@pytest.mark.parametrize(
-    ("table", "version"), corpus.version_params(where=lambda version: version["schema"] is not None)
-)
+@corpus.each_version(where=lambda version: version["schema"] is not None)
 def test_trees_of_the_corpus_are_those_of_pyspark_but_for_comments_and_collations(table, version):
     types = pytest.importorskip("pyspark.sql.types")
     plain = without_metadata(parse_schema(json.dumps(version["schema"])))

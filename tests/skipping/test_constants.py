@@ -23,6 +23,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping import constants
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
+from tests.looped import looped
 
 ALL = {"c": STRING, "i": INTEGER}
 
@@ -40,8 +41,8 @@ def table(tmp_path: Path, type_: DataType, *stats: Any, engine: str = SPARK) -> 
     return tmp_path / "t"
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "true", "untrue"),
+@looped(
+    "type_, value, true, untrue",
     [
         (STRING, "Ab", "upper(c) = 'AB'", "upper(c) = 'XY'"),
         (STRING, "Ab", "length(c) = 2", "length(c) > 2"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import deltaskip as ds
 from deltaskip.schema.types import LONG, ArrayType, DataType, StructField, StructType
 from deltaskip.stats.columns import indexed_columns
 from tests.builder import TableBuilder, add
+from tests.looped import looped
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
@@ -20,8 +19,8 @@ def column(name: str, type_: DataType = LONG) -> StructType:
     return StructType((StructField("p", LONG), StructField(name, type_)))
 
 
-@pytest.mark.parametrize(
-    ("schema", "properties", "collected"),
+@looped(
+    "schema, properties, collected",
     [
         (column("z"), {STATS_COLUMNS: "`z`"}, True),
         (column("z"), {STATS_COLUMNS: "a, Z"}, True),

@@ -21,6 +21,7 @@ from deltaskip.schema.types import LONG, STRING
 from deltaskip.skipping import add_columns, file_batches
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, log_file, remove
+from tests.extent import extent
 from tests.skipping.random_predicates import random_predicate
 from tests.skipping.random_tables import random_table
 
@@ -55,7 +56,7 @@ def assert_same(scan: ds.Scan, **options: Any) -> int:
     return len(found)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=extent(8, 20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_a_random_table_streams_the_rows_of_its_file_list(seed: int) -> None:
     rng = random.Random(seed)
@@ -127,7 +128,7 @@ def random_log(rng: random.Random, path: Path) -> dict[str, int | None]:
     return active
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=extent(8, 20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_a_random_log_streams_the_files_that_a_slow_replay_leaves(seed: int) -> None:
     rng = random.Random(seed)
@@ -142,7 +143,7 @@ def test_a_random_log_streams_the_files_that_a_slow_replay_leaves(seed: int) -> 
             assert_same(opened.scan(where), stats=rng.random() < 0.5)
 
 
-@pytest.mark.parametrize("table", corpus.table_params("read"))
+@corpus.each_table("read")
 def test_a_table_of_the_corpus_streams_the_rows_of_its_file_list(table: corpus.CorpusTable) -> None:
     opened = ds.DeltaTable(table.path)
     assert_same(opened.scan(), stats=True)

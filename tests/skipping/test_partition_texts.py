@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from typing import Any
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, STRING, DataType
 from deltaskip.skipping.partition_values import PartitionColumn
+from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.hostile import VALUES
+from tests.extent import extent, some
 
 _SOME = [
     *EDGES[STRING],
@@ -59,12 +60,16 @@ _TEXTS = st.one_of(
 )
 
 
-@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
-@pytest.mark.parametrize("type_", list(EDGES), ids=simple_string)
-@given(parts=st.lists(st.lists(_TEXTS, max_size=5), min_size=1, max_size=3))
-def test_texts_read_by_column_have_the_values_of_texts_read_alone(
-    type_: DataType, zone: str | None, parts: list[list[str | None]]
-) -> None:
+_ZONES = [None, "UTC", "Europe/Berlin"]
+
+
+@settings(max_examples=extent(10, 200))
+@given(st.lists(st.lists(_TEXTS, max_size=5), min_size=1, max_size=3))
+def test_texts_read_by_column_have_the_values_of_texts_read_alone(parts: list[list[str | None]]) -> None:
+    each(itertools.product(EDGES, _ZONES), lambda case: check(parts, *case), lambda case: f"{case[0]} in {case[1]}")
+
+
+def check(parts: list[list[str | None]], type_: DataType, zone: str | None) -> None:
     column = PartitionColumn(type_)
     for part in parts:
         column.texts += part
@@ -81,14 +86,15 @@ def test_texts_read_by_column_have_the_values_of_texts_read_alone(
 
 
 def test_edges_of_every_type_read_by_column() -> None:
+    texts = some(_SOME, 40)
     for type_ in EDGES:
         for zone in (None, "UTC", "America/Los_Angeles"):
             column = PartitionColumn(type_)
-            for text in _SOME:
+            for text in texts:
                 column.texts.append(text)
                 assert shown(column.values(zone)[-1]) == shown(alone(text, type_, zone)), (text, type_)
             together = PartitionColumn(type_)
-            together.texts += _SOME
+            together.texts += texts
             assert list(map(shown, together.values(zone))) == list(map(shown, column.values(zone)))
 
 

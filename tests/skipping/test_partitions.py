@@ -15,6 +15,8 @@ from deltaskip import DeltaTable, transforms
 from deltaskip.errors import CorruptLog, InvalidArgument, NotProvable, PredicateError
 from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType
 from tests.builder import TableBuilder, add
+from tests.extent import extent
+from tests.looped import looped
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -39,7 +41,7 @@ def listed(table: pa.Table) -> list[tuple[Any, ...]]:
     return [(*row.pop("partition_values").values(), *row.values()) for row in table.to_pylist()]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(extent(2, 6)))
 def test_partitions_are_counted_as_one_by_one(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     by = ["p", transforms.bucket("id", 3)] if seed % 2 else ["day", "p"]

@@ -32,6 +32,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import StatField
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
+from tests.looped import looped
 from tests.skipping.kept_files import kept
 
 STRUCT = StructType((StructField("a", INTEGER), StructField("b", STRING)))
@@ -45,10 +46,10 @@ def one_file(
     return tmp_path / "t"
 
 
-@pytest.mark.parametrize(
+@looped(
     "where", ["c > 100", "c >= 100", "c = double('NaN')", "c IN (7.5, double('NaN'))", "NOT c < 100"]
 )
-@pytest.mark.parametrize("engine", [DELTA_RS, None, "someone"])
+@looped("engine", [DELTA_RS, None, "someone"])
 def test_a_nan_that_the_writer_left_out_keeps_the_file(tmp_path: Path, where: str, engine: str | None) -> None:
     assert kept(one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), engine), where) == ["f"]
 
@@ -81,8 +82,8 @@ def test_a_clone_says_nothing_of_who_computed_the_statistics(tmp_path: Path) -> 
     assert kept(tmp_path / "t", "c > 100") == ["f"]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (-0.0, -0.0), (-0.0, 0.0)])
-@pytest.mark.parametrize("where", ["c = 0.0D", "c = -0.0D", "c <= -0.0D", "c >= 0.0D", "c IN (0.0D, 9.0D)"])
+@looped("low, high", [(0.0, 0.0), (-0.0, -0.0), (-0.0, 0.0)])
+@looped("where", ["c = 0.0D", "c = -0.0D", "c <= -0.0D", "c >= 0.0D", "c IN (0.0D, 9.0D)"])
 def test_zeros_are_equal_whatever_their_sign(tmp_path: Path, low: float, high: float, where: str) -> None:
     assert kept(one_file(tmp_path, DOUBLE, bounds(c=(low, high))), where) == ["f"]
 
@@ -154,8 +155,8 @@ def test_half_a_character_before_the_old_tie_breaker_stands_for_any_supplementar
     assert kept(table, "c > '\U0001f601'") == []
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "where"),
+@looped(
+    "type_, value, where",
     [
         (DATE, "2024-01-01", "date_add(c, 2147483647) < DATE'1970-01-01'"),
         (DATE, "1850-01-01", "date_sub(c, -2147483648) > DATE'1970-01-01'"),
@@ -171,7 +172,7 @@ def test_half_a_character_before_the_old_tie_breaker_stands_for_any_supplementar
         (DOUBLE, 2e-3, "CAST(c AS DECIMAL(38,38)) != 0"),
     ],
 )
-@pytest.mark.parametrize("around", [False, True])
+@looped("around", [False, True])
 def test_what_spark_wraps_or_rounds_keeps_its_file(
     tmp_path: Path, type_: DataType, value: Any, where: str, around: bool
 ) -> None:
@@ -252,8 +253,8 @@ ODD_STATISTICS: list[Any] = [
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")
-@pytest.mark.parametrize("stats", ODD_STATISTICS)
-@pytest.mark.parametrize("where", ["c = 50", "c IS NULL", "c IS NOT NULL", "c > 50", "c < -50", "c IN (50, 60)"])
+@looped("stats", ODD_STATISTICS)
+@looped("where", ["c = 50", "c IS NULL", "c IS NOT NULL", "c > 50", "c < -50", "c IN (50, 60)"])
 def test_a_statistic_that_is_missing_or_of_the_wrong_type_keeps(tmp_path: Path, stats: Any, where: str) -> None:
     assert kept(one_file(tmp_path, INTEGER, stats), where) == ["f"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import threading
@@ -9,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import deltaskip as ds
 from deltaskip.schema.types import DOUBLE, LONG, STRING, TIMESTAMP, DataType, DecimalType, StructField, StructType
 from tests.builder import TableBuilder, add, bounds
+from tests.extent import some
+from tests.looped import looped
 
 SIZES = (50, 100, 150)
 VALUES: dict[DataType, Any] = {
@@ -24,6 +25,7 @@ VALUES: dict[DataType, Any] = {
     DecimalType(9, 2): 1.25,
 }
 LITERALS = {LONG: "5", DOUBLE: "5.0", STRING: "'b'", TIMESTAMP: "TIMESTAMP '2025-01-01'", DecimalType(9, 2): "5"}
+PLACES = ["commit", "json", "struct"]
 STATS_AS = {"delta.checkpoint.writeStatsAsJson": "json", "delta.checkpoint.writeStatsAsStruct": "struct"}
 OPERATIONS: dict[str, Callable[[ds.DeltaTable, str], Any]] = {
     "paths": lambda table, where: table.scan(where=where).paths(),
@@ -67,9 +69,8 @@ def calls_of(operation: Callable[[ds.DeltaTable, str], Any], path: Path, where: 
     return count
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
-@pytest.mark.parametrize("kept_in", ["commit", "json", "struct"])
-@pytest.mark.parametrize("operation", OPERATIONS)
+# In the gate each operation, each place and both shapes are met.
+@looped("operation, kept_in, nested", some(itertools.product(OPERATIONS, PLACES, [False, True]), 5))
 def test_each_column_costs_the_same_in_a_wide_table(tmp_path: Path, operation: str, kept_in: str, nested: bool) -> None:
     counts = []
     for columns in (3, *SIZES):

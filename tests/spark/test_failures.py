@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.looped import looped
+
 pytest.importorskip("pyspark")
 
 import deltaskip as ds
@@ -53,8 +55,8 @@ def raised(error: Exception, spark: Any = None) -> ds.DeltaSkipError:
     return found.value
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "parts"),
+@looped(
+    "text, kind, parts",
     [
         ("java.lang.RuntimeException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
          ds.StorageError, ["hadoop-aws", "spark.jars.packages", "spark.hadoop.fs.s3a.access.key"]),
@@ -135,8 +137,8 @@ def test_workers_of_a_local_session_run_this_interpreter(monkeypatch: pytest.Mon
     assert inside("local[*]") == "python3"
 
 
-@pytest.mark.parametrize(
-    ("uri", "settings", "options", "expected"),
+@looped(
+    "uri, settings, options, expected",
     [
         ("file:///a/b.parquet", {}, None, "file:///a/b.parquet"),
         ("s3://b/k%20x.parquet", {}, None, "s3a://b/k%20x.parquet"),

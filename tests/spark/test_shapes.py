@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.looped import looped
+
 pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
@@ -28,8 +30,8 @@ def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> Parti
 DAY = datetime.date(2024, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("kind", "arrow", "value", "directory", "believed"),
+@looped(
+    "kind, arrow, value, directory, believed",
     [
         (STRING, pa.string(), "a b", "p=a b", True),
         (STRING, pa.string(), "01", "p=01", True),

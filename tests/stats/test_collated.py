@@ -16,6 +16,7 @@ from deltaskip.errors import CollationUnavailable, InvalidArgument, InvalidArgum
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
 from deltaskip.stats.truncate import COLLATED_LIMIT
+from tests.extent import extent
 from tests.stats.rowwise import parsed
 
 CI = "icu.UNICODE_CI.77.1"
@@ -128,7 +129,7 @@ def test_what_cannot_be_evaluated_or_is_no_string_is_refused(tmp_path: Path) -> 
             one(tmp_path, NAMES, {column: [CI]})
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=extent(25, 80))
 @given(
     st.lists(st.none() | st.text(st.sampled_from("aAbBéEß\u0301\xadchdžDZ ￾😀"), max_size=5), max_size=12),
     st.sampled_from([CI, AI, LCASE, "icu.UNICODE_CI_AI.77.1", "icu.cs.77.1", "icu.UNICODE_RTRIM.77.1"]),

@@ -43,6 +43,8 @@ from deltaskip.schema.types import (
 from deltaskip.stats import compute
 from deltaskip.stats.file_facts import Mode
 from tests.builder import TableBuilder
+from tests.extent import extent
+from tests.looped import looped
 from tests.stats.rowwise import parsed, statistics
 
 NESTED = StructType(
@@ -161,7 +163,7 @@ def within(part: Any, whole: Any) -> bool:
 
 
 ROWS = st.integers(0, 12).flatmap(lambda n: st.lists(values_of(SCHEMA), min_size=n, max_size=n))
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=extent(12, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SETTINGS
@@ -260,7 +262,7 @@ WIDENED: list[tuple[pa.Array, DataType, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("stored", "type_", "low", "high"), WIDENED, ids=lambda v: str(getattr(v, "type", "")))
+@looped("stored, type_, low, high", WIDENED)
 def test_narrower_types_of_the_file_are_widened(
     write: Callable[..., str], stored: pa.Array, type_: DataType, low: Any, high: Any
 ) -> None:
@@ -421,8 +423,8 @@ def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
     assert found["minValues"] == {"s": "0" * 32} and found["nullCount"] == {"s": 0, "bin": 0}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "message"),
+@looped(
+    "wrong, error, message",
     [
         ({"mode": "fast"}, InvalidArgument, "mode must be auto, footer or scan, not 'fast'"),
         ({"mapping_mode": "names"}, InvalidArgument, "mapping_mode must be none, name or id, not 'names'"),
@@ -446,9 +448,9 @@ def test_a_wrong_argument_is_named(
         compute(**{"files": [write(FLAT)], "schema": FLAT.schema, **wrong})
 
 
-@pytest.mark.parametrize("mode", ["auto", "footer", "scan"])
-@pytest.mark.parametrize(
-    ("numbers", "message"),
+@looped("mode", ["auto", "footer", "scan"])
+@looped(
+    "numbers, message",
     [
         ([0] * 20, "must be strictly ascending"),
         ([19, 0], "must be strictly ascending"),

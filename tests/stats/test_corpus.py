@@ -40,7 +40,7 @@ def has_stats_of_delta_spark(table: corpus.CorpusTable) -> bool:
 
 
 @pytest.mark.parametrize("mode", ["auto", "scan"])
-@pytest.mark.parametrize("table", corpus.table_params("read", where=has_stats_of_delta_spark))
+@corpus.each_table("read", where=has_stats_of_delta_spark)
 def test_statistics_are_those_of_delta_spark(table: corpus.CorpusTable, mode: Any) -> None:
     for path, found, expected in compared(table.path, mode):
         assert found == expected, path
@@ -52,7 +52,7 @@ def has_deleted_rows(table: corpus.CorpusTable) -> bool:
     return not mapped and any(file.get("dv") for file in table.versions[0]["files"])
 
 
-@pytest.mark.parametrize("table", corpus.table_params("read", where=has_deleted_rows))
+@corpus.each_table("read", where=has_deleted_rows)
 def test_deleted_rows_are_left_out_as_the_rows_say(table: corpus.CorpusTable) -> None:
     opened = ds.DeltaTable(table.path)
     snapshot = opened.snapshot

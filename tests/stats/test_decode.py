@@ -13,6 +13,7 @@ from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Dec
 from deltaskip.stats.bound_rules import decimal_bound
 from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, from_text
 from deltaskip.stats.layout import Side, StatField
+from tests.looped import looped
 
 _TEXTS = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
@@ -57,8 +58,8 @@ def test_a_text_finer_than_the_scale_is_rounded_outwards(text: str) -> None:
 NOON = 1_577_959_872_000_000
 
 
-@pytest.mark.parametrize(
-    ("type_", "text", "low", "high"),
+@looped(
+    "type_, text, low, high",
     [
         (TIMESTAMP, "2020-01-02T10:11:12.000Z", NOON, NOON + 999),
         (TIMESTAMP, "2020-01-02 10:11:12+01:00", NOON - 3_600_000_000, NOON - 3_600_000_000 + 999),

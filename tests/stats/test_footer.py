@@ -27,6 +27,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.stats import compute
+from tests.extent import extent
 from tests.kernels.extremes_twin import thrift_struct
 from tests.stats.rowwise import parsed
 
@@ -222,7 +223,7 @@ def test_a_repeated_field_is_no_column_of_values(tmp_path: Path) -> None:
     assert found(path, ArrayType(LONG)) == (None, None, None)
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=extent(60, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_bytes_that_were_changed_give_statistics_or_an_error_of_ours(tmp_path: Path, data: st.DataObject) -> None:
     kinds = [(LONG, 1, 2), (DOUBLE, 1.5, 2.5), (STRING, "a", "b"), (DATE, 0, 1), (DecimalType(20, 2), 1, 2)]

@@ -6,12 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.schema import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
 from deltaskip.stats.parsed_stats import instant_bounds, stats_json
+from tests.looped import looped
 
 
 def text_of(value: Any, kind: pa.DataType) -> str | None:
@@ -19,8 +19,8 @@ def text_of(value: Any, kind: pa.DataType) -> str | None:
     return json.loads(stats_json(struct)[0].as_py(), parse_float=str, parse_int=str).get("v")
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "text"),
+@looped(
+    "value, kind, text",
     [
         (7, pa.int64(), "7"),
         (-(2**63), pa.int64(), str(-(2**63))),

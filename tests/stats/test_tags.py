@@ -21,6 +21,7 @@ from deltaskip.stats import tags as module
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.tags import STATS_TAG, nan_absent, records_nan, stats_tags
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, log_file
+from tests.looped import looped
 
 X = StatColumn(("x",), ("x",), (None,), DOUBLE)
 Y = StatColumn(("n", "y"), ("n", "col-y"), (None, None), FLOAT)
@@ -68,7 +69,7 @@ ODD = ["", "x", "null", "[]", "{}", '{"withoutNaN":"x"}', '{"withoutNaN":["x"]}'
 ODD += ['{"withoutNaN":' + "9" * 5000 + "}", '{"withoutNaN":[["x"]],', '{"withoutNaN":{"x":[]}}']
 
 
-@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@looped("odd", ODD)
 def test_a_tag_that_was_not_written_here_proves_nothing(odd: str) -> None:
     assert nan_absent(lambda _name: pa.array([odd, None]), ("x",)).to_pylist() == [False, False]
     assert listed(stats_tags("{}", [X], {STATS_TAG: odd})) == []
@@ -86,8 +87,8 @@ def test_very_many_different_tags_are_not_parsed(monkeypatch: pytest.MonkeyPatch
     assert not any(nan_absent(lambda _name: pa.array([value, value + " ", value + "  "]), ("x",)).to_pylist())
 
 
-@pytest.mark.parametrize(
-    ("tags", "proves"),
+@looped(
+    "tags, proves",
     [
         ({"ZCUBE_ID": "7cbf", "ZCUBE_ZORDER_BY": '["a"]'}, True),
         ({"INSERTION_TIME": "1", "MIN_INSERTION_TIME": "1", "OPTIMIZE_TARGET_SIZE": "268435456"}, True),
@@ -129,8 +130,8 @@ def kept(table: ds.DeltaTable, where: str = "x > 100") -> list[str]:
 WHERES = ["x > 100", "x >= 100", "x = double('NaN')", "x IN (100, double('NaN'))", "NOT x < 100", "isnan(x)"]
 
 
-@pytest.mark.parametrize("struct", [False, True])
-@pytest.mark.parametrize("where", WHERES)
+@looped("struct", [False, True])
+@looped("where", WHERES)
 def test_after_clean_up_tags_decide(tmp_path: Path, where: str, struct: bool) -> None:
     stats = bounds(x=(1.0, 3.0))
     files = [

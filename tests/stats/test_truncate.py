@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from deltaskip.collations.registry import collation
 from deltaskip.stats.truncate import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
+from tests.looped import looped
 from tests.stats.rowwise import truncated_max
 
 # Made by StatisticsCollection.truncateMaxStringAgg(32, text) of delta-spark 4.4.0.
@@ -18,7 +19,7 @@ VECTORS = json.loads((Path(__file__).parent / "truncated_max.json").read_text(en
 TEXTS = st.text(st.sampled_from("a~\x7fé￾\uffff😀\U0010ffff"), max_size=80)
 
 
-@pytest.mark.parametrize("case", range(len(VECTORS)))
+@looped("case", range(len(VECTORS)))
 def test_maxima_are_those_of_delta_spark(case: int) -> None:
     text, expected = VECTORS[case]
     assert cut_max(text) == expected

@@ -11,6 +11,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.given import schema_of
 from deltaskip.transforms.generated import partitioned, transform_of
 from deltaskip.transforms.given import parse_transform, transforms_of
+from tests.looped import looped
 
 SCHEMA = schema_of(
     "id BIGINT, small SMALLINT, ts TIMESTAMP, local TIMESTAMP_NTZ, day DATE, name STRING, price DECIMAL(9,2), "
@@ -18,8 +19,8 @@ SCHEMA = schema_of(
 )
 
 
-@pytest.mark.parametrize(
-    ("transform", "column", "expression"),
+@looped(
+    "transform, column, expression",
     [
         (t.bucket("id", 16), "id_bucket", "pmod(hash(`id`), 16)"),
         (t.year("ts"), "ts_year", "year(`ts`)"),
@@ -37,7 +38,6 @@ SCHEMA = schema_of(
         (t.identity("`a.b`.`x y`"), "a_b_x_y", "`a.b`.`x y`"),
         (t.date(("a.b", "ts")), "a_b_ts_day", "CAST(`a.b`.`ts` AS DATE)"),
     ],
-    ids=str,
 )
 def test_a_transform_is_a_generated_column_and_back(transform: t.Transform, column: str, expression: str) -> None:
     found = partitioned(SCHEMA, [transform], "the table")
@@ -59,8 +59,8 @@ def test_a_taken_name_gets_a_number() -> None:
     assert partitioned(schema, [t.date("ts")], "the table").partition_columns == ("ts_day_3",)
 
 
-@pytest.mark.parametrize(
-    ("sql", "transform"),
+@looped(
+    "sql, transform",
     [
         ("CAST(ts AS DATE)", t.date("ts")),
         ("to_date(ts)", t.date("ts")),
@@ -105,8 +105,8 @@ def test_a_transform_that_is_given_twice_is_refused() -> None:
         partitioned(SCHEMA, [t.date("ts"), t.date("TS")], "the table")
 
 
-@pytest.mark.parametrize(
-    ("sql", "transform"),
+@looped(
+    "sql, transform",
     [
         ("region", t.identity("region")),
         ("identity(region)", t.identity("region")),

@@ -13,7 +13,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
 from deltaskip.log.tombstones import tombstones
+from tests.extent import WHOLE
 from tests.log.builder import CHECKPOINT_SCHEMA, PROTOCOL, TableBuilder, add, log_name, metadata, remove
+from tests.looped import looped
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 ALL = ["f0", "f1", "f2", "f3"]
@@ -22,6 +24,10 @@ ALL = ["f0", "f1", "f2", "f3"]
 @pytest.fixture
 def four(table: TableBuilder) -> TableBuilder:
     """Commits 0 to 3, one file each."""
+    return with_commits(table)
+
+
+def with_commits(table: TableBuilder) -> TableBuilder:
     for version in range(4):
         table.commit(add(f"f{version}"))
     return table
@@ -182,11 +188,14 @@ def use_all(path: Path) -> None:
     list(tombstones(table.snapshot, 0))
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_column_of_another_type_is_read_or_named(four: TableBuilder, path: str) -> None:
+@looped("path", PATHS)
+def test_a_column_of_another_type_is_read_or_named(tmp_path: Path, path: str) -> None:
+    four = with_commits(TableBuilder(tmp_path))
     file = four.log / log_name(3, "checkpoint.parquet")
     named = 0
-    for type_ in TYPES:
+    # In the gate each type for some columns and each column with some types.
+    types = TYPES if WHOLE else [*TYPES, *TYPES][PATHS.index(path) % len(TYPES) :][:2]
+    for type_ in types:
         schema = retyped(path, type_)
         actions = [
             PROTOCOL,
@@ -214,7 +223,8 @@ def test_a_column_of_another_type_is_read_or_named(four: TableBuilder, path: str
             for version in range(4):
                 if (four.path / str(version)).exists():
                     (four.path / str(version)).rename(four.log / log_name(version, "json"))
-    assert named or path.startswith(("add.stats_parsed", "checkpointMetadata", "sidecar", "domainMetadata"))
+    seldom = path.startswith(("add.stats_parsed", "checkpointMetadata", "sidecar", "domainMetadata"))
+    assert named or seldom or not WHOLE
 
 
 def _pairs(value: Any) -> Any:

@@ -26,6 +26,7 @@ from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.storage import open_storage
 from tests import builder as tests_builder
 from tests import corpus
+from tests.extent import some
 from tests.log.builder import TableBuilder, add, metadata, remove
 
 NOW = time.time_ns() // 1_000_000
@@ -74,12 +75,9 @@ def column(folder: Path, name: str) -> pa.StructArray:
     return add_column.drop_null().field(name)
 
 
-@pytest.mark.parametrize(
-    "table",
-    corpus.table_params("read", "snapshot-only", "reject-or-read", where=lambda table: bool(table.versions)),
-)
+@corpus.each_table("read", "snapshot-only", "reject-or-read", where=lambda table: bool(table.versions))
 def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable, tmp_path: Path) -> None:
-    for expected in table.versions:
+    for expected in some(table.versions, 1):
         copy = tmp_path / str(expected["version"])
         shutil.copytree(table.path / "_delta_log", copy / "_delta_log")
         before = load(copy, expected["version"])

@@ -38,6 +38,7 @@ from deltaskip.skipping.explain.plot import write_plot
 from deltaskip.skipping.explain.report import Branch, Explain
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
+from tests.looped import looped
 
 
 def grid(tmp_path: Path) -> ds.DeltaTable:
@@ -131,8 +132,8 @@ COLLATED = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI
 CHAR = StructField("c", STRING, True, {CHAR_VARCHAR_KEY: "char(5)"})
 
 
-@pytest.mark.parametrize(
-    ("where", "column", "stats", "said"),
+@looped(
+    "where, column, stats, said",
     [
         ("c > 5", LONG, None, "no file has"),
         ("c > 5", LONG, bounds(c=(1, 9)), "min/max range could contain a match"),

@@ -48,6 +48,9 @@ from deltaskip.skipping.program import (
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
+from tests.each import each
+from tests.extent import extent
+from tests.looped import looped
 
 Stats = Mapping[str, Any]
 
@@ -490,33 +493,24 @@ def _check_that_nothing_is_hidden(case: Case, report: LeafReport, leaf: Leaf) ->
             assert name in report.reason, case
 
 
-@pytest.mark.filterwarnings("ignore::deltaskip.stats.batch.StatisticsWarning")
-@pytest.mark.parametrize("field", TEXT_COLUMNS, ids=lambda field: json.dumps(dict(field.metadata)))
-def test_every_claim_about_a_string_column_is_true(field: StructField, tmp_path: Path) -> None:
-    for i, case in enumerate(text_cases(field)):
-        check(case, tmp_path / f"{i}")
-
-
-@pytest.mark.parametrize("case", list(other_cases()), ids=lambda case: case.where[:40])
-def test_every_claim_about_another_column_is_true(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
-
-
-@pytest.mark.filterwarnings("ignore::deltaskip.stats.batch.StatisticsWarning")
-def test_every_claim_is_stated_somewhere(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning", "ignore::deltaskip.PredicateWarning")
+def test_every_claim_is_true_and_stated_somewhere(tmp_path: Path) -> None:
     strings = itertools.chain.from_iterable(map(text_cases, TEXT_COLUMNS))
-    missing = set(CLAIMS)
-    for i, case in enumerate(itertools.chain(other_cases(), itertools.islice(strings, 0, None, 7))):
-        missing -= set(check(case, tmp_path / f"{i}"))
-    assert not missing
+    found: set[str] = set()
+    each(
+        enumerate([*other_cases(), *itertools.islice(strings, 0, None, extent(7, 1))]),
+        lambda numbered: found.update(check(numbered[1], tmp_path / f"{numbered[0]}")),
+        lambda numbered: numbered[1].where,
+    )
+    assert not set(CLAIMS) - found
 
 
 STRUCT_ONLY = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.stats.batch.StatisticsWarning")
-@pytest.mark.parametrize("properties", [{}, STRUCT_ONLY], ids=["json", "struct"])
-@pytest.mark.parametrize("files", text_files(text(CI)), ids=str)
+@looped("properties", [{}, STRUCT_ONLY])
+@looped("files", text_files(text(CI)))
 def test_a_checkpoint_changes_no_reason(
     files: tuple[Stats | None, ...], properties: Mapping[str, str], tmp_path: Path
 ) -> None:

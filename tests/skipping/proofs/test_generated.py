@@ -34,6 +34,8 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import TableBuilder, add, bounds
+from tests.extent import extent
+from tests.looped import looped
 from tests.skipping.random_tables import random_value
 
 HOURS = 3_600_000_000
@@ -118,8 +120,8 @@ def test_days_of_instants_leave_room_for_the_writers_zone(tmp_path: Path) -> Non
     assert kept(table, "s = TIMESTAMP'2023-01-15 12:00:00'") == ["2023-01-14", "2023-01-15", "2023-01-16"]
 
 
-@pytest.mark.parametrize(
-    ("type_", "expression", "rows", "where", "files"),
+@looped(
+    "type_, expression, rows, where, files",
     [
         (INTEGER, "YEAR(s)", ["2021", "2022", "2023"], "s < DATE'2022-05-05'", ["2021", "2022"]),
         (INTEGER, "MONTH(s)", ["1", "2", "3"], "s BETWEEN DATE'2022-02-10' AND DATE'2022-02-20'", ["2"]),
@@ -140,8 +142,8 @@ def test_what_is_generated_from_a_date_is_exact(
     assert kept(table, where) == files
 
 
-@pytest.mark.parametrize(
-    ("expression", "rows", "where", "files"),
+@looped(
+    "expression, rows, where, files",
     [
         ("SUBSTRING(s, 1, 2)", ["aa", "ab", "b"], "s = 'abc'", ["ab"]),
         ("SUBSTRING(s, 0, 2)", ["aa", "ab", "b"], "s > 'ab'", ["ab", "b"]),
@@ -210,7 +212,7 @@ def test_truncated_numbers_prune_exactly(tmp_path: Path) -> None:
     assert kept(table, "s IN (7, -1)") == ["-10", "0"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(40, 300), deadline=None)
 @given(st.integers(1, 1 << 20), st.sampled_from([-1, 0, 1, 7]), st.integers(0, 1 << 21), st.data())
 def test_truncated_numbers_that_wrapped_around_are_kept(width: int, near: int, away: int, data: Any) -> None:
     # What a session without ANSI mode writes for numbers next to the least one.
@@ -363,21 +365,19 @@ def _partition_text(value: Any, type_: DataType) -> str | None:
     return serialize_partition_value(value, type_)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(25, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 def test_no_file_is_dropped_by_what_was_generated_in_any_zone(seed: int) -> None:
     check(seed)
 
 
 def test_many_files_without_a_match_are_skipped_by_what_was_generated() -> None:
-    without, skipped = map(sum, zip(*map(check, range(100)), strict=True))
+    without, skipped = map(sum, zip(*map(check, range(extent(20, 100))), strict=True))
     # 1,722 of 2,635 when this was written.
     assert skipped > 0.55 * without
 
 
-@pytest.mark.skipif(
-    "DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables"
-)
+@pytest.mark.long
 def test_no_file_is_dropped_by_what_was_generated_in_a_long_seeded_run() -> None:
-    for seed in range(int(os.environ["DELTASKIP_LONG_RUN"])):
+    for seed in range(int(os.environ.get("DELTASKIP_LONG_RUN", "200"))):
         check(seed)

@@ -15,6 +15,7 @@ from deltaskip.skipping.proofs.preimage.functions import Monotone, pull_back, ri
 from deltaskip.skipping.proofs.preimage.functions import _threshold as threshold
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import Domain, Values, holds
+from tests.looped import looped
 
 BYTES = range(-128, 128)
 COMPARISONS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, ">=": operator.ge}
@@ -52,8 +53,8 @@ def java_remainder(x: int, by: int) -> int:
     return abs(x) % by if x >= 0 else -(abs(x) % by)
 
 
-@pytest.mark.parametrize("op", COMPARISONS)
-@pytest.mark.parametrize("sql", SUMS)
+@looped("op", COMPARISONS)
+@looped("sql", SUMS)
 def test_the_preimage_of_a_sum_or_product_is_exact(sql: str, op: str) -> None:
     for literal in (-128, -127, -36, -1, 0, 1, 24, 127):
         found = leaf_values(bind_expression(parse_sql(f"{sql} {op} CAST({literal} AS TINYINT)"), SCHEMA), "UTC")
@@ -62,8 +63,8 @@ def test_the_preimage_of_a_sum_or_product_is_exact(sql: str, op: str) -> None:
         assert [x for x in BYTES if holds(found[1], x)] == expected, literal
 
 
-@pytest.mark.parametrize("op", COMPARISONS)
-@pytest.mark.parametrize("sql", REMAINDERS)
+@looped("op", COMPARISONS)
+@looped("sql", REMAINDERS)
 def test_the_preimage_of_a_remainder_has_all_values_that_overflow(sql: str, op: str) -> None:
     for literal in range(-6, 7):
         found = leaf_values(bind_expression(parse_sql(f"{sql} {op} CAST({literal} AS TINYINT)"), SCHEMA), "UTC")
@@ -102,7 +103,7 @@ def test_a_threshold_is_the_same_wherever_its_search_starts(falling: bool) -> No
             assert threshold(step.f, step.pieces[0], result, lambda _, at=start: at) == plain, (result, start)
 
 
-@pytest.mark.parametrize(
+@looped(
     "sql",
     [
         "year(d)",

@@ -32,6 +32,8 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.proofs.preimage.preimage import preimage
 from deltaskip.skipping.proofs.preimage.value_sets import domain_of, holds, ordinal_of, satisfying
 from tests.builder import TableBuilder, add, bounds
+from tests.extent import extent
+from tests.looped import looped
 from tests.skipping.random_predicates import random_function
 from tests.skipping.random_tables import TYPES, random_value
 
@@ -74,8 +76,8 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
     return ds.DeltaTable(path)
 
 
-@pytest.mark.parametrize(
-    ("where", "files"),
+@looped(
+    "where, files",
     [
         ("i IN (5, 45)", "04"),
         ("i NOT IN (5, NULL)", ""),
@@ -188,15 +190,15 @@ def test_a_function_of_a_column_prunes(five: ds.DeltaTable, where: str, files: s
     assert "".join(five.scan(where=where).files()["path"].to_pylist()) == files
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata", "+05:30", "Pacific/Apia"])
-@pytest.mark.parametrize(
+@looped("zone", ["America/New_York", "Asia/Kolkata", "+05:30", "Pacific/Apia"])
+@looped(
     "where", ["year(t) = 2023", "to_date(t) = DATE'2023-05-05'", "hour(t) = 5 AND t < '2020-02-02'"]
 )
 def test_zones_with_clock_changes_prune_too(five: ds.DeltaTable, zone: str, where: str) -> None:
     assert five.scan(where=where, time_zone=zone).files().num_rows == 1
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(50, 600), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 @example(5_628_764_779_447)
 def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
