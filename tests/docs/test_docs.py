@@ -13,10 +13,9 @@ import click
 import pytest
 
 import deltaskip
-from deltaskip import demo
 from deltaskip.cli.commands import program
 from tests.docs import generated
-from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
+from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
 from tests.each import each
 from tests.spark.conftest import spark
 
@@ -103,7 +102,7 @@ def test_every_python_block_compiles() -> None:
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What pages take for granted, in a folder with the demo's table; README and the quick start do not."""
-    demo.make_table(tmp_path / "customers", demo.write_with_pyarrow)
+    demo_table(tmp_path / "customers")
     monkeypatch.chdir(tmp_path)
     return {"ds": deltaskip, "t": deltaskip.DeltaTable("customers")}
 
