@@ -20,6 +20,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import errors
 from deltaskip.txn.transaction import Transaction
+from tests.each import each
 from tests.txn.tables import append, file, make_table
 
 # Classes that public annotations name and that are not exported, with the reason.
@@ -164,13 +165,15 @@ OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
 }
 
 
-@pytest.mark.parametrize("name", OPENING)
-def test_wrong_arguments_of_a_table_are_refused(folder: Path, name: str) -> None:
-    call, error = OPENING[name]
-    with pytest.raises(error) as caught:
-        call(folder)
-    assert type(caught.value) is error
-    assert str(caught.value)[-1] == "."
+def test_wrong_arguments_of_a_table_are_refused(folder: Path) -> None:
+    def check(name: str) -> None:
+        call, error = OPENING[name]
+        with pytest.raises(error) as caught:
+            call(folder)
+        assert type(caught.value) is error
+        assert str(caught.value)[-1] == "."
+
+    each(OPENING, check)
 
 
 def test_both_a_version_and_a_timestamp_name_the_table(folder: Path) -> None:
@@ -273,10 +276,15 @@ def begun(table: ds.DeltaTable) -> Transaction:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__ + ascii(value)[:8].strip("<"))
-def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path, name: str, value: Any) -> None:
-    try:
-        METHODS[name](ds.DeltaTable(folder), value)
-    except ds.DeltaSkipError as error:
-        assert str(error)
+def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path) -> None:
+    def check(name: str) -> None:
+        def passed(value: Any) -> None:
+            try:
+                METHODS[name](table, value)
+            except ds.DeltaSkipError as error:
+                assert str(error)
+
+        table = ds.DeltaTable(folder)
+        each(WRONG, passed, ascii)
+
+    each(METHODS, check)

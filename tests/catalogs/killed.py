@@ -1,10 +1,11 @@
 """Changes of a catalog that are killed at each of their steps in turn.
 
-    python -m tests.catalogs.killed CHANGE URL OPTIONS
+    python -m tests.catalogs.killed URL OPTIONS CHANGE...
 
 URL: of a catalog, with {folder} for the part that is different each time. OPTIONS: those of the catalog as JSON. Prints
 a line for each time: the step at which the process was killed, or "done". The catalog of the first time has the folder
-0, that of the second 1, and so on; each has the namespaces `db` and `other`, and tables as the change needs them.
+CHANGE-0, that of the second CHANGE-1, and so on; each has the namespaces `db` and `other`, and tables as the change
+needs them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 import deltaskip as ds
+from deltaskip.rows import encoding
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -70,11 +74,11 @@ CHANGES: dict[str, tuple[Change, Change]] = {
 }
 
 
-def opened(url: str, options: dict[str, Any], number: int) -> tuple[ds.TransactionalTableCatalog, str]:
+def opened(url: str, options: dict[str, Any], folder: str) -> tuple[ds.TransactionalTableCatalog, str]:
     """The catalog of one time, and a location that it does not manage."""
-    found = ds.catalog(url.format(folder=number), **options)
+    found = ds.catalog(url.format(folder=folder), **options)
     assert isinstance(found, ds.TransactionalTableCatalog)
-    place = url.partition(":")[2].format(folder=f"{number}-outside")
+    place = url.partition(":")[2].format(folder=f"{folder}-outside")
     if ":///" in place:
         place = place.partition(":///")[2] + ".tables"
     return found, place
@@ -83,7 +87,9 @@ def opened(url: str, options: dict[str, Any], number: int) -> tuple[ds.Transacti
 def changing(change: str, url: str, options: dict[str, Any], number: int) -> Committing:
     """What changes a catalog that has what the change needs."""
     prepare, act = CHANGES[change]
-    catalog, outside = opened(url, options, number)
+    # One file after the other: the steps have an order.
+    encoding._THREADS = 1
+    catalog, outside = opened(url, options, f"{change}-{number}")
     for name in ("db", "other"):
         catalog.create_namespace(name)
     prepare(catalog, outside)
@@ -91,5 +97,6 @@ def changing(change: str, url: str, options: dict[str, Any], number: int) -> Com
 
 
 if __name__ == "__main__":
-    wanted, place, given = sys.argv[1:]
-    kill_at_each_step(lambda stop: changing(wanted, place, json.loads(given), stop))
+    place, given, *wanted = sys.argv[1:]
+    for each in wanted:
+        kill_at_each_step(partial(changing, each, place, json.loads(given)), most=extent(1, None))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from deltaskip.catalogs.unity import UnityCatalog
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -57,4 +58,4 @@ def working(url: str, what: str, name: str) -> Committing:
 
 if __name__ == "__main__":
     address, wanted = sys.argv[1:]
-    kill_at_each_step(lambda stop: working(address, wanted, f"db.t{stop}"), TOO_MANY, OF_ONE_FILE)
+    kill_at_each_step(lambda stop: working(address, wanted, f"db.t{stop}"), TOO_MANY, OF_ONE_FILE, extent(1, None))

@@ -12,6 +12,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentTyp
 from deltaskip.schema.json import simple_string
 from tests.catalogs.contract import NUMBERS, Contract, contract, endpoint, s3_options, values_of
 from tests.dml.tables import ids_of
+from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -97,24 +98,29 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CHANGES)
-def test_change(contract: Contract, case: str) -> None:
-    change, expected = CHANGES[case]
-    table_of(contract)
-    altered = contract.catalog.alter_table("db.t", *(change if isinstance(change, list) else [change]))
-    assert columns(altered) == expected
-    assert columns(contract.catalog.load_table("db.t")) == expected
-    assert altered.version == (0 if case == "delete if there" else 1)
+def test_changes(contract: Contract) -> None:
+    def check(case: str) -> None:
+        change, expected = CHANGES[case]
+        table_of(contract)
+        altered = contract.catalog.alter_table("db.t", *(change if isinstance(change, list) else [change]))
+        assert columns(altered) == expected
+        assert columns(contract.catalog.load_table("db.t")) == expected
+        assert altered.version == (0 if case == "delete if there" else 1)
+
+    each(contract.tried(CHANGES), check)
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_change(contract: Contract, case: str) -> None:
-    change, words = REFUSED[case]
+def test_refused_changes(contract: Contract) -> None:
     before = table_of(contract)
-    with pytest.raises(SchemaError, match=words):
-        contract.catalog.alter_table("db.t", change)
-    after = contract.catalog.load_table("db.t")
-    assert (after.version, after.schema) == (0, before.schema)
+
+    def check(case: str) -> None:
+        change, words = REFUSED[case]
+        with pytest.raises(SchemaError, match=words):
+            contract.catalog.alter_table("db.t", change)
+        after = contract.catalog.load_table("db.t")
+        assert (after.version, after.schema) == (0, before.schema)
+
+    each(REFUSED, check)
 
 
 def test_comments_are_set_and_removed(contract: Contract) -> None:
@@ -157,13 +163,16 @@ def test_the_comment_of_a_table_is_a_property(contract: Contract) -> None:
     assert contract.catalog.alter_table("db.t", ds.RemoveProperty("comment")).metadata.description is None
 
 
-@pytest.mark.parametrize("name", ["location", "provider", "external"])
-def test_what_a_table_is_cannot_be_changed_as_a_property(contract: Contract, name: str) -> None:
+def test_what_a_table_is_cannot_be_changed_as_a_property(contract: Contract) -> None:
     table_of(contract)
-    for change in (ds.SetProperty(name, "x"), ds.RemoveProperty(name)):
-        with pytest.raises(InvalidArgument, match=name):
-            contract.catalog.alter_table("db.t", change)
-    assert contract.catalog.load_table("db.t").version == 0
+
+    def check(name: str) -> None:
+        for change in (ds.SetProperty(name, "x"), ds.RemoveProperty(name)):
+            with pytest.raises(InvalidArgument, match=name):
+                contract.catalog.alter_table("db.t", change)
+        assert contract.catalog.load_table("db.t").version == 0
+
+    each(["location", "provider", "external"], check)
 
 
 def test_a_wrong_value_of_a_property_is_refused(contract: Contract) -> None:
@@ -173,24 +182,30 @@ def test_a_wrong_value_of_a_property_is_refused(contract: Contract) -> None:
     assert contract.catalog.load_table("db.t").version == 0
 
 
-@pytest.mark.parametrize("as_list", [False, True])
-def test_many_changes_are_one_commit(contract: Contract, as_list: bool) -> None:
-    table_of(contract)
+def test_many_changes_are_one_commit(contract: Contract) -> None:
     changes = [ds.AddColumn("a", "INT"), ds.SetProperty("k", "v"), ds.UpdateColumnComment("a", "c")]
-    table = contract.catalog.alter_table("db.t", changes) if as_list else contract.catalog.alter_table("db.t", *changes)
-    assert (table.version, table.metadata.configuration["k"]) == (1, "v")
-    assert table.schema.fields[-1].metadata["comment"] == "c"
+
+    def check(given: list[Any]) -> None:
+        table_of(contract)
+        table = contract.catalog.alter_table("db.t", *given)
+        assert (table.version, table.metadata.configuration["k"]) == (1, "v")
+        assert table.schema.fields[-1].metadata["comment"] == "c"
+
+    each(contract.tried([changes, [changes]]), check)
 
 
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_one_wrong_change_undoes_all(contract: Contract, position: int) -> None:
+def test_one_wrong_change_undoes_all(contract: Contract) -> None:
     before = table_of(contract)
-    changes: list[ds.TableChange] = [ds.AddColumn("a", "INT"), ds.SetProperty("k", "v")]
-    changes.insert(position, ds.DeleteColumn("nothing"))
-    with pytest.raises(SchemaError, match="nothing"):
-        contract.catalog.alter_table("db.t", *changes)
-    after = contract.catalog.load_table("db.t")
-    assert (after.version, after.schema, after.metadata) == (0, before.schema, before.metadata)
+
+    def check(position: int) -> None:
+        changes: list[ds.TableChange] = [ds.AddColumn("a", "INT"), ds.SetProperty("k", "v")]
+        changes.insert(position, ds.DeleteColumn("nothing"))
+        with pytest.raises(SchemaError, match="nothing"):
+            contract.catalog.alter_table("db.t", *changes)
+        after = contract.catalog.load_table("db.t")
+        assert (after.version, after.schema, after.metadata) == (0, before.schema, before.metadata)
+
+    each(range(3), check)
 
 
 def test_a_change_cannot_use_what_a_later_one_makes(contract: Contract) -> None:
@@ -222,12 +237,15 @@ def test_a_table_that_does_not_exist(contract: Contract) -> None:
         contract.catalog.alter_table("db.nothing", ds.AddColumn("a", "INT"))
 
 
-@pytest.mark.parametrize("changes", [("a",), (None,), (["a"],), (ds.AddColumn("a", "INT"), 5)])
-def test_what_is_no_change_is_refused(contract: Contract, changes: tuple[Any, ...]) -> None:
+def test_what_is_no_change_is_refused(contract: Contract) -> None:
     table_of(contract)
-    with pytest.raises(InvalidArgumentType):
-        contract.catalog.alter_table("db.t", *changes)
-    assert contract.catalog.load_table("db.t").version == 0
+
+    def check(changes: tuple[Any, ...]) -> None:
+        with pytest.raises(InvalidArgumentType):
+            contract.catalog.alter_table("db.t", *changes)
+        assert contract.catalog.load_table("db.t").version == 0
+
+    each([("a",), (None,), (["a"],), (ds.AddColumn("a", "INT"), 5)], check)
 
 
 def test_a_table_that_was_renamed_is_altered_by_its_new_name(contract: Contract) -> None:

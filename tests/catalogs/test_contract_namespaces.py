@@ -16,6 +16,7 @@ from deltaskip.errors import (
     NamespaceNotFound,
 )
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options
+from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -108,10 +109,12 @@ def test_changing_one_that_does_not_exist(contract: Contract) -> None:
     assert not contract.catalog.namespace_exists("nowhere")
 
 
-@pytest.mark.parametrize("change", ["a", None, ds.AddColumn("a", "INT")])
-def test_other_changes_of_a_namespace_are_refused(contract: Contract, change: Any) -> None:
-    with pytest.raises(InvalidArgumentType):
-        contract.catalog.alter_namespace("db", change)
+def test_other_changes_of_a_namespace_are_refused(contract: Contract) -> None:
+    def check(change: Any) -> None:
+        with pytest.raises(InvalidArgumentType):
+            contract.catalog.alter_namespace("db", change)
+
+    each(["a", None, ds.AddColumn("a", "INT")], check)
 
 
 def test_an_empty_namespace_is_dropped(contract: Contract) -> None:

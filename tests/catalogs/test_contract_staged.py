@@ -22,6 +22,7 @@ from deltaskip.errors import (
 )
 from tests.catalogs.contract import NUMBERS, SCHEMA, Contract, contract, endpoint, s3_options, values_of
 from tests.dml.tables import ids_of
+from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
@@ -68,18 +69,18 @@ def test_a_block_that_raises_leaves_nothing(contract: Contract) -> None:
     assert not contract.there(staged.location)
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_an_aborted_creation_leaves_no_files(contract: Contract, elsewhere: bool) -> None:
-    if elsewhere:
-        contract.needs("location")
-    properties = {"location": contract.outside("orders")} if elsewhere else {}
-    staged = contract.catalog.stage_create("db.t", SCHEMA, ["name"], properties=properties)
-    staged.append(NUMBERS)
-    assert contract.there(staged.location)
-    staged.abort_staged_changes()
-    assert not contract.there(staged.location)
-    assert not contract.catalog.table_exists("db.t") and contract.catalog.list_tables("db") == []
-    assert contract.catalog.drop_namespace("db")
+def test_an_aborted_creation_leaves_no_files(contract: Contract) -> None:
+    def check(properties: dict[str, str]) -> None:
+        staged = contract.catalog.stage_create("db.t", SCHEMA, ["name"], properties=properties)
+        staged.append(NUMBERS)
+        assert contract.there(staged.location)
+        staged.abort_staged_changes()
+        assert not contract.there(staged.location)
+        assert not contract.catalog.table_exists("db.t") and contract.catalog.list_tables("db") == []
+        assert contract.catalog.drop_namespace("db")
+        contract.catalog.create_namespace("db")
+
+    each([{}, {"location": contract.outside("orders")}], check)
 
 
 def test_rows_that_do_not_fit_leave_no_files(contract: Contract) -> None:
@@ -113,10 +114,10 @@ def test_a_name_that_is_taken_is_refused(contract: Contract) -> None:
         contract.catalog.stage_create("db.t", SCHEMA)
 
 
-@pytest.mark.parametrize("method", ["stage_create", "stage_create_or_replace"])
-def test_a_namespace_that_does_not_exist_is_refused(contract: Contract, method: str) -> None:
-    with pytest.raises(NamespaceNotFound, match="nowhere"):
-        getattr(contract.catalog, method)("nowhere.t", SCHEMA)
+def test_a_namespace_that_does_not_exist_is_refused(contract: Contract) -> None:
+    for stage in (contract.catalog.stage_create, contract.catalog.stage_create_or_replace):
+        with pytest.raises(NamespaceNotFound, match="nowhere"):
+            stage("nowhere.t", SCHEMA)
 
 
 def test_of_two_that_create_one_name_one_wins(contract: Contract) -> None:
@@ -218,33 +219,36 @@ def test_the_operation_is_in_the_history(contract: Contract) -> None:
     assert operations == ["REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"]
 
 
-@pytest.mark.parametrize(
-    ("schema", "partitions", "order"),
-    [
-        ("id NOTATYPE", (), None),
-        (SCHEMA, ["missing"], None),
-        (SCHEMA, (), ["missing"]),
-        (SCHEMA, (), ["id SIDEWAYS"]),
-        ("id INT, s STRING COLLATE UTF8_LCASE", (), ["s"]),
-        ("id INT, a ARRAY<INT>", (), ["a"]),
-        ("id INT, m STRUCT<a: INT>", (), ["m"]),
-    ],
-)
+WRONG: list[tuple[str, Any, Any]] = [
+    ("id NOTATYPE", (), None),
+    (SCHEMA, ["missing"], None),
+    (SCHEMA, (), ["missing"]),
+    (SCHEMA, (), ["id SIDEWAYS"]),
+    ("id INT, s STRING COLLATE UTF8_LCASE", (), ["s"]),
+    ("id INT, a ARRAY<INT>", (), ["a"]),
+    ("id INT, m STRUCT<a: INT>", (), ["m"]),
+]
+
+
 @pytest.mark.parametrize("method", ["stage_create", "stage_create_or_replace", "stage_replace"])
-def test_wrong_arguments_leave_nothing(
-    contract: Contract, method: str, schema: str, partitions: Any, order: Any
-) -> None:
+def test_wrong_arguments_leave_nothing(contract: Contract, method: str) -> None:
     if method == "stage_replace":
         contract.catalog.create_table("db.t", SCHEMA)
-    with pytest.raises(DeltaSkipError):
-        getattr(contract.catalog, method)("db.t", schema, partitions, order)
-    assert contract.catalog.table_exists("db.t") == (method == "stage_replace")
+
+    def check(arguments: tuple[str, Any, Any]) -> None:
+        with pytest.raises(DeltaSkipError):
+            getattr(contract.catalog, method)("db.t", *arguments)
+        assert contract.catalog.table_exists("db.t") == (method == "stage_replace")
+
+    each(WRONG, check)
 
 
-@pytest.mark.parametrize("order", ["id", 5, [5], [None]])
-def test_what_is_no_sort_order_is_refused(contract: Contract, order: Any) -> None:
-    with pytest.raises(InvalidArgumentType, match="sort_order"):
-        contract.catalog.stage_create("db.t", SCHEMA, (), order)
+def test_what_is_no_sort_order_is_refused(contract: Contract) -> None:
+    def check(order: Any) -> None:
+        with pytest.raises(InvalidArgumentType, match="sort_order"):
+            contract.catalog.stage_create("db.t", SCHEMA, (), order)
+
+    each(["id", 5, [5], [None]], check)
 
 
 def test_rows_are_written_in_their_order_and_the_table_remembers_it(contract: Contract) -> None:

@@ -5,10 +5,11 @@ import pytest
 import deltaskip as ds
 from deltaskip.catalogs.identifier import identifier_of, namespace_of
 from deltaskip.catalogs.sort_order import sort_order_of
+from tests.looped import looped
 
 
-@pytest.mark.parametrize(
-    ("given", "namespace", "name"),
+@looped(
+    "given, namespace, name",
     [
         ("orders", (), "orders"),
         ("db.orders", ("db",), "orders"),
@@ -26,13 +27,13 @@ def test_names_of_tables(given: object, namespace: tuple[str, ...], name: str) -
     assert identifier_of(str(ident)) == ident
 
 
-@pytest.mark.parametrize("given", ["", "a..b", "a.", ".a", "a,b", "a b", (), ("a", ""), ("a", "b\0")])
+@looped("given", ["", "a..b", "a.", ".a", "a,b", "a b", (), ("a", ""), ("a", "b\0")])
 def test_text_that_is_no_name_is_refused(given: object) -> None:
     with pytest.raises(ds.InvalidArgument, match="ident"):
         identifier_of(given)
 
 
-@pytest.mark.parametrize("given", [None, 3, b"a", ("a", 3), {"a": 1, 2: 3}])
+@looped("given", [None, 3, b"a", ("a", 3), {"a": 1, 2: 3}])
 def test_values_that_are_no_text_are_refused(given: object) -> None:
     with pytest.raises(ds.InvalidArgumentType, match="ident"):
         identifier_of(given)

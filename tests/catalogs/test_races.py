@@ -16,9 +16,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import CommitConflict, DeltaTable, MaintenanceWarning, TableAlreadyExists, TableNotFound
+from tests.extent import extent
 
 DDL = "id BIGINT, v STRING"
-STEPS = int(os.environ.get("DELTASKIP_RACE_STEPS", "40"))
+STEPS = int(os.environ.get("DELTASKIP_RACE_STEPS", extent(20, 40)))
 ALLOWED = (TableNotFound, TableAlreadyExists, CommitConflict)
 
 
@@ -64,7 +65,7 @@ ACTIONS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(extent(1, 2)))
 def test_a_race_with_a_drop_is_a_table_that_is_not_there(tmp_path: Path, seed: int) -> None:
     ds.catalog(f"warehouse:{tmp_path}").create_namespace("db")
     wrong: list[str] = []

@@ -27,6 +27,7 @@ from deltaskip.storage import parse_location
 from tests.catalogs.conftest import SESSION_KIND
 from tests.dml.tables import ids_of
 from tests.docs.generated import ROOT
+from tests.extent import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -286,7 +287,7 @@ class TestOpening:
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
 @pytest.mark.parametrize(("kind", "parts"), [("hive", [""]), ("connect", ["_namespaces", "_staged"])])
 def test_the_contract_holds_for_other_sessions(kind: str, parts: list[str]) -> None:
-    if os.environ.get("DELTASKIP_SESSIONS") == "all":
+    if WHOLE:
         parts = ["", "_changes", "_namespaces", "_staged"]
     tests = [*(f"test_contract{part}.py" for part in parts), "test_session.py"]
     command = [

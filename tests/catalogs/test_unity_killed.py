@@ -12,6 +12,7 @@ from deltaskip.catalogs.unity import UnityCatalog
 from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_server import unity_server
 from tests.dml.tables import ids_of
+from tests.extent import some
 
 
 def steps_of(url: str, what: str) -> list[str]:
@@ -37,7 +38,7 @@ def test_a_creation_that_is_killed_leaves_a_whole_table_or_none(tmp_path: Path) 
             assert ids_of(cat.load_table(name))[-1] == 5
 
 
-@pytest.mark.parametrize(("what", "new"), [("append", [0, 1, 2]), ("rtas", [1, 2])])
+@pytest.mark.parametrize(("what", "new"), some([("append", [0, 1, 2]), ("rtas", [1, 2])], 1))
 def test_a_commit_that_is_killed_is_whole_or_not_there(tmp_path: Path, what: str, new: list[int]) -> None:
     with unity_server(tmp_path) as server:
         steps = steps_of(server.url, what)

@@ -26,6 +26,8 @@ from deltaskip.errors import (
 )
 from tests.catalogs.contract import NUMBERS, SCHEMA
 from tests.dml.tables import ids_of
+from tests.extent import extent
+from tests.looped import looped
 
 
 @pytest.fixture
@@ -35,8 +37,8 @@ def warehouse(tmp_path: Path) -> WarehouseCatalog:
     return catalog
 
 
-@pytest.mark.parametrize(
-    ("name", "folder"),
+@looped(
+    "name, folder",
     [
         ("orders", "orders"), ("a.b", "a%2Eb"), ("_x", "%5Fx"), ("x_y", "x_y"), ("A", "%41"), ("%41", "%2541"),
         ("é", "%C3%A9"),
@@ -47,7 +49,7 @@ def test_names_of_folders(name: str, folder: str) -> None:
     assert name_of(folder) == name
 
 
-@pytest.mark.parametrize("folder", ["_x", "A", ".x", "%2e", "%41%", "%FF", "a b", "", "%61"])
+@looped("folder", ["_x", "A", ".x", "%2e", "%41%", "%FF", "a b", "", "%61"])
 def test_folders_that_stand_for_no_name(folder: str) -> None:
     assert name_of(folder) is None
 
@@ -165,7 +167,7 @@ def raced(*acts: Callable[[], Any]) -> list[Any]:
         return list(pool.map(run, acts))
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(extent(2, 5)))
 def test_of_many_that_create_one_name_one_wins(warehouse: WarehouseCatalog, attempt: int) -> None:
     def create(number: int) -> Callable[[], Any]:
         def act() -> ds.DeltaTable:
@@ -181,7 +183,7 @@ def test_of_many_that_create_one_name_one_wins(warehouse: WarehouseCatalog, atte
     assert ids_of(warehouse.load_table("db.t")) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(extent(2, 5)))
 def test_of_many_that_rename_one_wins(warehouse: WarehouseCatalog, attempt: int) -> None:
     warehouse.create_table("db.t", SCHEMA)
     found = raced(*(lambda n=n: warehouse.rename_table("db.t", f"db.n{n}") for n in range(4)))
@@ -189,7 +191,7 @@ def test_of_many_that_rename_one_wins(warehouse: WarehouseCatalog, attempt: int)
     assert len(warehouse.list_tables("db")) == 1
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(extent(2, 5)))
 def test_of_many_that_take_one_name_one_wins(warehouse: WarehouseCatalog, tmp_path: Path, attempt: int) -> None:
     for number in range(3):
         warehouse.create_table(f"db.m{number}", SCHEMA)
@@ -204,14 +206,14 @@ def test_of_many_that_take_one_name_one_wins(warehouse: WarehouseCatalog, tmp_pa
     assert len(left) == 4 and len(set(left)) == 4
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(extent(2, 5)))
 def test_of_many_drops_one_finds_the_table(warehouse: WarehouseCatalog, attempt: int) -> None:
     warehouse.create_table("db.t", SCHEMA).append(NUMBERS)
     assert sorted(raced(*(lambda: warehouse.drop_table("db.t") for _ in range(4)))) == [False, False, False, True]
     assert warehouse.drop_namespace("db")
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(extent(2, 5)))
 def test_two_that_alter_one_table_follow_each_other_or_conflict(warehouse: WarehouseCatalog, attempt: int) -> None:
     warehouse.create_table("db.t", SCHEMA)
     acts = [lambda n=n: warehouse.alter_table("db.t", ds.AddColumn(f"c{n}", "INT")) for n in range(3)]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ran, Run
-from tests.corpus import CorpusTable, table_params
+from tests.corpus import CorpusTable, each_table
+from tests.looped import looped
 
 COMMANDS = ("files", "explain", "inspect", "history")
 
@@ -122,7 +123,7 @@ def test_a_damaged_log_is_named_and_left_alone(
     assert tree(own_customers) == before
 
 
-@pytest.mark.parametrize("where", ["id >", "id = = 5", "(id = 5", "id BETWEEN 5", "SELECT 1", "'", ""])
+@looped("where", ["id >", "id = = 5", "(id = 5", "id BETWEEN 5", "SELECT 1", "'", ""])
 def test_a_predicate_that_is_no_sql_is_refused(run: Run, customers: Path, where: str) -> None:
     assert sentence_of(run("files", customers, "--where", where))
 
@@ -149,17 +150,17 @@ def test_an_unsupported_feature_is_named(run: Run, own_customers: Path, command:
     assert "timeTravelBackwards" in sentence_of(run(command, own_customers))
 
 
-@pytest.mark.parametrize("version", ["1", "99999999999999999999", "9223372036854775807"])
+@looped("version", ["1", "99999999999999999999", "9223372036854775807"])
 def test_a_version_that_is_not_there_is_refused(run: Run, customers: Path, version: str) -> None:
     assert version in sentence_of(run("files", customers, "--version", version))
 
 
-@pytest.mark.parametrize("version", ["-1", "latest", "1.5", ""])
+@looped("version", ["-1", "latest", "1.5", ""])
 def test_a_version_that_is_no_version_is_refused(run: Run, customers: Path, version: str) -> None:
     assert "version" in sentence_of(run("files", customers, f"--version={version}"))
 
 
-@pytest.mark.parametrize("timestamp", ["1999-01-01", "2026-13-45", "yesterday", "", "2999-01-01T00:00:00Z"])
+@looped("timestamp", ["1999-01-01", "2026-13-45", "yesterday", "", "2999-01-01T00:00:00Z"])
 def test_a_timestamp_that_finds_nothing_is_refused(run: Run, customers: Path, timestamp: str) -> None:
     assert sentence_of(run("files", customers, "--timestamp", timestamp))
 
@@ -221,14 +222,14 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(run: Run, own_c
     assert r"part-\x1b[31m.parquet" in ran.out
 
 
-@pytest.mark.parametrize("table", table_params("reject"))
+@each_table("reject")
 def test_tables_that_must_be_refused_are_refused_in_one_sentence(run: Run, table: CorpusTable) -> None:
     before = tree(table.path)
     assert table.name in sentence_of(run("files", table.path))
     assert tree(table.path) == before
 
 
-@pytest.mark.parametrize("table", table_params("read", "snapshot-only"))
+@each_table("read", "snapshot-only")
 def test_every_readable_table_can_be_listed_and_inspected(run: Run, table: CorpusTable) -> None:
     listing = run("files", table.path, "--json")
     assert listing.status == 0, listing.err

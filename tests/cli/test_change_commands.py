@@ -10,6 +10,7 @@ import pytest
 import deltaskip as ds
 from tests.cli.conftest import Run
 from tests.dml.tables import DDL, ids_of, rows, rows_of
+from tests.looped import looped
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_a_dry_run_shows_the_files_and_changes_nothing(run: Run, table: Path) ->
     assert ds.DeltaTable(table).version == 1
 
 
-@pytest.mark.parametrize("given", ["x", "= 1", "x =", "x = 'open", "nope = 1", "x = nope", "x = 'text'"])
+@looped("given", ["x", "= 1", "x =", "x = 'open", "nope = 1", "x = nope", "x = 'text'"])
 def test_update_names_what_is_wrong(run: Run, table: Path, given: str) -> None:
     ran = run("update", table, given)
     assert ran.status in (1, 2)

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.cli import display, listing
+from tests.looped import looped
 
 
-@pytest.mark.parametrize(
-    ("array", "expected"),
+@looped(
+    "array, expected",
     [
         (pa.array([0, None], pa.date32()), ["1970-01-01", None]),
         (pa.array([2932897], pa.date32()), ["10000-01-01"]),
@@ -27,7 +28,6 @@ from deltaskip.cli import display, listing
         (pa.array([{"d": 0}, None], pa.struct([("d", pa.date32())])), [{"d": "1970-01-01"}, {"d": None}]),
         (pa.array([{}, {}], pa.struct([])), [{}, {}]),
     ],
-    ids=str,
 )
 def test_every_value_of_a_partition_has_a_json_form(array: pa.Array, expected: list[Any]) -> None:
     values = list(display.json_values(array))

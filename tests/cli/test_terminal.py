@@ -14,11 +14,13 @@ import subprocess
 import sys
 import termios
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from deltaskip.cli import main
+from tests.looped import looped
 
 COLUMN = "customer_identifier_as_delivered_by_the_upstream_system"
 NESTED = "address.municipality_with_a_rather_long_name"
@@ -102,8 +104,7 @@ def shown(command: list[str], table: Path, width: int | None, monkeypatch: pytes
     return out.getvalue()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@looped("command, width", product(COMMANDS, WIDTHS))
 def test_nothing_is_broken_in_a_terminal(
     command: list[str], width: int, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +122,7 @@ def test_nothing_is_broken_in_a_terminal(
         assert size in printed
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@looped("command", COMMANDS)
 def test_a_pipe_gets_complete_lines_and_no_control_codes(
     command: list[str], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

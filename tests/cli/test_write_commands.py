@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import decode_path
 from tests.cli.conftest import Run
+from tests.looped import looped
 
 COLUMNS = "id BIGINT, code STRING, day DATE, at TIMESTAMP, price DECIMAL(10,2)"
 
@@ -59,7 +60,7 @@ def test_create_replaces_and_clusters(run: Run, table: Path) -> None:
     assert "clustering" in found["writer_features"]
 
 
-@pytest.mark.parametrize("ddl", ["id NOTHING", "id", "", "id INT,"])
+@looped("ddl", ["id NOTHING", "id", "", "id INT,"])
 def test_create_names_what_is_wrong(run: Run, tmp_path: Path, ddl: str) -> None:
     ran = run("create", tmp_path / "t", ddl)
     assert ran.status in (1, 2)
@@ -168,8 +169,8 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
     assert sorted(map(str, where.rglob("*"))) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "status", "says"),
+@looped(
+    "name, text, status, says",
     [
         ("a.csv", "id,code\nx,1\n", 2, "a.csv cannot be read"),
         ("a.csv", "id,day\n1,2026-13-45\n", 2, "'2026-13-45' in the column day, which is no date"),

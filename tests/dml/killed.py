@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from deltaskip import DeltaTable
 from deltaskip.rows import encoding
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -40,4 +41,6 @@ def changing(what: str, folder: str) -> Committing:
 
 if __name__ == "__main__":
     change, place, original = sys.argv[1:]
-    kill_at_each_step(lambda stop: changing(change, shutil.copytree(original, f"{place}/{stop}")))
+    kill_at_each_step(
+        lambda stop: changing(change, shutil.copytree(original, f"{place}/{stop}")), most=extent(1, None)
+    )

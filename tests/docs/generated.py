@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from deltaskip import demo
@@ -65,11 +67,23 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- {name}: [^\n]* -->\n)(.*?)(<!-- {name} ends -->)", re.DOTALL)
 
 
+@cache
+def _made() -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory()
+    demo.make_table(Path(folder.name) / "customers", demo.write_with_pyarrow)
+    return folder
+
+
+def demo_table(place: Path) -> None:
+    """Put the demo's table there, which is made once."""
+    shutil.copytree(Path(_made().name) / "customers", place)
+
+
 def _console(block: str, *statuses: int) -> str:
     commands = re.findall(r"^\$ (deltaskip .*)$", block, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
-        demo.make_table(root / "customers", demo.write_with_pyarrow)
+        demo_table(root / "customers")
         (root / "empty").mkdir()
         damaged = root / "damaged" / "_delta_log"
         damaged.mkdir(parents=True)

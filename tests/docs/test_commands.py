@@ -22,10 +22,11 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip import demo
 from deltaskip.cli import main
 from deltaskip.storage import open_storage
-from tests.docs.generated import PAGES, ROOT
+from tests.docs.generated import PAGES, ROOT, demo_table
+from tests.each import each
+from tests.extent import WHOLE, extent, some
 from tests.not_compared import DELTA_JARS
 from tests.storage.s3 import endpoint, s3_options
 
@@ -35,8 +36,6 @@ SHOWN_IN = (ROOT / "README.md", ROOT / "benchmarks" / "README.md", ROOT / "tests
 SHELL = re.compile(r"^```(?:sh|bash|shell|console)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CI = "".join((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "test"))
 TIME = 1_768_867_200  # 2026-01-20, of the first commit
-# The complete run sets it: see .ci/test.
-COMPLETE = os.environ.get("DELTASKIP_ALL_EDGES") == "1"
 MARKS = {"spark": pytest.mark.spark, "reference": pytest.mark.reference}
 
 
@@ -53,9 +52,14 @@ def shown_commands() -> Iterator[tuple[str, str]]:
 
 
 def commands(*beginnings: str) -> list[object]:
-    """The commands that begin so, once each, marked with what they need."""
-    found = {text: page for page, text in shown_commands() if kind(text) in beginnings}
-    return [pytest.param(text, id=f"{page}: {text}", marks=_marks(text)) for text, page in sorted(found.items())]
+    """The commands that begin so, once each: a list for each set of marks, with what they need."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for text in sorted({text for _, text in shown_commands() if kind(text) in beginnings}):
+        found.setdefault(_marks(text), []).append(text)
+    return [
+        pytest.param(texts, id="+".join(names) or "alone", marks=[MARKS[name] for name in names])
+        for names, texts in found.items()
+    ]
 
 
 def kind(command: str) -> str:
@@ -65,13 +69,10 @@ def kind(command: str) -> str:
     return f"{program} {' '.join(words[1:3])}".strip() if program.startswith("python") else program
 
 
-def _marks(command: str) -> list[pytest.MarkDecorator]:
-    marks = []
-    if ("recompute" in command and "--dry-run" not in command) or " demo" in command:
-        marks.append(MARKS["spark"])
-    if DELTA_JARS in command or "tests/reference" in command:
-        marks.append(MARKS["reference"])
-    return marks
+def _marks(command: str) -> tuple[str, ...]:
+    spark = ("recompute" in command and "--dry-run" not in command) or " demo" in command
+    reference = DELTA_JARS in command or "tests/reference" in command
+    return ("spark",) * spark + ("reference",) * reference
 
 
 KNOWN = {"deltaskip", "asv", "pip", "bash", "cd", "git", "pytest", "python3 -m venv", "python -m"}
@@ -88,7 +89,7 @@ def test_every_command_is_of_a_kind_that_is_run() -> None:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the pages name: customers (the demo's), events of 13 versions, and a warehouse."""
     root = tmp_path_factory.mktemp("data")
-    demo.make_table(root / "customers", demo.write_with_pyarrow)
+    demo_table(root / "customers")
     log = root / "events" / "_delta_log"
     log.mkdir(parents=True)
     fields = [
@@ -117,23 +118,28 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", commands("deltaskip"))
-def test_a_deltaskip_command_runs(
-    command: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
+@pytest.mark.parametrize("shown", commands("deltaskip"))
+def test_deltaskip_commands_run(
+    shown: list[str], tables: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    line = command.split(" | ")[0].removeprefix(".venv/bin/")
-    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
-    if "--recompute" in line and "--dry-run" not in line:
-        # The log of events alone does not suffice here.
-        line = line.replace("/data/events", "/data/customers")
-    if "s3://" in line:
-        _serve(tmp_path / "events", request, monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    status = main([word.replace("/data/", f"{tmp_path}/") for word in shlex.split(line)[1:]])
     # test_docs.py compares the errors that errors.md shows.
-    shows_error = f"$ {command}\n" in (PAGES / "errors.md").read_text(encoding="utf-8")
-    assert bool(status) == shows_error, capfd.readouterr().err
+    errors = (PAGES / "errors.md").read_text(encoding="utf-8")
+
+    def check(command: str) -> None:
+        line = command.split(" | ")[0].removeprefix(".venv/bin/")
+        folder = tmp_path / str(shown.index(command))
+        shutil.copytree(tables, folder)
+        if "--recompute" in line and "--dry-run" not in line:
+            # The log of events alone does not suffice here.
+            line = line.replace("/data/events", "/data/customers")
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            if "s3://" in line:
+                _serve(folder / "events", request, monkeypatch)
+            monkeypatch.chdir(folder)
+            status = main([word.replace("/data/", f"{folder}/") for word in shlex.split(line)[1:]])
+        assert bool(status) == (f"$ {command}\n" in errors), capfd.readouterr().err
+
+    each(shown, check)
 
 
 def _serve(table: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,74 +159,104 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("command", commands(*(f"python -m {module}" for module in SMALL)))
-def test_a_module_of_the_benchmarks_runs_at_a_small_size(command: str, tmp_path: Path) -> None:
-    words = [word for word in shlex.split(command) if not word.startswith(DELTA_JARS)]
-    if DELTA_JARS in command and not os.environ.get(DELTA_JARS):
-        pytest.skip(f"{DELTA_JARS} must name a folder with the jars of delta-spark")
-    module, arguments = words[2], [str(tmp_path / word) if word.endswith(".svg") else word for word in words[3:]]
-    size = SMALL[module] if COMPLETE or DELTA_JARS in command else ["--help"]
-    run([sys.executable, "-m", module, *arguments, *size], DELTASKIP_BENCH_DIR=str(tmp_path))
+@pytest.mark.parametrize("shown", commands(*(f"python -m {module}" for module in SMALL)))
+def test_modules_of_the_benchmarks_run_at_a_small_size(shown: list[str], tmp_path: Path) -> None:
+    def check(command: str) -> None:
+        words = [word for word in shlex.split(command) if not word.startswith(DELTA_JARS)]
+        if DELTA_JARS in command and not os.environ.get(DELTA_JARS):
+            pytest.skip(f"{DELTA_JARS} must name a folder with the jars of delta-spark")
+        module, arguments = words[2], [str(tmp_path / word) if word.endswith(".svg") else word for word in words[3:]]
+        size = SMALL[module] if WHOLE or DELTA_JARS in command else ["--help"]
+        run([sys.executable, "-m", module, *arguments, *size], DELTASKIP_BENCH_DIR=str(tmp_path))
+
+    each(shown, check)
 
 
 TOOLS = sorted({kind(text) for _, text in shown_commands() if kind(text).startswith("python -m tests.")})
 
 
-@pytest.mark.parametrize("command", commands(*TOOLS))
-def test_a_tool_of_the_tests_runs(command: str) -> None:
-    words = shlex.split(command)
-    module = words[words.index("-m") + 1]
-    if f"-m {module}" in CI:
-        return
-    if module == "tests.kernels.sanitize":
-        # Building the kernels takes a minute or two.
-        if COMPLETE:
-            run([sys.executable, *words[1:], "tests/kernels/test_hostile.py"], DELTASKIP_EXAMPLES="2")
-        else:
-            assert importlib.util.find_spec(module) is not None
-        return
-    smaller = ["2" if before == "--seeds" else word for before, word in pairwise(words)]
-    run([sys.executable, *smaller])
+@pytest.mark.parametrize("shown", commands(*TOOLS))
+def test_tools_of_the_tests_run(shown: list[str]) -> None:
+    def check(command: str) -> None:
+        words = shlex.split(command)
+        module = words[words.index("-m") + 1]
+        if f"-m {module}" in CI:
+            return
+        if module == "tests.kernels.sanitize":
+            # Building the kernels takes a minute or two.
+            if WHOLE:
+                run([sys.executable, *words[1:], "tests/kernels/test_hostile.py"], DELTASKIP_EXAMPLES="2")
+            else:
+                assert importlib.util.find_spec(module) is not None
+            return
+        smaller = ["2" if before == "--seeds" else word for before, word in pairwise(words)]
+        # Tests of these tools run them, too.
+        run([sys.executable, *smaller, *extent(["--help"], [])])
+
+    each(shown, check)
 
 
-@pytest.mark.parametrize("command", commands("pytest"))
-def test_a_long_run_of_the_tests_runs_at_a_small_size(command: str) -> None:
-    words = shlex.split(command)
-    variables = dict(word.split("=") for word in words if re.fullmatch(r"[A-Z_]+=\d+", word))
+@pytest.mark.parametrize("shown", commands("pytest"))
+def test_long_runs_of_the_tests_run_at_a_small_size(shown: list[str]) -> None:
     # The file may take what it reads of a variable from a file of another folder.
-    sources = [path for path in (ROOT / "tests").rglob("*.py") if path.parent.name != "docs"]
-    for name in variables:
-        assert any(name in path.read_text(encoding="utf-8") for path in sources), name
-    smaller = {name: str(min(int(value), 2)) for name, value in variables.items()}
-    # The small size of the others is what the suite runs.
-    runs = COMPLETE and "DELTASKIP_LONG_RUN" in variables
-    arguments = [*words[words.index("pytest") + 1 :], *([] if runs else ["--collect-only"])]
-    printed = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], **smaller)
-    assert ("passed" if runs else "collected") in printed
+    paths = [path for path in (ROOT / "tests").rglob("*.py") if path.parent.name != "docs"]
+    sources = [path.read_text(encoding="utf-8") for path in paths]
+
+    def check(command: str) -> None:
+        words = shlex.split(command)
+        arguments = words[words.index("pytest") + 1 :]
+        assert all((ROOT / word).exists() for word in arguments if word.startswith("tests/"))
+        variables = dict(word.split("=") for word in words if re.fullmatch(r"[A-Z_]+=\d+", word))
+        for name in variables:
+            assert any(name in text for text in sources), name
+        if command not in tried:
+            return
+        smaller = {name: str(min(int(value), 2)) for name, value in variables.items()}
+        # Without it, nothing that is long is collected.
+        smaller["DELTASKIP_TESTS"] = "all"
+        # The small size of the others is what the suite runs.
+        runs = WHOLE and "DELTASKIP_LONG_RUN" in variables
+        arguments = [*arguments, *([] if runs else ["--collect-only"])]
+        printed = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], **smaller)
+        assert ("passed" if runs else "collected") in printed
+
+    # Those that choose tests by name come first: a renamed test must be found out.
+    tried = some(sorted(shown, key=lambda command: " -k " not in command), 2)
+    each(shown, check)
 
 
-@pytest.mark.parametrize("command", commands("pip", "python3 -m venv", "git", "cd"))
-def test_an_installation_is_one_that_exists(command: str) -> None:
+@pytest.mark.parametrize("shown", commands("pip", "python3 -m venv", "git", "cd"))
+def test_installations_are_ones_that_exist(shown: list[str]) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    for name in re.findall(r"\[(\w+)\]", command):
-        assert name in extras
-    if command.startswith("cd "):
-        assert command == "cd deltaskip" or (ROOT / command[3:]).is_dir()
+
+    def check(command: str) -> None:
+        for name in re.findall(r"\[(\w+)\]", command):
+            assert name in extras
+        if command.startswith("cd "):
+            assert command == "cd deltaskip" or (ROOT / command[3:]).is_dir()
+
+    each(shown, check)
 
 
-@pytest.mark.parametrize("command", commands("bash"))
-def test_a_script_of_ci_is_there_with_its_arguments(command: str) -> None:
-    script, *arguments = shlex.split(command)[1:]
-    run(["bash", "-n", script])
-    for argument in arguments:
-        assert argument in CI if argument.startswith("--") else argument == "-x" or (ROOT / argument).exists()
+@pytest.mark.parametrize("shown", commands("bash"))
+def test_scripts_of_ci_are_there_with_their_arguments(shown: list[str]) -> None:
+    def check(command: str) -> None:
+        script, *arguments = shlex.split(command)[1:]
+        run(["bash", "-n", script])
+        for argument in arguments:
+            assert argument in CI if argument.startswith("--") else argument == "-x" or (ROOT / argument).exists()
+
+    each(shown, check)
 
 
-@pytest.mark.parametrize("command", commands("asv"))
-def test_ci_runs_what_is_shown_of_asv(command: str) -> None:
-    # `.ci/run` adds `--bench` to those that build environments.
-    pattern = re.escape(command.removeprefix("asv ")).replace(r"\-\-quick", r"\-\-quick( \-\-bench \w+)?", 1)
-    assert re.search(rf'"\$asv" {pattern}( |$)', CI, re.MULTILINE), f".ci/run does not run {command}"
+@pytest.mark.parametrize("shown", commands("asv"))
+def test_ci_runs_what_is_shown_of_asv(shown: list[str]) -> None:
+    def check(command: str) -> None:
+        # `.ci/run` adds `--bench` to those that build environments.
+        pattern = re.escape(command.removeprefix("asv ")).replace(r"\-\-quick", r"\-\-quick( \-\-bench \w+)?", 1)
+        assert re.search(rf'"\$asv" {pattern}( |$)', CI, re.MULTILINE), f".ci/run does not run {command}"
+
+    each(shown, check)
 
 
 def test_asv_can_import_every_module_of_the_benchmarks_in_a_fresh_clone(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import click
 import pytest
 
 import deltaskip
-from deltaskip import demo
 from deltaskip.cli.commands import program
 from tests.docs import generated
-from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
+from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
+from tests.each import each
 from tests.spark.conftest import spark
 
 __all__ = ["spark"]
@@ -79,28 +79,30 @@ def test_the_api_reference_has_every_public_name() -> None:
     assert set(deltaskip.__all__) - {*deltaskip.errors.__all__, "__version__"} <= named
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_every_command_that_is_shown_parses(page: Path) -> None:
-    shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
-    lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
-    assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
-    for line in lines:
-        _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
-        if name == "--catalog":
-            _, name, *arguments = arguments
-        assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
+def test_every_command_that_is_shown_parses() -> None:
+    def check(page: Path) -> None:
+        shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
+        lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
+        assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
+        for line in lines:
+            _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
+            if name == "--catalog":
+                _, name, *arguments = arguments
+            assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
+
+    each(WRITTEN, check)
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_every_python_block_compiles(page: Path) -> None:
-    for block in ANY_PYTHON.findall(page.read_text(encoding="utf-8")):
-        ast.parse(block)
+def test_every_python_block_compiles() -> None:
+    for page in WRITTEN:
+        for block in ANY_PYTHON.findall(page.read_text(encoding="utf-8")):
+            ast.parse(block, page.name)
 
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What pages take for granted, in a folder with the demo's table; README and the quick start do not."""
-    demo.make_table(tmp_path / "customers", demo.write_with_pyarrow)
+    demo_table(tmp_path / "customers")
     monkeypatch.chdir(tmp_path)
     return {"ds": deltaskip, "t": deltaskip.DeltaTable("customers")}
 

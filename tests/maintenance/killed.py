@@ -15,6 +15,7 @@ from deltaskip import DeltaTable, transforms
 from deltaskip.maintenance import vacuum
 from deltaskip.rows import encoding
 from deltaskip.storage import local
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -51,4 +52,7 @@ if __name__ == "__main__":
         opened = DeltaTable(source)
         kill_at_each_step(lambda stop: Committing(lambda: opened.clone(f"{place}/{stop}")))
     else:
-        kill_at_each_step(lambda stop: ACTS[what](shutil.copytree(source, f"{place}/{stop}")))
+        most = 3 if what == "vacuum" else 1
+        kill_at_each_step(
+            lambda stop: ACTS[what](shutil.copytree(source, f"{place}/{stop}")), most=extent(most, None)
+        )

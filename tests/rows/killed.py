@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from deltaskip import DeltaTable
 from deltaskip.rows import encoding
+from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 
 COLUMNS = "id BIGINT, p STRING, n BIGINT GENERATED ALWAYS AS IDENTITY"
@@ -42,6 +43,8 @@ def appending(folder: str) -> Committing:
 if __name__ == "__main__":
     what, place, *table = sys.argv[1:]
     if what == "create":
-        kill_at_each_step(lambda stop: creating(f"{place}/{stop}"))
+        kill_at_each_step(lambda stop: creating(f"{place}/{stop}"), most=extent(2, None))
     else:
-        kill_at_each_step(lambda stop: appending(shutil.copytree(table[0], f"{place}/{stop}")))
+        kill_at_each_step(
+            lambda stop: appending(shutil.copytree(table[0], f"{place}/{stop}")), most=extent(2, None)
+        )

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from deltaskip.storage import is_local, join, open_storage, parent, parse_location, uri_of
+from tests.looped import looped
 
 
-@pytest.mark.parametrize(
-    ("typed", "location"),
+@looped(
+    "typed, location",
     [
         ("/data/events", "/data/events"),
         ("/data/events/", "/data/events"),
@@ -52,8 +53,8 @@ def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
     assert uri_of("/data/" + os.fsdecode(b"\xff")) == "file:///data/%FF"
 
 
-@pytest.mark.parametrize(
-    ("location", "above"),
+@looped(
+    "location, above",
     [("/a/b", "/a"), ("/a", "/"), ("/", "/"), ("s3://b/x/y", "s3://b/x"), ("s3://b/x", "s3://b"), ("s3://b", "s3://b")],
 )
 def test_the_parent_is_one_level_up(location: str, above: str) -> None:

@@ -17,6 +17,7 @@ from deltaskip.cli import main
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import Storage, object_options, open_storage, remote_opening
 from deltaskip.storage.remote_errors import naming
+from tests.looped import looped
 
 obstore = pytest.importorskip("obstore")
 
@@ -100,7 +101,7 @@ def is_plain(error: BaseException, *named: str) -> None:
     assert "secret" not in text.replace("aws_secret_access_key", "")
 
 
-@pytest.mark.parametrize(("status", "body"), ANSWERS, ids=[f"{status} {body[13:30]}" for status, body in ANSWERS])
+@looped("status, body", ANSWERS)
 def test_every_answer_of_a_store_is_a_sentence(server: Server, status: int, body: str) -> None:
     options = {**KEYS, "aws_endpoint": server.url, "allow_http": "true"}
     storage, root = open_storage("s3://bucket/my table", options)
@@ -162,7 +163,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("uri", "options", "cure"), WRONG, ids=[f"{uri} {cure[:40]}" for uri, _, cure in WRONG])
+@looped("uri, options, cure", WRONG)
 def test_a_wrong_uri_or_option_is_refused_with_its_cure(
     uri: str, options: dict[str, str], cure: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +179,7 @@ KINDS = {"s3": "s3://b/t", "gs": "gs://b/t", "az": "abfss://c@a.dfs.core.windows
 NAMES = [(kind, name) for kind, names in object_options._NAMES.items() for name in names]
 
 
-@pytest.mark.parametrize(("kind", "name"), NAMES)
+@looped("kind, name", NAMES)
 def test_an_option_that_is_suggested_is_one_that_obstore_has(kind: str, name: str) -> None:
     full = object_options._PREFIXES[kind] + name
     wrong = full[:-2] + full[-1]

@@ -6,6 +6,7 @@ from deltaskip.errors import TableNotFound
 from deltaskip.log import load_snapshot
 from deltaskip.storage.remote import ObjectStorage
 from tests import corpus
+from tests.looped import looped
 
 
 def stored(table: corpus.CorpusTable) -> ObjectStorage:
@@ -19,7 +20,7 @@ def stored(table: corpus.CorpusTable) -> ObjectStorage:
     return ObjectStorage(store, "memory://host")
 
 
-@pytest.mark.parametrize(
+@looped(
     "name", [t.name for t in corpus.tables() if t.entry["checkpoint_versions"] and t.versions][:12] or ["absent"]
 )
 def test_a_table_in_an_object_store_is_the_table(name: str) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -12,6 +13,7 @@ import pytest
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import FileInfo, LocalStorage, NotAFile, Storage, open_storage, storage_for
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
+from tests.looped import looped
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 FILES = {
@@ -93,7 +95,7 @@ def test_files_are_read_whole_in_parts_and_many_at_once(made: Made) -> None:
     assert storage.read_range(odd, 10, 5) == bytes(range(10, 15))
 
 
-@pytest.mark.parametrize("said", [3, 0, 100])
+@looped("said", [3, 0, 100])
 def test_files_are_read_one_after_another_whatever_the_listing_says_of_their_size(made: Made, said: int) -> None:
     storage, root = made
     files = [FileInfo(n, f"{root}/t/_log/{n}.json", said, 0) for n in ("00010", "00001", "00002")]
@@ -102,8 +104,8 @@ def test_files_are_read_one_after_another_whatever_the_listing_says_of_their_siz
     assert storage.read_joined([])[1] == []
 
 
-@pytest.mark.parametrize(
-    ("offset", "length", "size"), [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)]
+@looped(
+    "offset, length, size", [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)]
 )
 def test_a_range_ends_where_the_file_ends(made: Made, offset: int, length: int, size: int) -> None:
     storage, root = made
@@ -206,15 +208,20 @@ def test_a_range_far_longer_than_the_file_reserves_no_memory(tmp_path: Path) -> 
     assert LocalStorage().read_range(str(tmp_path / "x"), 1, 1 << 50) == b"bc"
 
 
-@pytest.mark.parametrize(("offset", "length"), [(-1, 5), (5, -1)])
+@looped("offset, length", [(-1, 5), (5, -1)])
 def test_a_negative_range_is_refused(made: Made, offset: int, length: int) -> None:
     storage, root = made
     with pytest.raises(StorageError, match=f"Cannot read {length} bytes at offset {offset} of"):
         storage.read_range(f"{root}/t/a b%20ü#.bin", offset, length)
 
 
-@pytest.mark.parametrize("name", ["nothing", "_log/00001.json/below", "nul\0", "half\ud800", "byte\udcff"])
-@pytest.mark.parametrize("act", ["read", "size", "exists", "open_input", "range", "list", "put", "create", "delete"])
+NAMES = ["nothing", "_log/00001.json/below", "nul\0", "half\ud800", "byte\udcff"]
+
+
+ACTS = ["read", "size", "exists", "open_input", "range", "list", "put", "create", "delete"]
+
+
+@looped("act, name", product(ACTS, NAMES))
 def test_every_error_is_a_deltaskip_error_and_a_builtin_one(made: Made, act: str, name: str) -> None:
     storage, root = made
     path = f"{root}/t/{name}"

@@ -12,7 +12,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.schema.types import LONG, STRING
 from tests.builder import TableBuilder, add, bounds
-from tests.corpus import CorpusTable, table_params
+from tests.corpus import CorpusTable, each_table
+from tests.looped import looped
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_it_is_shown_a_field_a_line_and_as_a_table(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")
-@pytest.mark.parametrize("table", table_params("read", "snapshot-only"))
+@each_table("read", "snapshot-only")
 def test_details_are_those_that_the_reference_found(table: CorpusTable) -> None:
     expected: dict[str, Any] = table.versions[0]
     opened = ds.DeltaTable(table.path)
@@ -131,8 +132,8 @@ def test_the_log_is_described_as_it_is_now(folder: Path) -> None:
     assert table.detail().log.checkpoint_version is None
 
 
+@looped("value", ["true ", "", "1e400", "x" * 5000, "\0"])
 @pytest.mark.parametrize("name", ["delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion"])
-@pytest.mark.parametrize("value", ["true ", "", "1e400", "x" * 5000, "\0"])
 def test_a_malformed_property_hides_the_time_and_is_named_by_the_history(
     tmp_path: Path, name: str, value: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, RowViolation, StorageError
 from deltaskip.storage import LocalStorage, local, local_writing
+from tests.looped import looped
 
 ROWS = pa.table({"id": [1, 2], "p": ["a", "b"]})
 DDL = "id BIGINT, p STRING"
@@ -67,8 +69,7 @@ def prepared(top: Path) -> None:
     ds.catalog(f"warehouse:{top / 'wh'}").create_namespace("db")
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["new", "there"])
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+@looped("door, there", product(DOORS, [False, True]))
 def test_a_creation_that_fails_leaves_no_folder(
     tmp_path: Path, door: Callable[[Path, Path], None], there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import deltaskip as ds
 from deltaskip import CommitConflict, DeltaTable, TableNotFound
 from deltaskip.storage.local import LocalStorage
 from deltaskip.txn import commit_loop
+from tests.extent import some
 
 DDL = "id BIGINT, v STRING"
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -71,8 +73,7 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
 }
 
 
-@pytest.mark.parametrize("commits", [1, 3, 5])
-@pytest.mark.parametrize("tagged", [True, False])
+@pytest.mark.parametrize(("commits", "tagged"), some(product([1, 3, 5], [True, False]), 2))
 def test_no_door_of_a_handle_touches_the_table_that_replaced_its_own(
     tmp_path: Path, commits: int, tagged: bool
 ) -> None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Protocol
@@ -16,6 +17,7 @@ from typing import Protocol
 import deltaskip as ds
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn.transaction import Transaction
+from tests.extent import extent
 from tests.txn.tables import file, gone
 
 __all__ = ["kill_at_each_step", "replacing"]
@@ -31,31 +33,37 @@ class Commits(Protocol):
 
 
 def kill_at_each_step(
-    begin: Callable[[int], Commits], too_many: int = TOO_MANY, passed_over: Collection[str] = ()
+    begin: Callable[[int], Commits],
+    too_many: int = TOO_MANY,
+    passed_over: Collection[str] = (),
+    most: int | None = None,
 ) -> None:
     """Kill a child at its first step, the next at its second, and so on, until one gets through.
 
     begin: called in each child with its number; makes the transaction that the child commits. passed_over: steps at
-    which none is killed.
+    which none is killed. most: how many are killed at the first steps of one name, None for no limit.
     """
+    place, killed = 0, Counter[str]()
     for stop in range(too_many):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            _commit(begin, stop, writer, passed_over)
+            done = {step for step, times in killed.items() if times == most}
+            _commit(lambda: begin(stop), place, writer, {*passed_over, *done})  # noqa: B023
         os.close(writer)
         with os.fdopen(reader) as said:
-            step, *imported = said.read().split("\n")
+            step, *more = said.read().split("\n")
         status = os.waitpid(child, 0)[1]
-        # Imported once, and not by each child again; parts of an extension module cannot be imported by their names.
-        for module in imported:
-            with suppress(ImportError):
-                importlib.import_module(module)
         if status == 0:
             print("done")
             return
         if not os.WIFSIGNALED(status):
             sys.exit(f"the writer failed after {step!r}")
+        place, killed = int(more[0]) + 1, killed + Counter([step])
+        # Imported once, and not by each child again; parts of an extension module cannot be imported by their names.
+        for module in more[1:]:
+            with suppress(ImportError):
+                importlib.import_module(module)
         print(step, flush=True)
     sys.exit("the writer never came to an end")
 
@@ -68,22 +76,21 @@ def replacing(table: str) -> Transaction:
     return txn
 
 
-def _commit(begin: Callable[[int], Commits], stop: int, writer: int, passed_over: Collection[str]) -> None:
+def _commit(begin: Callable[[], Commits], place: int, writer: int, passed_over: Collection[str]) -> None:
+    """Commit, and be killed at the step of that place or the first one after it that is not passed over."""
     seen = 0
     before = set(sys.modules)
 
     def kill(step: str) -> None:
         nonlocal seen
-        if step in passed_over:
-            return
-        if seen == stop:
+        if seen >= place and step not in passed_over:
             with os.fdopen(writer, "w") as said:
-                said.write("\n".join([step, *_modules_to_import(before)]))
+                said.write("\n".join([step, str(seen), *_modules_to_import(before)]))
             os.kill(os.getpid(), signal.SIGKILL)
         seen += 1
 
     try:
-        txn = begin(stop)
+        txn = begin()
         observe_kill_points(kill)
         txn.commit()
     except BaseException as error:
@@ -99,4 +106,6 @@ def _modules_to_import(before: set[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    kill_at_each_step(lambda stop: replacing(shutil.copytree(sys.argv[2], f"{sys.argv[1]}/{stop}")))
+    kill_at_each_step(
+        lambda stop: replacing(shutil.copytree(sys.argv[2], f"{sys.argv[1]}/{stop}")), most=extent(1, None)
+    )

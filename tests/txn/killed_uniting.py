@@ -13,6 +13,7 @@ import sys
 
 from deltaskip import DeltaTable
 from deltaskip.table.transaction import TableTransaction
+from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 
 MINE, OTHER = "id IN (3, 13)", "id IN (5, 15)"
@@ -29,4 +30,4 @@ def uniting(folder: str) -> TableTransaction:
 
 if __name__ == "__main__":
     place, original = sys.argv[1:]
-    kill_at_each_step(lambda stop: uniting(shutil.copytree(original, f"{place}/{stop}")))
+    kill_at_each_step(lambda stop: uniting(shutil.copytree(original, f"{place}/{stop}")), most=extent(2, None))

@@ -15,8 +15,9 @@ from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.catalogs.located import TableEntry
 from tests.catalogs.database.writers import race
 from tests.dml.tables import ids_of
+from tests.extent import extent
 
-TURNS = 12
+TURNS = extent(4, 12)
 GONE = "TableNotFound"
 TAKEN = "TableAlreadyExists"
 
@@ -147,7 +148,7 @@ def test_a_killed_replacement_has_replaced_everything_or_nothing(url: str, catal
 
 @pytest.mark.parametrize("kind", ["drop", "rename"])
 def test_a_killed_drop_or_rename_leaves_no_name_without_a_table(url: str, catalog: SqlCatalog, kind: str) -> None:
-    for stop in range(40):
+    for stop in range(extent(12, 40)):
         catalog.create_table(f"db.old{stop}", "id BIGINT")
     steps = killed(catalog, url, kind)
     assert "row committed" in steps

@@ -19,6 +19,7 @@ import deltaskip.rows.parquet_files
 import deltaskip.txn.after_commit  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError
+from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 
 __all__ = ["ACTS", "race"]
@@ -138,4 +139,5 @@ def _killed(url: str, warehouse: str, kind: str, stop: int) -> _Work:
 
 if __name__ == "__main__":
     _url, _warehouse, _kind = sys.argv[1:]
-    kill_at_each_step(lambda stop: _killed(_url, _warehouse, _kind, stop))  # type: ignore[arg-type, return-value]
+    _most = extent(1, None)
+    kill_at_each_step(lambda stop: _killed(_url, _warehouse, _kind, stop), most=_most)  # type: ignore[arg-type, return-value]

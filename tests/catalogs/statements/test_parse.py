@@ -13,9 +13,10 @@ from deltaskip.catalogs.statements.parse import parse_statement
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.schema.ddl import parse_columns
 from tests.catalogs.statements.texts import STATEMENTS
+from tests.looped import looped
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
+@looped("text", STATEMENTS)
 def test_every_statement_of_the_list_is_read_with_and_without_a_semicolon_in_any_case(text: str) -> None:
     found = parse_statement(text)
     assert parse_statement(f"/* one */ {text} ; -- end") == found
@@ -62,8 +63,8 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
     assert merged.clauses[0].where == "CASE WHEN s.x THEN 1 END > 0"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@looped(
+    "text, name",
     [
         ("DESCRIBE t VERSION AS OF 3", v.TableName(("t",), 3)),
         ("DESCRIBE t FOR VERSION AS OF '3'", v.TableName(("t",), 3)),
@@ -84,8 +85,8 @@ def test_time_travel_in_names(text: str, name: v.TableName) -> None:
     assert found.name == name
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "reason"),
+@looped(
+    "text, place, reason",
     [
         ("", "line 1, column 1", "empty"),
         ("SELECT 1; SELECT 2", "line 1, column 11", "one statement at a time"),
@@ -126,7 +127,7 @@ def test_a_wrong_statement_names_the_place_and_the_reason(text: str, place: str,
     assert reason in str(raised.value)
 
 
-@pytest.mark.parametrize("word", NEAREST)
+@looped("word", NEAREST)
 def test_a_statement_that_is_not_supported_names_the_nearest(word: str) -> None:
     begins = "CREATE OR REPLACE " if word in ("VIEW", "FUNCTION") else ""
     with pytest.raises(InvalidArgument, match="is not supported: use") as raised:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from deltaskip.catalogs.statements.pushdown import predicates_of
 from deltaskip.catalogs.statements.references import query_with, references
+from tests.looped import looped
 
 TABLES = {"v0": ["id", "ts", "st", "g"], "v1": ["id", "a", "b"], "v2": ["k"]}
 
@@ -192,7 +191,7 @@ PREDICATES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names", "replaced"), REFERENCES)
+@looped("text, names, replaced", REFERENCES)
 def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str], replaced: str) -> None:
     found = references(text)
     shown = [".".join(each.name.parts) for each in found]
@@ -201,6 +200,6 @@ def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str]
     assert query_with(text, {each: f"V{i}" for i, each in enumerate(found)}) == replaced
 
 
-@pytest.mark.parametrize(("text", "required"), PREDICATES)
+@looped("text, required", PREDICATES)
 def test_predicates_that_rows_of_a_table_must_satisfy(text: str, required: dict[str, list[str]]) -> None:
     assert {name: found for name, found in predicates_of(text, TABLES).items() if found} == required

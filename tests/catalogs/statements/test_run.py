@@ -24,6 +24,7 @@ from deltaskip.errors import (
 )
 from tests.catalogs.statements.memory_catalog import MemoryCatalog
 from tests.catalogs.statements.texts import STATEMENTS
+from tests.looped import looped
 
 
 @pytest.fixture
@@ -259,8 +260,8 @@ def test_random_damage_changes_the_catalog_by_statements_or_raises_errors_of_our
                 assert str(error)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@looped(
+    "text, expected",
     [
         ("SELECT count(*) FROM db.t", {"count(1)": [3]}),
         ("SELECT COUNT(1) AS n, min(id), max(t.p) m FROM db.t", {"n": [3], "min(id)": [1], "m": [1]}),
@@ -278,7 +279,7 @@ def test_the_log_answers_count_min_max_and_distinct_partitions(
     assert {name: sorted(found[name].to_pylist(), key=str) for name in found.column_names} == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "SELECT count(*) FROM db.t WHERE id + 1 = 2", "SELECT count(id) FROM db.t", "SELECT DISTINCT id FROM db.t",
@@ -302,7 +303,7 @@ def test_partitions_whose_rows_are_all_deleted_are_no_values(catalog: MemoryCata
     assert answer(catalog, "SELECT DISTINCT p FROM db.t") == [(None,)]
 
 
-@pytest.mark.parametrize("text", [
+@looped("text", [
     "SELECT * FROM db.t", "INSERT INTO db.t SELECT 1, 'a', 2", "CREATE TABLE db.x AS SELECT 1 AS a",
     "MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "DELETE FROM db.t WHERE sha2(s, 256) = 'x'",
     "UPDATE db.t SET s = sha2(s, 256)", "INSERT INTO db.t VALUES (1, sha2('x', 256), 1)",

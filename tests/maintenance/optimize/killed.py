@@ -12,6 +12,7 @@ import sys
 from deltaskip import DeltaTable
 from deltaskip.maintenance.optimize import optimize
 from deltaskip.rows import encoding
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -26,4 +27,4 @@ def optimizing(folder: str) -> Committing:
 
 if __name__ == "__main__":
     place, source = sys.argv[1:]
-    kill_at_each_step(lambda stop: optimizing(shutil.copytree(source, f"{place}/{stop}")))
+    kill_at_each_step(lambda stop: optimizing(shutil.copytree(source, f"{place}/{stop}")), most=extent(3, None))
