@@ -26,7 +26,7 @@ def test_whatever_is_absent_is_named_with_its_cure(monkeypatch: pytest.MonkeyPat
     for what, cure in [
         ("real tables", str(tmp_path / "shared" / "tables")), ("no Java is here", "JRE 17"),
         ("delta-spark: name the folder", not_compared.DELTA_JARS), ("HDFS", "which has no hadoop-client-minicluster"),
-        ("Spark 3.5, 4.0, 4.1, 4.3", "pyspark==3.5.*"), ("delta-rs", ".[test]"), ("DuckDB", ".[test]"),
+        ("Spark 3.5, 4.0, 4.1, 4.3", "pyspark==3.5.*"), ("delta-rs", ".[reference]"), ("DuckDB", ".[reference]"),
         ("S3", ".[test]"), ("databases", ".[test]"), ("Postgres", "apt-get install postgresql"),
     ]:  # fmt: skip
         assert re.search(f"{re.escape(what)}.*{re.escape(cure)}", lines), what
@@ -42,7 +42,7 @@ def test_what_is_here_is_not_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_pytest_ends_with_its_closing_line_after_what_is_absent(
     markers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("DELTASKIP_ALL_EDGES", raising=False)
+    monkeypatch.delenv("DELTASKIP_BOTH_RUNS", raising=False)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", markers, "tests/cli/test_display.py"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert re.fullmatch(r"=+ .*passed.* =+", printed[-1])

@@ -91,12 +91,13 @@ class OptimizingMethods:
         from deltaskip.maintenance.optimize.optimize import optimize
         from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 
-        if arguments.non_negative("target_file_bytes", target_file_bytes, f"(table {self.uri})") == 0:
+        target_bytes = arguments.non_negative("target_file_bytes", target_file_bytes, f"(table {self.uri})")
+        if target_bytes == 0:
             raise InvalidArgument(f"target_file_bytes must be 1 or greater, not 0 (table {self.uri}).")
         names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
         zone = time_zone_argument(time_zone, self.uri)
         request = OptimizeRequest(
-            predicate_text(where, params), target_file_bytes, names, arguments.flag("full", full), zone
+            predicate_text(where, params), target_bytes, names, arguments.flag("full", full), zone
         )
         result = optimize(
             self.snapshot,

@@ -46,9 +46,11 @@ class TableTransaction(Transaction):
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         """See Transaction.feed_inserts."""
+        given = arguments.instance("files", files, Sequence, "a sequence of AddFile")
+        found = [arguments.instance("Each file", file, AddFile, "an AddFile") for file in given]
         # The files have the columns that this transaction has added.
         after = self.snapshot.with_state(self.protocol, self.metadata)
-        write_inserts(self, files, execution_of(after, self._session, "UTC", "Appending"))
+        write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))
 
     def append(
         self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC"

@@ -1,6 +1,6 @@
 """Statistics of the corpus' tables recomputed and committed: delta-spark reads the same rows as before.
 
-Of the corpus so many tables that all it exercises comes twice; DELTASKIP_WHOLE_CORPUS=1 takes every table.
+Of the corpus so many tables that all it exercises comes twice; the whole run takes every table.
 """
 
 from __future__ import annotations
