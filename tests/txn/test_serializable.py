@@ -16,6 +16,7 @@ import deltaskip as ds
 from deltaskip.actions import add_files
 from deltaskip.errors import CommitConflict
 from deltaskip.txn.transaction import Transaction
+from tests.extent import extent
 from tests.txn.tables import actions, append, file, gone, make_table
 
 WRITERS, IDS = 3, 60
@@ -97,7 +98,7 @@ def play(folder: Path, schedule: Sequence[tuple[int, Operation]]) -> dict[int, t
     return committed
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=extent(12, 40), deadline=None)
 @given(schedules)
 def test_every_commit_is_what_it_would_be_alone(schedule: Sequence[tuple[int, Operation]]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
