@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class Operation:
 
     kind: "append" reads nothing and adds a file of those ids; "delete" removes the files; "replace" removes them and
     adds one; "count" adds a file whose bounds tell how many there are; "record" sets a domain that tells it; "rewrite"
-    replaces them without changing data.
+    writes each again without changing data.
     """
 
     kind: str
@@ -47,11 +47,14 @@ class Operation:
         if self.kind == "record":
             txn.set_domain(f"count-{name}", str(len(found)))
             return
-        changes = self.kind != "rewrite"
-        txn.remove(*(gone(path, data_change=changes) for path in found))
-        if self.kind != "delete" and found:
-            rows = {add.path: json.loads(add.stats or "{}")["numRecords"] for add in add_files(txn.snapshot.adds())}
-            txn.add(file(name, self.low, self.high, sum(rows[path] for path in found), data_change=changes))
+        old = {add.path: add for add in add_files(txn.snapshot.adds())}
+        txn.remove(*(gone(path, data_change=self.kind != "rewrite") for path in found))
+        if self.kind == "rewrite":
+            # The same bounds: a file of others would have rows where others have read that there are none.
+            txn.add(*(replace(old[path], path=f"{name}-{i}", data_change=False) for i, path in enumerate(found)))
+        elif self.kind == "replace" and found:
+            rows = sum(json.loads(old[path].stats or "{}")["numRecords"] for path in found)
+            txn.add(file(name, self.low, self.high, rows))
 
     def found(self, txn: Transaction) -> list[str]:
         """The files it works on."""
