@@ -16,6 +16,7 @@ import deltaskip as ds
 from deltaskip.errors import CommitConflict, DeltaSkipError, RowViolation, SchemaError
 from deltaskip.reading.stored_rows import StoredRows
 from tests.alter.test_columns import table_of
+from tests.extent import extent
 
 WIDER = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT"}
 ARROW = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(), "STRING": pa.string()}
@@ -117,7 +118,7 @@ def append(table: ds.DeltaTable, model: Model, chance: random.Random) -> None:
     model.rows += count
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(extent(4, 12)))
 def test_random_changes_and_rows_are_those_of_a_plain_model(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}

@@ -11,11 +11,14 @@ import deltaskip as ds
 from deltaskip.alter.sql import parse_alter
 from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import parse_columns
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("statement", "changes"),
-    [
+def test_a_statement_is_its_changes() -> None:
+    def check(statement: str, changes: list[ds.TableChange]) -> None:
+        assert parse_alter(statement) == tuple(changes)
+
+    each([
         ("ADD COLUMN c INT", [ds.AddColumn("c", "INT")]),
         ("add columns c int, d string first",
          [ds.AddColumn("c", "int"), ds.AddColumn("d", "string", position=ds.FIRST)]),
@@ -61,15 +64,15 @@ from deltaskip.schema.ddl import parse_columns
         ("CLUSTER BY NONE", [ds.ClusterBy()]),
         ("DROP FEATURE deletionVectors", [ds.DropFeature("deletionVectors")]),
         ("drop feature typeWidening truncate history", [ds.DropFeature("typeWidening", True)]),
-    ],
-)
-def test_a_statement_is_its_changes(statement: str, changes: list[ds.TableChange]) -> None:
-    assert parse_alter(statement) == tuple(changes)
+    ], lambda case: check(*case))
 
 
-@pytest.mark.parametrize(
-    ("statement", "why"),
-    [
+def test_other_text_is_refused_with_its_place() -> None:
+    def checked(statement: str, why: str) -> None:
+        with pytest.raises(SchemaError, match=why):
+            parse_alter(statement)
+
+    each([
         ("", "statement is empty"),
         (" -- nothing", "statement is empty"),
         ("ALTER TABLE t ADD COLUMN c INT", "without ALTER TABLE"),
@@ -92,11 +95,7 @@ def test_a_statement_is_its_changes(statement: str, changes: list[ds.TableChange
         ("CLUSTER BY a", "expected"),
         ("DROP FEATURE", "missing"),
         ("ADD COLUMN `c INT", "quote is not closed"),
-    ],
-)
-def test_other_text_is_refused_with_its_place(statement: str, why: str) -> None:
-    with pytest.raises(SchemaError, match=why):
-        parse_alter(statement)
+    ], lambda case: checked(*case))
 
 
 def test_statements_alter_the_table(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import DataFileMissing, PredicateError, UnsupportedFeature
 from tests.dml.tables import DDL, actions_of, rows, rows_of
+from tests.extent import some
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -54,13 +56,18 @@ def play(table: DeltaTable, seed: int) -> dict[int, Counter[str]]:
     return known
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("partitioned", [False, True])
+KINDS = [
+    {},
+    VECTORS,
+    {**VECTORS, "delta.columnMapping.mode": "id"},
+    {"delta.columnMapping.mode": "name"},
+    {**VECTORS, "delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"},
+]
+
+
 @pytest.mark.parametrize(
-    "properties",
-    [{}, VECTORS, {**VECTORS, "delta.columnMapping.mode": "id"}, {"delta.columnMapping.mode": "name"},
-     {**VECTORS, "delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}],
-)  # fmt: skip
+    ("properties", "partitioned", "seed"), some(itertools.product(KINDS, [False, True], range(3)), len(KINDS))
+)
 def test_changes_lead_from_each_version_to_the_next(
     tmp_path: Path, properties: dict[str, str], partitioned: bool, seed: int
 ) -> None:

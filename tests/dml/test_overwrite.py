@@ -31,6 +31,7 @@ from deltaskip.storage import local
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn import commit_loop
 from tests.dml.tables import actions_of, files_below, ids_of, info_of, made, rows, rows_of
+from tests.extent import extent
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -533,7 +534,7 @@ def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(
     old = ids_of(made(tmp_path / "old", ("p",), **properties))
     new = sorted([*(i for i in old if not 3 <= i <= 7), 4])
     seen = set()
-    for kill_at in itertools.count():
+    for kill_at in itertools.count(step=extent(7, 1)):
         table = made(tmp_path / str(kill_at), ("p",), **properties)
         reached = itertools.count()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import random
 from itertools import islice
 from typing import Any
@@ -25,10 +25,12 @@ from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructField, StructType
 from deltaskip.skipping.partition_texts import PartitionValues
 from deltaskip.skipping.proofs.collated import Collations
+from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import bound, cases
+from tests.extent import extent
 
-EACH = 1 if os.environ.get("DELTASKIP_ALL_EDGES") else 3
+EACH = extent(7, 1)
 BY_COLUMN = frozenset(
     ("string", "integer", "long", "date", "timestamp", "timestamp_ntz", "double", "decimal(38,10)", "boolean")
 )
@@ -55,23 +57,25 @@ def predicates(node: Node, results: list[Any]) -> list[Node]:
     return [*found, CaseNode(((found[-1], FALSE),), TRUE)]
 
 
-@pytest.mark.parametrize("type_", list(EDGES), ids=simple_string)
-def test_evaluation_by_column_is_evaluation_row_by_row(type_: DataType) -> None:
-    by_column = 0
-    values = [*EDGES[type_], None]
-    for case in [case for case in cases() if case.type == type_][::EACH]:
-        node = bound(case)
-        if node is None:
-            continue
-        columns = layout(values, type_)
-        for predicate in predicates(node, [result(node, value, case.zone) for value in values]):
-            keep = may_be_true(predicate, lambda _: columns, len(values), case.zone, lambda _: None)  # noqa: B023
-            if keep is None:
+def test_evaluation_by_column_is_evaluation_row_by_row() -> None:
+    def check(type_: DataType) -> None:
+        by_column = 0
+        values = [*EDGES[type_], None]
+        for case in [case for case in cases() if case.type == type_][::EACH]:
+            node = bound(case)
+            if node is None:
                 continue
-            by_column += 1
-            wanted = [result(predicate, value, case.zone, True) is True for value in values]
-            assert keep.tolist() == wanted, (case.key, predicate)
-    assert by_column > 20 or simple_string(type_) not in BY_COLUMN
+            columns = layout(values, type_)
+            for predicate in predicates(node, [result(node, value, case.zone) for value in values]):
+                keep = may_be_true(predicate, lambda _: columns, len(values), case.zone, lambda _: None)  # noqa: B023
+                if keep is None:
+                    continue
+                by_column += 1
+                wanted = [result(predicate, value, case.zone, True) is True for value in values]
+                assert keep.tolist() == wanted, (case.key, predicate)
+        assert by_column * EACH > 20 or simple_string(type_) not in BY_COLUMN
+
+    each(list(EDGES), check, simple_string)
 
 
 def result(node: Node, value: Any, zone: str, failed: Any = None) -> Any:
@@ -84,38 +88,42 @@ def result(node: Node, value: Any, zone: str, failed: Any = None) -> Any:
 TEXTS = ["", "a", "A", "ab", "aB", "\u00e9", "e\u0301", "\u0130", "v77", "V77", "z\0", "\ud7ff", None]
 
 
-@pytest.mark.parametrize("collation", [None, "icu.UNICODE_CI", "spark.UTF8_LCASE"])
-@pytest.mark.parametrize(
-    "where",
-    [
-        "c = 'V77'",
-        "'a' < c",
-        "c IN ('A', 'V77', NULL)",
-        "c NOT IN ('A', 'b')",
-        "c <=> 'AB'",
-        "c >= 'a' AND c < 'b' OR c IS NULL",
-        "c LIKE 'a%'",
-        "c LIKE '%b'",
-        "c LIKE '%7%'",
-        "c LIKE 'v77'",
-        "startswith(c, 'a')",
-        "upper(c) = 'V77'",
-        "c COLLATE UTF8_BINARY = 'A'",
-    ],
-)
-def test_texts_by_column_are_kept_where_row_by_row_keeps_them(where: str, collation: str | None) -> None:
-    metadata = {"__COLLATIONS": {"c": collation}} if collation else {}
-    node = bind(parse_sql(where), StructType((StructField("c", STRING, metadata=metadata),)))
-    collations = Collations(SPARK_VERSION)
-    keep = may_be_true(node, lambda _: arrow_array(TEXTS, pa.string()), len(TEXTS), "UTC", collations.evaluator)
-    if keep is None:
-        assert collation or "upper" in where
-        return
-    for text, kept in zip(TEXTS, keep.tolist(), strict=True):
-        try:
-            assert kept == (evaluate(node, {("c",): text}, order=collations.order) is True), text
-        except EvaluationError:
-            assert kept, text
+def test_texts_by_column_are_kept_where_row_by_row_keeps_them() -> None:
+    def check(collation: str | None, where: str) -> None:
+        metadata = {"__COLLATIONS": {"c": collation}} if collation else {}
+        node = bind(parse_sql(where), StructType((StructField("c", STRING, metadata=metadata),)))
+        collations = Collations(SPARK_VERSION)
+        keep = may_be_true(node, lambda _: arrow_array(TEXTS, pa.string()), len(TEXTS), "UTC", collations.evaluator)
+        if keep is None:
+            assert collation or "upper" in where
+            return
+        for text, kept in zip(TEXTS, keep.tolist(), strict=True):
+            try:
+                assert kept == (evaluate(node, {("c",): text}, order=collations.order) is True), text
+            except EvaluationError:
+                assert kept, text
+
+    each(
+        itertools.product(
+            [None, "icu.UNICODE_CI", "spark.UTF8_LCASE"],
+            [
+                "c = 'V77'",
+                "'a' < c",
+                "c IN ('A', 'V77', NULL)",
+                "c NOT IN ('A', 'b')",
+                "c <=> 'AB'",
+                "c >= 'a' AND c < 'b' OR c IS NULL",
+                "c LIKE 'a%'",
+                "c LIKE '%b'",
+                "c LIKE '%7%'",
+                "c LIKE 'v77'",
+                "startswith(c, 'a')",
+                "upper(c) = 'V77'",
+                "c COLLATE UTF8_BINARY = 'A'",
+            ],
+        ),
+        lambda case: check(*case),
+    )
 
 
 TIME_ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati", "+05:00")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,7 @@ from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import In, Node, transform
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, INTEGER, LONG, STRING, DecimalType, StructField, StructType
 from tests.builder import TableBuilder, add, bounds
+from tests.each import each
 
 TYPES = {"b": BYTE, "i": INTEGER, "l": LONG, "s": STRING, "d": DOUBLE, "n": DecimalType(12, 2), "t": DATE}
 SCHEMA = StructType(tuple(StructField(name, type_) for name, type_ in TYPES.items()))
@@ -51,41 +53,43 @@ def in_tuples(node: Node) -> Node:
     return transform(node, in_tuples)
 
 
-@pytest.mark.parametrize("name", ["b", "i", "l", "s", "p", "q"])
-@pytest.mark.parametrize("at", range(6))
-@pytest.mark.parametrize("negated", [False, True])
-def test_long_lists_skip_the_files_that_short_ones_skip(
-    table: ds.DeltaTable, name: str, at: int, negated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values: list[Any] = TEXTS[at % 2] if name in "sq" else NUMBERS[at]
-    random.Random(at).shuffle(values)
-    where = col(name).isin(values)
-    assert isinstance(where.node, In)
-    assert isinstance(where.node.values, LiteralList)
-    short = type(where)(in_tuples(where.node))
-    for also in (col("i") >= 0, col("i") == 97, col(name).is_not_null()):
-        long, brief = (~where & also, ~short & also) if negated else (where & also, short & also)
+def test_long_lists_skip_the_files_that_short_ones_skip(table: ds.DeltaTable) -> None:
+    def check(name: str, at: int, negated: bool) -> None:
+        values: list[Any] = TEXTS[at % 2] if name in "sq" else NUMBERS[at]
+        random.Random(at).shuffle(values)
+        where = col(name).isin(values)
+        assert isinstance(where.node, In)
+        assert isinstance(where.node.values, LiteralList)
+        short = type(where)(in_tuples(where.node))
+        for also in (col("i") >= 0, col("i") == 97, col(name).is_not_null()):
+            long, brief = (~where & also, ~short & also) if negated else (where & also, short & also)
+            assert table.scan(where=long).paths() == table.scan(where=brief).paths()
+        long, brief = (~where, ~short) if negated else (where, short)
         assert table.scan(where=long).paths() == table.scan(where=brief).paths()
-    long, brief = (~where, ~short) if negated else (where, short)
-    assert table.scan(where=long).paths() == table.scan(where=brief).paths()
-    assert table.scan(where=long).files(stats=False).num_rows == table.scan(where=brief).files().num_rows
+        assert table.scan(where=long).files(stats=False).num_rows == table.scan(where=brief).files().num_rows
+
+    each(
+        itertools.product(["b", "i", "l", "s", "p", "q"], range(6), [False, True]),
+        lambda case: check(*case),
+    )
 
 
-@pytest.mark.parametrize("name", list(TYPES))
-@pytest.mark.parametrize("at", range(6))
-def test_long_lists_have_the_value_of_short_ones(name: str, at: int) -> None:
-    if name in ("s", "t"):
-        return
-    values = NUMBERS[at]
-    text = f"{name} IN ({', '.join(map(str, values))})".replace(str(-(2**63)), "-9223372036854775807")
-    long, brief = parse_sql(text), in_tuples(parse_sql(text))
-    for node, other in ((bind(long, SCHEMA), bind(brief, SCHEMA)),):
-        for value in (None, 0, 7, 14, 127, 501):
-            row = {(name,): value if name != "d" or value is None else float(value)}
-            if name == "n" and value is not None:
-                row = {(name,): Decimal(f"{value}.00")}
-            assert evaluate(node, row) == evaluate(other, row), value
-            assert (evaluate(normalize(node), row) is True) == (evaluate(normalize(other), row) is True)
+def test_long_lists_have_the_value_of_short_ones() -> None:
+    def check(name: str, at: int) -> None:
+        if name in ("s", "t"):
+            return
+        values = NUMBERS[at]
+        text = f"{name} IN ({', '.join(map(str, values))})".replace(str(-(2**63)), "-9223372036854775807")
+        long, brief = parse_sql(text), in_tuples(parse_sql(text))
+        for node, other in ((bind(long, SCHEMA), bind(brief, SCHEMA)),):
+            for value in (None, 0, 7, 14, 127, 501):
+                row = {(name,): value if name != "d" or value is None else float(value)}
+                if name == "n" and value is not None:
+                    row = {(name,): Decimal(f"{value}.00")}
+                assert evaluate(node, row) == evaluate(other, row), value
+                assert (evaluate(normalize(node), row) is True) == (evaluate(normalize(other), row) is True)
+
+    each(itertools.product(list(TYPES), range(6)), lambda case: check(*case))
 
 
 @pytest.mark.parametrize(

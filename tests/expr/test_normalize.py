@@ -14,6 +14,7 @@ from deltaskip.expr.nodes import And, Call, Compare, FieldRef, In, IsNull, Like,
 from deltaskip.expr.normalize import FALSE, NOT_IN_LIMIT, TRUE
 from deltaskip.schema.types import BOOLEAN, INTEGER, STRING
 from tests.expr.predicates import SCHEMA, Maker, rows
+from tests.extent import extent
 
 I = FieldRef(("i",), ("i",), INTEGER)  # noqa: E741
 S = FieldRef(("s",), ("s",), STRING)
@@ -37,7 +38,7 @@ def keeps(node: Node, row: dict[tuple[str, ...], object]) -> bool | None:
         return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=extent(80, 400), deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_normal_form_keeps_the_same_rows(seed: int) -> None:
     text = Maker(random.Random(seed)).predicate(4)
@@ -52,7 +53,7 @@ def test_the_normal_form_keeps_the_same_rows(seed: int) -> None:
         assert before is None or after is None or before == after, (text, row)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=extent(60, 200), deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_normal_form_is_flat_and_negates_leaves_only(seed: int) -> None:
     text = Maker(random.Random(seed)).predicate(4)

@@ -86,6 +86,7 @@ def _settings(source: Path) -> dict[str, str]:
         "PYTHONMALLOC": "malloc",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "PYTHONPATH": str(source),
+        "DELTASKIP_TESTS": "all",
         "DELTASKIP_EXAMPLES": os.environ.get("DELTASKIP_EXAMPLES", "2000"),
     }
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import itertools
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,7 @@ from deltaskip.kernels.extremes import decimal_extremes, float_extremes, integer
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from deltaskip.kernels.lane import take_lane
 from deltaskip.kernels.roaring_encode import encode
+from tests.each import each
 
 
 def behind(skip: int, values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -25,64 +27,69 @@ def behind(skip: int, values: list[Any], kind: pa.DataType) -> pa.Array:
     return array
 
 
-@pytest.mark.parametrize("skip", [0, 1, 8, 13])
-@pytest.mark.parametrize(
-    ("kernel", "expected"),
-    [
-        (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int8()), "ge", 7)), b"\0\1\1"),
-        (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int16()), "ge", 7)), b"\0\1\1"),
-        (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int32()), "ge", 7)), b"\0\1\1"),
-        (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int64()), "ge", 7)), b"\0\1\1"),
-        (lambda skip: bytes(compare_int64(behind(skip, [False, False, True], pa.bool_()), "eq", 1)), b"\0\0\1"),
-        (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float32()), "ge", 7)), b"\0\1\1"),
-        (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float64()), "ge", 7)), b"\0\1\1"),
-        (
-            lambda skip: bytes(
-                compare_decimal128(behind(skip, [Decimal(5), Decimal(9), Decimal(7)], pa.decimal128(9, 0)), "ge", 7)
-            ),
-            b"\0\1\1",
+def test_every_kernel_of_fixed_width_arrays_reads_from_the_offset() -> None:
+    def check(skip: int, kernel: Callable[[int], Any], expected: Any) -> None:
+        assert kernel(skip) == expected
+
+    each(
+        itertools.product(
+            [0, 1, 8, 13],
+            [
+                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int8()), "ge", 7)), b"\0\1\1"),
+                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int16()), "ge", 7)), b"\0\1\1"),
+                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int32()), "ge", 7)), b"\0\1\1"),
+                (lambda skip: bytes(compare_int64(behind(skip, [5, 9, 7], pa.int64()), "ge", 7)), b"\0\1\1"),
+                (lambda skip: bytes(compare_int64(behind(skip, [False, False, True], pa.bool_()), "eq", 1)), b"\0\0\1"),
+                (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float32()), "ge", 7)), b"\0\1\1"),
+                (lambda skip: bytes(compare_double(behind(skip, [5, 9, 7], pa.float64()), "ge", 7)), b"\0\1\1"),
+                (
+                    lambda skip: bytes(
+                        compare_decimal128(
+                            behind(skip, [Decimal(5), Decimal(9), Decimal(7)], pa.decimal128(9, 0)), "ge", 7
+                        )
+                    ),
+                    b"\0\1\1",
+                ),
+                (
+                    lambda skip: bytes(
+                        compare_columns_int64(
+                            behind(skip, [5, 9, 7], pa.int32()), behind(skip + 3, [6, 6, 6], pa.int32()), "gt"
+                        )
+                    ),
+                    b"\0\1\1",
+                ),
+                (
+                    lambda skip: bytes(
+                        in_range_int64(
+                            behind(skip, [5, 9, 7], pa.int16()),
+                            behind(skip + 3, [6, 9, 8], pa.int16()),
+                            behind(skip + 5, [8, 9], pa.int64()),
+                        )
+                    ),
+                    b"\0\1\1",
+                ),
+                (
+                    lambda skip: bytes(
+                        in_range_double(
+                            behind(skip, [5, 9, 7], pa.float32()),
+                            behind(skip + 3, [6, 9, 8], pa.float32()),
+                            behind(skip + 5, [8, 9], pa.float64()),
+                        )
+                    ),
+                    b"\0\1\1",
+                ),
+                (lambda skip: integer_extremes(behind(skip, [5, 9, 7], pa.int32())), (5, 9)),
+                (lambda skip: float_extremes(behind(skip, [5, 9, 7], pa.float32())), (5.0, 9.0)),
+                (lambda skip: decimal_extremes(behind(skip, [Decimal(5), Decimal(9)], pa.decimal128(9, 0))), (5, 9)),
+                (lambda skip: bytes(used_entries(behind(skip, [2, 3], pa.int16()), 5)), b"\0\0\1\1\0"),
+                (lambda skip: bytes(take_lane(behind(skip, [2, 3, 2], pa.int32()), b"\0\0\1\0", False)), b"\1\0\1"),
+                (lambda skip: decode(encode(behind(skip, [5, 7, 9], pa.int64())), 3).to_pylist(), [5, 7, 9]),
+                (lambda skip: bytes(live_rows(behind(skip, [5, 7], pa.int64()), 4, 4)), b"\1\0\1\0"),
+            ],
         ),
-        (
-            lambda skip: bytes(
-                compare_columns_int64(
-                    behind(skip, [5, 9, 7], pa.int32()), behind(skip + 3, [6, 6, 6], pa.int32()), "gt"
-                )
-            ),
-            b"\0\1\1",
-        ),
-        (
-            lambda skip: bytes(
-                in_range_int64(
-                    behind(skip, [5, 9, 7], pa.int16()),
-                    behind(skip + 3, [6, 9, 8], pa.int16()),
-                    behind(skip + 5, [8, 9], pa.int64()),
-                )
-            ),
-            b"\0\1\1",
-        ),
-        (
-            lambda skip: bytes(
-                in_range_double(
-                    behind(skip, [5, 9, 7], pa.float32()),
-                    behind(skip + 3, [6, 9, 8], pa.float32()),
-                    behind(skip + 5, [8, 9], pa.float64()),
-                )
-            ),
-            b"\0\1\1",
-        ),
-        (lambda skip: integer_extremes(behind(skip, [5, 9, 7], pa.int32())), (5, 9)),
-        (lambda skip: float_extremes(behind(skip, [5, 9, 7], pa.float32())), (5.0, 9.0)),
-        (lambda skip: decimal_extremes(behind(skip, [Decimal(5), Decimal(9)], pa.decimal128(9, 0))), (5, 9)),
-        (lambda skip: bytes(used_entries(behind(skip, [2, 3], pa.int16()), 5)), b"\0\0\1\1\0"),
-        (lambda skip: bytes(take_lane(behind(skip, [2, 3, 2], pa.int32()), b"\0\0\1\0", False)), b"\1\0\1"),
-        (lambda skip: decode(encode(behind(skip, [5, 7, 9], pa.int64())), 3).to_pylist(), [5, 7, 9]),
-        (lambda skip: bytes(live_rows(behind(skip, [5, 7], pa.int64()), 4, 4)), b"\1\0\1\0"),
-    ],
-)
-def test_every_kernel_of_fixed_width_arrays_reads_from_the_offset(
-    kernel: Callable[[int], Any], expected: Any, skip: int
-) -> None:
-    assert kernel(skip) == expected
+        lambda case: check(case[0], *case[1]),
+        lambda case: f"offset {case[0]}, line {case[1][0].__code__.co_firstlineno}",
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from deltaskip.kernels.deletion_vector import decode, live_rows
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
+from tests.each import each
+from tests.extent import extent
 from tests.kernels import deletion_vector_twin as twin
 
 pyroaring = pytest.importorskip("pyroaring")
@@ -41,7 +43,7 @@ def row_sets(draw: st.DrawFn) -> list[int]:
     return sorted(rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=extent(15, 60), deadline=None)
 @given(row_sets())
 def test_encoded_rows_are_read_back_by_kernel_twin_and_pyroaring(rows: list[int]) -> None:
     data = encode(pa.array(rows, pa.int64()))
@@ -50,7 +52,7 @@ def test_encoded_rows_are_read_back_by_kernel_twin_and_pyroaring(rows: list[int]
     assert list(pyroaring.BitMap64.deserialize(data[4:])) == rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=extent(15, 60), deadline=None)
 @given(row_sets())
 def test_encoding_is_as_small_as_pyroarings(rows: list[int]) -> None:
     best = pyroaring.BitMap64(rows)
@@ -58,7 +60,7 @@ def test_encoding_is_as_small_as_pyroarings(rows: list[int]) -> None:
     assert len(encode(pa.array(rows, pa.int64()))) == len(best.serialize()) + 4
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=extent(15, 60), deadline=None)
 @given(row_sets(), st.booleans())
 def test_what_pyroaring_serialises_is_decoded(rows: list[int], runs: bool) -> None:
     bitmap = pyroaring.BitMap64(rows)
@@ -69,7 +71,7 @@ def test_what_pyroaring_serialises_is_decoded(rows: list[int], runs: bool) -> No
     assert decoded.to_pylist() == rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=extent(15, 60), deadline=None)
 @given(row_sets(), st.data(), st.sampled_from([(twin.PORTABLE, "<"), (twin.NATIVE, "<"), (twin.NATIVE, ">")]))
 def test_any_choice_of_run_containers_is_decoded(rows: list[int], data: st.DataObject, form: tuple[int, str]) -> None:
     magic, order = form
@@ -84,7 +86,7 @@ def test_the_example_of_the_protocol_is_decoded() -> None:
     assert decode(z85_decode(PROTOCOL_EXAMPLE), 6).to_pylist() == [3, 4, 7, 11, 18, 29]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=extent(60, 400), deadline=None)
 @given(st.data())
 def test_damaged_bytes_are_refused_or_read_like_the_twin(data: st.DataObject) -> None:
     rows = data.draw(row_sets())[:6000]
@@ -136,38 +138,40 @@ def test_random_bytes_never_decode_to_another_cardinality(body: bytes, magic: in
 FEW = twin.serialise([1, 5, 70000])
 
 
-@pytest.mark.parametrize(
-    ("data", "cardinality", "reason"),
-    [
-        (b"", 0, "ends before"),
-        (FEW[:-1], 3, "ends before"),
-        (FEW + b"\x00", 3, "bytes after the last container"),
-        (b"\x00" * 20, 0, "magic number"),
-        (FEW, 4, "descriptor"),
-        (FEW, 2, "descriptor"),
-        (FEW, -1, "descriptor"),
-        (FEW, 2**61 + 3, "descriptor"),
-        (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
-        (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
-        (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
-        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
-        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
-        (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
-        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
-        (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
-        (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
-        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
-        (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
-        (
-            struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
-            5000,
-            "differs from its header",
-        ),
-    ],
-)
-def test_each_kind_of_damage_is_named(data: bytes, cardinality: int, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        decode(data, cardinality)
+def test_each_kind_of_damage_is_named() -> None:
+    def check(data: bytes, cardinality: int, reason: str) -> None:
+        with pytest.raises(ValueError, match=reason):
+            decode(data, cardinality)
+
+    each(
+        [
+            (b"", 0, "ends before"),
+            (FEW[:-1], 3, "ends before"),
+            (FEW + b"\x00", 3, "bytes after the last container"),
+            (b"\x00" * 20, 0, "magic number"),
+            (FEW, 4, "descriptor"),
+            (FEW, 2, "descriptor"),
+            (FEW, -1, "descriptor"),
+            (FEW, 2**61 + 3, "descriptor"),
+            (struct.pack("<IQ", twin.PORTABLE, 2**63), 0, "buckets"),
+            (struct.pack("<IQIII", twin.PORTABLE, 1, 2**31, 12346, 0), 0, "key"),
+            (struct.pack("<IQ" + "III" * 2, twin.PORTABLE, 2, *[7, 12346, 0] * 2), 0, "key"),
+            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12345, 0), 0, "cookie"),
+            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 65537), 0, "containers"),
+            (struct.pack("<IQIII", twin.PORTABLE, 1, 0, 12346, 2**32 - 1), 0, "containers"),
+            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 16, 5, 5), 2, "ascend"),
+            (struct.pack("<IQIIIHHIHH", twin.PORTABLE, 1, 0, 12346, 1, 0, 1, 17, 5, 6), 2, "offset"),
+            (struct.pack("<IQIIBHHHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 5, 2, 1, 2, 3, 2), 6, "overlap"),
+            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 65535, 1), 2, "pass its end"),
+            (struct.pack("<IQIIBHHHHH", twin.PORTABLE, 1, 0, 12347, 1, 0, 1, 1, 7, 2), 2, "differs from its header"),
+            (
+                struct.pack("<IQIIIHHI", twin.PORTABLE, 1, 0, 12346, 1, 0, 4999, 16) + b"\x01" * 8192,
+                5000,
+                "differs from its header",
+            ),
+        ],
+        lambda case: check(*case),
+    )
 
 
 def test_a_promised_cardinality_takes_no_memory_by_itself() -> None:

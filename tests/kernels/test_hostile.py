@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -14,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,10 +43,12 @@ from deltaskip.kernels import (
     z85,
 )
 from deltaskip.kernels.icu_library import IcuCollator
+from tests.each import each
+from tests.extent import extent
 from tests.kernels import icu_twin, variant_twin
 from tests.kernels.foreign import ForeignArray, foreign
 
-EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(25, 100)))
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, LookupError, ArithmeticError)
 TABLE = lowercase.LowercaseTable({code: ord(chr(code).lower()) for code in range(0xC0, 0xDF)})
 
@@ -159,15 +161,17 @@ def plain(result: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_where_an_array_lies_in_memory_does_not_matter(kernel: str) -> None:
-    for code, array in BASES:
-        for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
-            part = array.slice(start, length)
-            expected = shown(survives(KERNELS[kernel], part))
-            for shift in (0, 1, 4, 8):
-                given_ = foreign(part, code, shift)
-                assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
+def test_where_an_array_lies_in_memory_does_not_matter() -> None:
+    def check(kernel: str) -> None:
+        for code, array in BASES:
+            for start, length in [(0, len(array)), (1, len(array)), (3, 9), (13, 2), (2, 0)]:
+                part = array.slice(start, length)
+                expected = shown(survives(KERNELS[kernel], part))
+                for shift in (0, 1, 4, 8):
+                    given_ = foreign(part, code, shift)
+                    assert shown(survives(KERNELS[kernel], given_)) == expected, (code, start, shift)
+
+    each(KERNELS, check)
 
 
 WRONG: dict[str, Callable[[], Any]] = {
@@ -196,10 +200,11 @@ WRONG: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_an_array_that_is_wrong_is_refused(kernel: str, wrong: str) -> None:
-    assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
+def test_an_array_that_is_wrong_is_refused() -> None:
+    def check(wrong: str, kernel: str) -> None:
+        assert isinstance(survives(KERNELS[kernel], WRONG[wrong]()), REFUSALS), wrong
+
+    each(itertools.product(WRONG, KERNELS), lambda case: check(*case))
 
 
 ODD = [b"\0", b"\xff" * 9, b'"', b"\\", b"{" * 600, b"1" * 400, b"\\ud800", b"\xf4\x90"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.compare_binary import compare_binary
 from deltaskip.kernels.key_column import KeyColumn
+from tests.extent import extent
 
 OPS: dict[Any, Callable[[bytes, bytes], bool]] = {
     "lt": operator.lt,
@@ -35,7 +36,7 @@ def columns(draw: st.DrawFn) -> tuple[list[bytes | None], bytes]:
     return keys, key[: draw(st.integers(0, 20))]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=extent(60, 400))
 @given(made=columns(), wide=st.booleans(), skip=st.integers(0, 2))
 def test_keeps_what_python_keeps(made: tuple[list[bytes | None], bytes], wide: bool, skip: int) -> None:
     keys, key = made

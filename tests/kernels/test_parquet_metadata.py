@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.thrift_compact import read_struct
+from tests.extent import extent
 from tests.kernels import parquet_metadata_twin as twin
 from tests.kernels.extremes_twin import Int32, thrift_struct
 
-EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(25, 100)))
 
 
 def file_of(seed: int) -> bytes:

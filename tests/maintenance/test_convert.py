@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import deltalake
@@ -22,6 +23,7 @@ from deltaskip.errors import (
     SchemaError,
     StorageError,
 )
+from tests.each import each
 
 
 def write(path: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -114,9 +116,14 @@ def test_names_that_differ_in_letter_case_are_refused(tmp_path: Path) -> None:
         ds.convert_to_delta(tmp_path / "t")
 
 
-@pytest.mark.parametrize(
-    ("folder", "schema", "why"),
-    [
+def test_rule_19_folders_and_partition_columns_must_be_the_same(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, folder: str, schema: str | None, why: str) -> None:
+        write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
+        with pytest.raises(InvalidArgument, match=why):
+            ds.convert_to_delta(tmp_path / "t", schema)
+        assert not (tmp_path / "t/_delta_log").exists()
+
+    each([
         ("p=1/q=a", None, r"pass partition_schema='p INT, q STRING'"),
         ("p=1/q=a", "p INT", r"partition_schema has p, and .* are named for p, q: pass partition_schema='p INT, q STR"),
         ("p=1/q=a", "q STRING, p INT", r"pass partition_schema='p INT, q STRING'"),
@@ -127,15 +134,7 @@ def test_names_that_differ_in_letter_case_are_refused(tmp_path: Path) -> None:
         ("p=x", "p INT", r"The folder p=x of p=x/a.parquet is no value of the partition column p .*, which is INT"),
         ("p=1.7", "p INT", r"not exactly a value of type int"),
         ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
-    ],
-)
-def test_rule_19_folders_and_partition_columns_must_be_the_same(
-    tmp_path: Path, folder: str, schema: str | None, why: str
-) -> None:
-    write(tmp_path / "t" / folder / "a.parquet", {"id": [1]})
-    with pytest.raises(InvalidArgument, match=why):
-        ds.convert_to_delta(tmp_path / "t", schema)
-    assert not (tmp_path / "t/_delta_log").exists()
+    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
 
 
 def test_rule_16_partition_values_are_typed_and_normalized(tmp_path: Path) -> None:
@@ -178,9 +177,21 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
     assert table.snapshot.adds()["path"].to_pylist() == ["a.parquet", "b.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("path", "schema", "properties", "error", "why"),
-    [
+def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) -> None:
+    def check(tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[DeltaSkipError], why: str) -> None:
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "text").mkdir()
+        (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
+        write(tmp_path / "time/a.parquet", {"v": pa.array([1], pa.time64("us"))})
+        write(tmp_path / "names/a.parquet", {"a b": [1]})
+        write(tmp_path / "good/a.parquet", {"id": [1]})
+        ds.DeltaTable.create(tmp_path / "outer/inner", "id BIGINT").append(pa.table({"id": [1]}))
+        with pytest.raises(error, match=why):
+            ds.convert_to_delta(path if path is None else tmp_path / path, schema, properties=properties)
+        if path not in (None, "missing"):
+            assert not (tmp_path / path / "_delta_log").exists()
+
+    each([
         ("missing", None, None, DataFileMissing, "There is no folder"),
         ("empty", None, None, DataFileMissing, "contains no data files"),
         ("text", None, None, StorageError, "is not a complete Parquet file"),
@@ -192,22 +203,7 @@ def test_hidden_files_and_those_that_a_stream_has_not_committed_are_left_out(tmp
         ("good", 1, None, InvalidArgumentType, "schema must be"),
         (None, None, None, InvalidArgumentType, "path must be"),
         ("good", "id", None, SchemaError, "id"),
-    ],
-)
-def test_folders_and_arguments_that_make_no_table_are_refused(
-    tmp_path: Path, path: Any, schema: Any, properties: Any, error: type[DeltaSkipError], why: str
-) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
-    write(tmp_path / "time/a.parquet", {"v": pa.array([1], pa.time64("us"))})
-    write(tmp_path / "names/a.parquet", {"a b": [1]})
-    write(tmp_path / "good/a.parquet", {"id": [1]})
-    ds.DeltaTable.create(tmp_path / "outer/inner", "id BIGINT").append(pa.table({"id": [1]}))
-    with pytest.raises(error, match=why):
-        ds.convert_to_delta(path if path is None else tmp_path / path, schema, properties=properties)
-    if path not in (None, "missing"):
-        assert not (tmp_path / path / "_delta_log").exists()
+    ], lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
 
 
 def test_properties_are_those_of_the_new_table(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.histories.history import History
 
-CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", "14")
+CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", extent("4", "14"))
 STEPS = int(os.environ.get("DELTASKIP_HISTORY_STEPS", "12"))
 FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
 

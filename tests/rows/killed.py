@@ -43,8 +43,7 @@ def appending(folder: str) -> Committing:
 if __name__ == "__main__":
     what, place, *table = sys.argv[1:]
     if what == "create":
-        kill_at_each_step(lambda stop: creating(f"{place}/{stop}"), most=extent(2, None))
+        kill_at_each_step(lambda stop: creating(f"{place}/{stop}"), most=extent(1, None))
     else:
-        kill_at_each_step(
-            lambda stop: appending(shutil.copytree(table[0], f"{place}/{stop}")), most=extent(2, None)
-        )
+        passed_over = extent(("tidied", "named"), ())
+        kill_at_each_step(lambda stop: appending(shutil.copytree(table[0], f"{place}/{stop}")), passed_over=passed_over)

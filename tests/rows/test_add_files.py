@@ -7,6 +7,7 @@ import json
 import os
 from decimal import Decimal
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from tests.each import each
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -216,9 +218,17 @@ def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:
     assert stats_of(table)["nullCount"] == {"id": 0, "name": 2, "st": {"a": 0, "b": 2}}
 
 
-@pytest.mark.parametrize(
-    ("columns", "why"),
-    [
+def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, columns: dict[str, Any], why: str) -> None:
+        schema = "id BIGINT NOT NULL, name STRING, st STRUCT<a: INT>, l ARRAY<INT>, m MAP<STRING, INT>"
+        table = DeltaTable.create(tmp_path / "t", schema)
+        path = write(tmp_path / "a.parquet", columns)
+        with pytest.raises(SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
+            table.add_files([path])
+        assert table.version == 0
+        assert path.exists()
+
+    each([
         ({"id": [1], "other": [1]}, "it has the column other, which the table lacks; it has id, name, st, l, m"),
         ({"ID": [1]}, "it has the column ID for id, and readers that compare letter case would find no values"),
         ({"id": ["x"]}, "its column id is STRING, and BIGINT in the table"),
@@ -233,16 +243,7 @@ def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:
         ({"id": [1], "name": pa.array([1], pa.time64("us"))}, ".*name has a type of Parquet that Spark does not read"),
         ({"id": pa.array([None])}, ".*id has a type of Parquet that Spark does not read"),
         ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
-    ],
-)
-def test_columns_that_do_not_fit_are_named(tmp_path: Path, columns: dict[str, Any], why: str) -> None:
-    schema = "id BIGINT NOT NULL, name STRING, st STRUCT<a: INT>, l ARRAY<INT>, m MAP<STRING, INT>"
-    table = DeltaTable.create(tmp_path / "t", schema)
-    path = write(tmp_path / "a.parquet", columns)
-    with pytest.raises(SchemaError, match=f"The file file:{path} cannot be added to {tmp_path}/t: {why}"):
-        table.add_files([path])
-    assert table.version == 0
-    assert path.exists()
+    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
 
 
 def test_a_folder_that_names_a_column_of_data_is_refused(tmp_path: Path) -> None:
@@ -429,9 +430,17 @@ def test_duplicates_and_active_files_are_refused(tmp_path: Path) -> None:
             table.add_files(again)
 
 
-@pytest.mark.parametrize(
-    ("paths", "error", "why"),
-    [
+def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, paths: Any, error: type[DeltaSkipError], why: str) -> None:
+        table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+        (tmp_path / "t/empty").mkdir()
+        (tmp_path / "t/text.parquet").write_text("not Parquet at all")
+        DeltaTable.create(tmp_path / "t/other", "id BIGINT").append(pa.table({"id": [1]}))
+        with pytest.raises(error, match=why):
+            table.add_files(paths)
+        assert DeltaTable(tmp_path / "t").version == 0
+
+    each([
         ("missing.parquet", DataFileMissing, "There is no file or folder"),
         ("missing/a.parquet", DataFileMissing, "There is no file or folder"),
         ("empty", DataFileMissing, "contains no data files"),
@@ -442,18 +451,7 @@ def test_duplicates_and_active_files_are_refused(tmp_path: Path) -> None:
         ("s3://bucket/a.parquet", InvalidArgument, "could not open it"),
         (None, InvalidArgumentType, "paths must be a path or a list of paths"),
         ([1], InvalidArgumentType, "Each of paths"),
-    ],
-)
-def test_paths_that_name_no_data_file_are_refused(
-    tmp_path: Path, paths: Any, error: type[DeltaSkipError], why: str
-) -> None:
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
-    (tmp_path / "t/empty").mkdir()
-    (tmp_path / "t/text.parquet").write_text("not Parquet at all")
-    DeltaTable.create(tmp_path / "t/other", "id BIGINT").append(pa.table({"id": [1]}))
-    with pytest.raises(error, match=why):
-        table.add_files(paths)
-    assert DeltaTable(tmp_path / "t").version == 0
+    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
 
 
 def test_rule_39_files_without_rows_are_left_out(tmp_path: Path) -> None:

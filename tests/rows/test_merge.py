@@ -32,6 +32,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from tests.each import each
 
 WIDENING = {"delta.enableTypeWidening": "true"}
 
@@ -73,26 +74,23 @@ def test_metadata_of_existing_columns_is_kept_and_new_columns_keep_what_describe
     }
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
+def test_types_become_wider_only_where_delta_does_it_by_itself() -> None:
+    def check(before: DataType, after: DataType, expected: bool) -> None:
+        assert widens(before, after) is expected
+        one, other = (StructType((StructField("c", each),)) for each in (before, after))
+        found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
+        assert found.type == (after if expected else before)
+        assert ("delta.typeChanges" in found.metadata) is expected
+        assert merged_schema(one, other, TableProperties({}), "t") == one
+
+    each([
         (BYTE, SHORT, True), (BYTE, LONG, True), (INTEGER, LONG, True), (LONG, INTEGER, False), (LONG, LONG, False),
         (FLOAT, DOUBLE, True), (DOUBLE, FLOAT, False), (INTEGER, DOUBLE, False), (BYTE, DOUBLE, False),
         (INTEGER, DecimalType(10, 0), False), (DecimalType(5, 2), DecimalType(7, 2), True),
         (DecimalType(5, 2), DecimalType(7, 4), True), (DecimalType(5, 2), DecimalType(6, 4), False),
         (DecimalType(5, 2), DecimalType(9, 1), False), (DecimalType(5, 2), DecimalType(5, 2), False),
         (DATE, TIMESTAMP_NTZ, True), (DATE, TIMESTAMP, False), (STRING, LONG, False), (INTEGER, STRING, False),
-    ],
-)
-def test_types_become_wider_only_where_delta_does_it_by_itself(
-    before: DataType, after: DataType, expected: bool
-) -> None:
-    assert widens(before, after) is expected
-    one, other = (StructType((StructField("c", each),)) for each in (before, after))
-    found = merged_schema(one, other, TableProperties(WIDENING), "t").fields[0]
-    assert found.type == (after if expected else before)
-    assert ("delta.typeChanges" in found.metadata) is expected
-    assert merged_schema(one, other, TableProperties({}), "t") == one
+    ], lambda case: check(*case))
 
 
 def test_a_widened_type_is_recorded_on_the_nearest_field_with_its_path() -> None:

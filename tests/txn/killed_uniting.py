@@ -30,4 +30,4 @@ def uniting(folder: str) -> TableTransaction:
 
 if __name__ == "__main__":
     place, original = sys.argv[1:]
-    kill_at_each_step(lambda stop: uniting(shutil.copytree(original, f"{place}/{stop}")), most=extent(2, None))
+    kill_at_each_step(lambda stop: uniting(shutil.copytree(original, f"{place}/{stop}")), most=extent(1, None))

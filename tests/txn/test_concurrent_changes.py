@@ -13,10 +13,11 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import CommitConflict
+from tests.extent import extent
 from tests.txn.trial import changed, chosen, live_rows, logged, made, replayed, run
 
-SECONDS = float(os.environ.get("DELTASKIP_TRIAL_SECONDS", "4"))
-PAIRS = int(os.environ.get("DELTASKIP_PAIRS", "25"))
+SECONDS = float(os.environ.get("DELTASKIP_TRIAL_SECONDS", extent("2", "4")))
+PAIRS = int(os.environ.get("DELTASKIP_PAIRS", extent("6", "25")))
 
 
 def test_processes_leave_the_rows_of_a_serial_order(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -15,6 +16,7 @@ from deltaskip.actions import Protocol
 from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
 from deltaskip.schema import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
+from tests.each import each
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
 FEATURES = ["domainMetadata", "deletionVectors", "rowTracking", "appendOnly"]
@@ -204,16 +206,20 @@ def meet(folder: Path, winner: Act, loser: Act, isolation: str | None) -> str | 
     return None
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_pair_under_serializable(tmp_path: Path, pair: str) -> None:
-    winner, loser, expected, _ = PAIRS[pair]
-    assert meet(tmp_path / "t", winner, loser, None) == expected
+def test_a_pair_under_serializable(tmp_path: Path) -> None:
+    def check(tmp_path: Path, pair: str) -> None:
+        winner, loser, expected, _ = PAIRS[pair]
+        assert meet(tmp_path / "t", winner, loser, None) == expected
+
+    each(PAIRS, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_pair_under_write_serializable(tmp_path: Path, pair: str) -> None:
-    winner, loser, _, expected = PAIRS[pair]
-    assert meet(tmp_path / "t", winner, loser, "WriteSerializable") == expected
+def test_a_pair_under_write_serializable(tmp_path: Path) -> None:
+    def check(tmp_path: Path, pair: str) -> None:
+        winner, loser, _, expected = PAIRS[pair]
+        assert meet(tmp_path / "t", winner, loser, "WriteSerializable") == expected
+
+    each(PAIRS, lambda case: check(Path(mkdtemp(dir=tmp_path)), case))
 
 
 def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: Path) -> None:

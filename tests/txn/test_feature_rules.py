@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from deltaskip.actions import AddCdcFile, Metadata, add_files, unchanged
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType
+from tests.each import each
 from tests.txn.tables import actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
 
 ICT = "delta.enableInCommitTimestamps"
@@ -85,24 +87,23 @@ def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> Non
 
 
 # Whether a file contains its partition columns cannot be seen in the log: see NEW_ROWS.
-@pytest.mark.parametrize(
-    "feature",
-    sorted(
+def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Path) -> None:
+    def check(folder: Path, feature: str) -> None:
+        domains = [] if feature == "domainMetadata" else ["domainMetadata"]
+        table = make_table(folder, {}, [feature, *domains])
+        append(table, file("a"), file("b"))
+        table.checkpoint()
+        txn = table.refresh().transaction(read="true")
+        txn.add(file("a", data_change=False))
+        txn.remove(gone("b"))
+        txn.set_domain("mine", "{}")
+        assert txn.commit() == 2
+        assert paths(folder) == ["a"]
+
+    each(sorted(
         {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
         - {"materializePartitionColumns"}
-    ),
-)
-def test_a_supported_feature_takes_new_rows_old_files_and_removals(folder: Path, feature: str) -> None:
-    domains = [] if feature == "domainMetadata" else ["domainMetadata"]
-    table = make_table(folder, {}, [feature, *domains])
-    append(table, file("a"), file("b"))
-    table.checkpoint()
-    txn = table.refresh().transaction(read="true")
-    txn.add(file("a", data_change=False))
-    txn.remove(gone("b"))
-    txn.set_domain("mine", "{}")
-    assert txn.commit() == 2
-    assert paths(folder) == ["a"]
+    ), lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", case))
 
 
 def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.extent import extent
 from tests.txn.histories import History, Writer
 
 # DELTASKIP_HISTORIES=2000 runs it for long.
-EXAMPLES = int(os.environ.get("DELTASKIP_HISTORIES", "8"))
+EXAMPLES = int(os.environ.get("DELTASKIP_HISTORIES", extent("3", "8")))
 WRITERS = 3
 
 KINDS = ("append", "append", "back", "remove", "vector", "statistics", "domain", "app", "properties", "read")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
+from tests.extent import extent
 from tests.txn.tables import append, file, gone, make_table, paths
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +25,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+@pytest.fixture(scope="module", params=extent(["V2 checkpoint", "clean-up"], SETTINGS))
 def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
     """The folder of the copies, at which step the writer of each was killed, and what it was about."""
     folder = tmp_path_factory.mktemp("killed")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, Unsupp
 from deltaskip.schema import LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
 from tests.builder import protocol_of
+from tests.each import each
 from tests.txn.tables import SCHEMA, actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
 
 
@@ -100,9 +102,15 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
     assert paths(folder) == []
 
 
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
+def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
+    def check(folder: Path, call: Callable[[Any], Any], named: str) -> None:
+        txn = make_table(folder).transaction()
+        with pytest.raises(ds.InvalidArgumentType, match=named):
+            call(txn)
+        with pytest.raises(InvalidCommit, match="nothing to commit"):
+            txn.commit()
+
+    each([
         (lambda txn: txn.add("a"), "must be an AddFile, not str"),
         (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
         (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
@@ -117,15 +125,7 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
         (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
         (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
         (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_arguments_of_the_wrong_type_are_named(folder: Path, call: Callable[[Any], Any], named: str) -> None:
-    txn = make_table(folder).transaction()
-    with pytest.raises(ds.InvalidArgumentType, match=named):
-        call(txn)
-    with pytest.raises(InvalidCommit, match="nothing to commit"):
-        txn.commit()
+    ], lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", *case))
 
 
 def test_none_is_no_predicate_to_read(folder: Path) -> None:

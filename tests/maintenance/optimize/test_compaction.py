@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, SchemaError
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
+from tests.each import each
 from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made, row_ids
 
 
@@ -219,31 +221,31 @@ def test_rows_of_a_file_that_are_all_deleted_go(tmp_path: Path) -> None:
     assert len(rows_of(table)) == 19
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"target_file_bytes": 0}, InvalidArgument),
-        ({"target_file_bytes": -1}, InvalidArgument),
-        ({"zorder_by": "nope"}, SchemaError),
-        ({"zorder_by": ["id", "ID"]}, SchemaError),
-        ({"zorder_by": "st"}, SchemaError),
-        ({"zorder_by": "st.tags"}, SchemaError),
-        ({"zorder_by": "st.tags.element"}, SchemaError),
-        ({"full": True}, InvalidArgument),
-        ({"where": "p ="}, PredicateError),
-        ({"time_zone": "Nowhere/At_all"}, InvalidArgument),
-        ({"zorder_by": 3}, DeltaSkipError),
-        ({"where": "id > 3"}, PredicateError),
-    ],
-)
-def test_wrong_arguments_are_refused_before_anything_is_written(
-    tmp_path: Path, arguments: dict[str, Any], error: type[Exception]
-) -> None:
-    table = made(tmp_path)
-    before = files_below(tmp_path / "t")
-    with pytest.raises(error):
-        table.optimize(**arguments)
-    assert files_below(tmp_path / "t") == before and table.version == 6
+def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    def check(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
+        table = made(tmp_path)
+        before = files_below(tmp_path / "t")
+        with pytest.raises(error):
+            table.optimize(**arguments)
+        assert files_below(tmp_path / "t") == before and table.version == 6
+
+    each(
+        [
+            ({"target_file_bytes": 0}, InvalidArgument),
+            ({"target_file_bytes": -1}, InvalidArgument),
+            ({"zorder_by": "nope"}, SchemaError),
+            ({"zorder_by": ["id", "ID"]}, SchemaError),
+            ({"zorder_by": "st"}, SchemaError),
+            ({"zorder_by": "st.tags"}, SchemaError),
+            ({"zorder_by": "st.tags.element"}, SchemaError),
+            ({"full": True}, InvalidArgument),
+            ({"where": "p ="}, PredicateError),
+            ({"time_zone": "Nowhere/At_all"}, InvalidArgument),
+            ({"zorder_by": 3}, DeltaSkipError),
+            ({"where": "id > 3"}, PredicateError),
+        ],
+        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_files_that_do_not_become_fewer_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from deltaskip.maintenance.optimize import zcubes
 from deltaskip.maintenance.optimize.curve import cells_of, cut_places, cuts_of, places_on, side_bits
 from deltaskip.maintenance.optimize.text_order import Texts
 from tests.dml.tables import actions_of, rows, rows_of
+from tests.extent import extent
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
 
 
@@ -220,7 +221,7 @@ ARROW = {
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(10, 40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_row_is_lost_or_doubled_whatever_the_types(data: st.DataObject, tmp_path_factory: Any) -> None:
     types = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4))
     names = [f"c{i}" for i in range(len(types))]

@@ -11,6 +11,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from tests.dml.tables import ids_of, info_of, rows_of
+from tests.extent import extent, some
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, made, row_ids
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +39,7 @@ def test_a_kill_at_any_step_loses_one_job_and_no_row(tmp_path: Path) -> None:
     assert versions == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("properties", [VECTORS, {}])
+@pytest.mark.parametrize("properties", some([VECTORS, {}], 1))
 def test_processes_that_append_delete_and_optimize_lose_and_double_no_row(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
@@ -47,7 +48,7 @@ def test_processes_that_append_delete_and_optimize_lose_and_double_no_row(
     kinds = ["append", "delete", "optimize", "optimize"]
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.maintenance.optimize.writer", table.uri, kind, "6", str(seed)],
+            [sys.executable, "-m", "tests.maintenance.optimize.writer", table.uri, kind, extent("4", "6"), str(seed)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for seed, kind in enumerate(kinds, 1)

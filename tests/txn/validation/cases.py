@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -16,16 +17,17 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.schema import LONG, StructField, StructType, schema_to_json
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation import RULES
+from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
 
 __all__ = [
     "Case",
     "changed",
     "check",
+    "check_each",
     "column",
     "features",
     "mapped",
-    "params",
     "stats",
     "vector",
 ]
@@ -53,9 +55,9 @@ class Case:
     before: Act | None = None
 
 
-def params(cases: Mapping[str, Case]) -> list[Any]:
-    """The cases as parameters, by name."""
-    return [pytest.param(case, id=name) for name, case in cases.items()]
+def check_each(cases: Mapping[str, Case], folder: Path) -> None:
+    """Check cases by name, each in a folder of its own."""
+    each(cases, lambda name: check(cases[name], Path(mkdtemp(dir=folder))))
 
 
 def check(case: Case, folder: Path) -> None:

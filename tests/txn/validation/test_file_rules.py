@@ -14,7 +14,7 @@ from deltaskip.actions import AddCdcFile, AddFile, RemoveFile
 from deltaskip.errors import InvalidCommit
 from deltaskip.schema import INTEGER, LONG, StructType
 from tests.txn.tables import actions, append, file, gone, make_table, paths
-from tests.txn.validation.cases import Case, check, column, params, vector
+from tests.txn.validation.cases import Case, check_each, column, vector
 
 DV: dict[str, Any] = {"properties": {"delta.enableDeletionVectors": "true"}, "features": ["deletionVectors"]}
 FEED: dict[str, Any] = {"properties": {"delta.enableChangeDataFeed": "true"}, "features": ["changeDataFeed"]}
@@ -234,9 +234,8 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(CASES))
-def test_file_actions_say_what_is_so(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_file_actions_say_what_is_so(tmp_path: Path) -> None:
+    check_each(CASES, tmp_path)
 
 
 def spellings(root: str) -> list[str]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 
 from deltaskip.schema import ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties, TableProperty
+from tests.each import each
 from tests.txn.tables import append, file, make_table
-from tests.txn.validation.cases import Case, changed, check, column, mapped, params, stats
+from tests.txn.validation.cases import Case, changed, check, check_each, column, mapped, stats
 
 HIGHEST = "delta.columnMapping.maxColumnId"
 MODE = "delta.columnMapping.mode"
@@ -104,9 +107,8 @@ MAPPING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(MAPPING))
-def test_mapped_columns_keep_what_files_know_them_by(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_mapped_columns_keep_what_files_know_them_by(tmp_path: Path) -> None:
+    check_each(MAPPING, tmp_path)
 
 
 def test_names_of_columns_that_were_dropped_long_ago_are_found_in_the_log(tmp_path: Path) -> None:
@@ -128,12 +130,18 @@ TYPED = {each.name: each for each in vars(TableProperties).values() if isinstanc
 FREE = {name for name, each in TYPED.items() if (each.default is None and "Name" in name) or "StatsColumns" in name}
 
 
-@pytest.mark.parametrize("name", sorted(set(TYPED) - FREE))
-@pytest.mark.parametrize("text", ["", "junk", "true ", "interval 1 month", "-7", "99999999999999999999"])
-def test_every_property_is_parsed_as_delta_spark_would(tmp_path: Path, name: str, text: str) -> None:
-    if name == "delta.dataSkippingNumIndexedCols" and text == "-7":
-        text = "-"
-    check(Case(changed(properties={name: text}), "properties.values", name), tmp_path)
+def test_every_property_is_parsed_as_delta_spark_would(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, name: str, text: str) -> None:
+        if name == "delta.dataSkippingNumIndexedCols" and text == "-7":
+            text = "-"
+        check(Case(changed(properties={name: text}), "properties.values", name), tmp_path)
+
+    each(
+        itertools.product(
+            sorted(set(TYPED) - FREE), ["", "junk", "true ", "interval 1 month", "-7", "99999999999999999999"]
+        ),
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 PROPERTIES = {
@@ -198,6 +206,5 @@ PROPERTIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(PROPERTIES))
-def test_properties_mean_something_to_every_reader(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_properties_mean_something_to_every_reader(tmp_path: Path) -> None:
+    check_each(PROPERTIES, tmp_path)

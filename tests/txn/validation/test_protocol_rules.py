@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from deltaskip.schema import STRING, TIMESTAMP_NTZ, VARIANT, StructField, Struct
 from deltaskip.schema.types import ArrayType, MapType
 from deltaskip.storage import CatalogStorage, LocalStorage
 from deltaskip.table.creation import creation
+from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
-from tests.txn.validation.cases import Case, changed, check, column, features, params
+from tests.txn.validation.cases import Case, changed, check, check_each, column, features
 
 OLD = ("appendOnly", "invariants")
 
@@ -71,25 +73,29 @@ BOTH = [
 ]
 
 
-@pytest.mark.parametrize("case", params(CASES))
-def test_a_protocol_is_consistent_and_no_less_than_before(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_a_protocol_is_consistent_and_no_less_than_before(tmp_path: Path) -> None:
+    check_each(CASES, tmp_path)
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_feature_for_writers_is_not_for_readers(tmp_path: Path, name: str) -> None:
-    needed = FEATURES[name].requires
-    listed = tuple(dict.fromkeys((*OLD, name, *needed, *(each for n in needed for each in FEATURES[n].requires))))
-    readers = [each for each in listed if FEATURES[each].kind == "reader-writer"]
-    check(Case(features(*listed, reader=[*readers, name]), "protocol.both-lists", "only for writers"), tmp_path / "a")
-    check(Case(features(*listed, reader=readers)), tmp_path / "b")
+def test_a_feature_for_writers_is_not_for_readers(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, name: str) -> None:
+        needed = FEATURES[name].requires
+        listed = tuple(dict.fromkeys((*OLD, name, *needed, *(each for n in needed for each in FEATURES[n].requires))))
+        readers = [each for each in listed if FEATURES[each].kind == "reader-writer"]
+        wrong = features(*listed, reader=[*readers, name])
+        check(Case(wrong, "protocol.both-lists", "only for writers"), tmp_path / "a")
+        check(Case(features(*listed, reader=readers)), tmp_path / "b")
+
+    each(WRITERS, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_a_feature_for_readers_is_in_both_lists(tmp_path: Path, name: str) -> None:
-    check(Case(features(*OLD, name), "protocol.both-lists"), tmp_path / "a")
-    check(Case(features(*OLD, reader=[name]), "protocol.both-lists"), tmp_path / "b")
-    check(Case(features(*OLD, name, reader=[name])), tmp_path / "c")
+def test_a_feature_for_readers_is_in_both_lists(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, name: str) -> None:
+        check(Case(features(*OLD, name), "protocol.both-lists"), tmp_path / "a")
+        check(Case(features(*OLD, reader=[name]), "protocol.both-lists"), tmp_path / "b")
+        check(Case(features(*OLD, name, reader=[name])), tmp_path / "c")
+
+    each(BOTH, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
 
 
 @pytest.mark.parametrize("name", [name for name, row in FEATURES.items() if row.requires])
@@ -152,8 +158,10 @@ USES: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", USES)
-def test_what_the_metadata_uses_is_in_the_protocol(tmp_path: Path, name: str) -> None:
-    act, feature = USES[name]
-    check(Case(act, "protocol.unlisted", f"needs the table feature {feature}"), tmp_path)
+def test_what_the_metadata_uses_is_in_the_protocol(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, name: str) -> None:
+        act, feature = USES[name]
+        check(Case(act, "protocol.unlisted", f"needs the table feature {feature}"), tmp_path)
+
+    each(USES, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
 

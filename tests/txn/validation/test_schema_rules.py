@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import deltaskip as ds
 from deltaskip.schema import (
     BYTE,
@@ -31,8 +29,9 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.type_widening import is_widening
+from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
-from tests.txn.validation.cases import Case, changed, check, column, params
+from tests.txn.validation.cases import Case, changed, check, check_each, column
 
 STRUCT = StructType((StructField("x", LONG), StructField("y", STRING)))
 
@@ -245,9 +244,8 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(SHAPES))
-def test_a_schema_is_one_that_every_reader_takes(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_a_schema_is_one_that_every_reader_takes(tmp_path: Path) -> None:
+    check_each(SHAPES, tmp_path)
 
 
 def test_what_is_wrong_already_stops_no_other_change(tmp_path: Path) -> None:
@@ -412,9 +410,8 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(CHANGES))
-def test_a_schema_keeps_old_files_valid(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_a_schema_keeps_old_files_valid(tmp_path: Path) -> None:
+    check_each(CHANGES, tmp_path)
 
 
 TYPES = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP_NTZ, STRING, DecimalType(10, 2), DecimalType(12, 4),
@@ -433,10 +430,12 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("old", TYPES, ids=simple_string)
-def test_types_become_what_type_widening_allows(old: Any) -> None:
-    found = {simple_string(new) for new in TYPES if is_widening(old, new)}
-    assert found == ALLOWED.get(simple_string(old), set())
+def test_types_become_what_type_widening_allows() -> None:
+    def checked(old: Any) -> None:
+        found = {simple_string(new) for new in TYPES if is_widening(old, new)}
+        assert found == ALLOWED.get(simple_string(old), set())
+
+    each(TYPES, checked, simple_string)
 
 
 def test_a_table_without_files_takes_any_type(tmp_path: Path) -> None:

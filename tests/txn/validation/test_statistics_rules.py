@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -26,8 +27,9 @@ from deltaskip.schema import (
     StructType,
 )
 from deltaskip.txn.transaction import Transaction
+from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
-from tests.txn.validation.cases import Case, changed, check, column, params, stats, vector
+from tests.txn.validation.cases import Case, changed, check, check_each, column, stats, vector
 
 CLUSTERING = "delta.clustering"
 
@@ -163,9 +165,8 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(CASES))
-def test_statistics_contradict_neither_themselves_nor_the_table(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_statistics_contradict_neither_themselves_nor_the_table(tmp_path: Path) -> None:
+    check_each(CASES, tmp_path)
 
 
 VALUES: list[tuple[Any, Any, Any]] = [
@@ -177,31 +178,45 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("type_", "low", "high"), VALUES, ids=str)
-def test_no_minimum_is_above_its_maximum(tmp_path: Path, type_: Any, low: Any, high: Any) -> None:
-    features = ["timestampNtz"]
-    for i, (first, second, rule) in enumerate(
-        [(low, high, None), (low, low, None), (None, low, None), (high, low, "statistics.bounds")]
-    ):
-        case = Case(bounds(first, second), rule, schema=only(column("c", type_)), features=features)
-        check(case, tmp_path / str(i))
-        nested = Case(
-            bounds({"x": first}, {"x": second}), rule, schema=only(column("c", only(column("x", type_)))),
-            features=features,
-        )  # fmt: skip
-        check(nested, tmp_path / f"n{i}")
+def test_no_minimum_is_above_its_maximum(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, type_: Any, low: Any, high: Any) -> None:
+        features = ["timestampNtz"]
+        for i, (first, second, rule) in enumerate(
+            [(low, high, None), (low, low, None), (None, low, None), (high, low, "statistics.bounds")]
+        ):
+            case = Case(bounds(first, second), rule, schema=only(column("c", type_)), features=features)
+            check(case, tmp_path / str(i))
+            nested = Case(
+                bounds({"x": first}, {"x": second}), rule, schema=only(column("c", only(column("x", type_)))),
+                features=features,
+            )  # fmt: skip
+            check(nested, tmp_path / f"n{i}")
+
+    each(VALUES, lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case), str)
 
 
-@pytest.mark.parametrize(
-    ("type_", "value"),
-    [
-        (LONG, "1"), (LONG, True), (LONG, [1]), (LONG, {"x": 1}), (DOUBLE, "one"), (DecimalType(5, 2), "x"),
-        (STRING, 1), (STRING, {"x": "a"}), (DATE, "yesterday"), (DATE, 7), (TIMESTAMP, "noon"), (TIMESTAMP, 7),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_bounds_have_the_type_of_their_column(tmp_path: Path, type_: Any, value: Any) -> None:
-    check(Case(bounds(value, None), "statistics.json", schema=only(column("c", type_))), tmp_path)
+def test_bounds_have_the_type_of_their_column(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, type_: Any, value: Any) -> None:
+        check(Case(bounds(value, None), "statistics.json", schema=only(column("c", type_))), tmp_path)
+
+    each(
+        [
+            (LONG, "1"),
+            (LONG, True),
+            (LONG, [1]),
+            (LONG, {"x": 1}),
+            (DOUBLE, "one"),
+            (DecimalType(5, 2), "x"),
+            (STRING, 1),
+            (STRING, {"x": "a"}),
+            (DATE, "yesterday"),
+            (DATE, 7),
+            (TIMESTAMP, "noon"),
+            (TIMESTAMP, 7),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+        str,
+    )
 
 
 @pytest.mark.parametrize(("type_", "low", "high"), [
@@ -266,9 +281,9 @@ ROW_IDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(ROW_IDS))
-def test_row_ids_belong_to_one_row(tmp_path: Path, case: Case) -> None:
-    check(replace(case, files=OLD, actions=[mark(99)], **TRACKED), tmp_path)
+def test_row_ids_belong_to_one_row(tmp_path: Path) -> None:
+    cases = {name: replace(case, files=OLD, actions=[mark(99)], **TRACKED) for name, case in ROW_IDS.items()}
+    check_each(cases, tmp_path)
 
 
 def test_rules_hold_for_the_version_that_a_commit_really_follows(tmp_path: Path) -> None:
@@ -317,19 +332,29 @@ DOMAINS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", params(DOMAINS))
-def test_domains_applications_and_provenance_are_well_formed(tmp_path: Path, case: Case) -> None:
-    check(case, tmp_path)
+def test_domains_applications_and_provenance_are_well_formed(tmp_path: Path) -> None:
+    check_each(DOMAINS, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "configuration",
-    ["", "x", "[]", "{}", '{"writeVersions":[]}', '{"writeVersions":{"icu.UNICODE":"77"}}',
-     '{"writeVersions":{"icu.UNICODE.77":["77"]}}', '{"writeVersions":{"UNICODE":["77"]}}',
-     '{"writeVersions":{"icu.UNICODE":[77]}}', '{"writeVersions":{"icu.UNICODE":[""]}}'],
-)  # fmt: skip
-def test_the_domain_of_collations_lists_versions(tmp_path: Path, configuration: str) -> None:
-    def act(txn: Transaction) -> None:
-        txn.set_domain("collations", configuration)
+def test_the_domain_of_collations_lists_versions(tmp_path: Path) -> None:
+    def checked(tmp_path: Path, configuration: str) -> None:
+        def act(txn: Transaction) -> None:
+            txn.set_domain("collations", configuration)
 
-    check(Case(act, "domains.collations", features=["collations", "domainMetadata"]), tmp_path)
+        check(Case(act, "domains.collations", features=["collations", "domainMetadata"]), tmp_path)
+
+    each(
+        [
+            "",
+            "x",
+            "[]",
+            "{}",
+            '{"writeVersions":[]}',
+            '{"writeVersions":{"icu.UNICODE":"77"}}',
+            '{"writeVersions":{"icu.UNICODE.77":["77"]}}',
+            '{"writeVersions":{"UNICODE":["77"]}}',
+            '{"writeVersions":{"icu.UNICODE":[77]}}',
+            '{"writeVersions":{"icu.UNICODE":[""]}}',
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), case),
+    )
