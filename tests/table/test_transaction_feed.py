@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from deltaskip import DeltaTable
+from deltaskip.errors import InvalidArgumentType
 from tests.builder import log_file
 
 ROWS = pa.table({"id": [1, 2, 3], "p": ["x", "x", "y"]})
@@ -74,3 +76,10 @@ def test_a_transaction_that_is_given_up_leaves_no_change_files(tmp_path: Path) -
     left = list((tmp_path / "t").rglob("*.parquet"))
     assert len(left) == 1
     assert pq.read_table(left[0]).num_rows == 3
+
+
+def test_what_is_no_file_is_refused_by_name(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING")
+    for files in (pa.scalar(1), pa.Scalar, [1], ["a.parquet"], None):
+        with pytest.raises(InvalidArgumentType, match="files|Each file"):
+            table.transaction().feed_inserts(files)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from threading import Lock
 from typing import Protocol
 
 import deltaskip as ds
@@ -80,14 +81,16 @@ def _commit(begin: Callable[[], Commits], place: int, writer: int, passed_over: 
     """Commit, and be killed at the step of that place or the first one after it that is not passed over."""
     seen = 0
     before = set(sys.modules)
+    one_thread = Lock()
 
     def kill(step: str) -> None:
         nonlocal seen
-        if seen >= place and step not in passed_over:
-            with os.fdopen(writer, "w") as said:
-                said.write("\n".join([step, str(seen), *_modules_to_import(before)]))
-            os.kill(os.getpid(), signal.SIGKILL)
-        seen += 1
+        with one_thread:
+            if seen >= place and step not in passed_over:
+                with os.fdopen(writer, "w") as said:
+                    said.write("\n".join([step, str(seen), *_modules_to_import(before)]))
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen += 1
 
     try:
         txn = begin()

@@ -54,7 +54,7 @@ def test_bins_have_files_of_one_partition_and_of_the_target_size(tmp_path: Path)
     before = rows_of(table)
     assert len(files_of(table)) == 21
     size = max(file["size"] for file in files_of(table))
-    result = table.optimize(target_file_bytes=3 * size + 10)
+    result = table.optimize(target_file_bytes=pa.scalar(3 * size + 10))  # any type with __index__
     assert rows_of(table) == before
     assert result.partitions == 3 and result.bins == 6 and result.removed.files in (18, 21)
     # One of seven files remains alone in each partition, and stays as it is.
