@@ -81,5 +81,5 @@ def test_a_transaction_that_is_given_up_leaves_no_change_files(tmp_path: Path) -
 def test_what_is_no_file_is_refused_by_name(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING")
     for files in (pa.scalar(1), pa.Scalar, [1], ["a.parquet"], None):
-        with pytest.raises(InvalidArgumentType, match="files|Each file"):
+        with pytest.raises(InvalidArgumentType, match=r"files|Each file"):
             table.transaction().feed_inserts(files)  # type: ignore[arg-type]
