@@ -6,7 +6,7 @@ A classic checkpoint of `files` adds in row groups of 100,000, then 50 commits o
 id long and ts timestamp (clustered: file i holds ids 1000 i … 1000 i + 999), day date (the partition, about 3,300
 values), user string, price decimal(18,2), amount double, country string, s struct<a int, b string>. The physical types
 are those that delta-spark and delta-rs write: microseconds for timestamps, 64-bit integers for decimals of 18 digits;
-protocol and metaData stand in the first row group. """
+protocol and metaData stand in the first row group."""
 
 from __future__ import annotations
 

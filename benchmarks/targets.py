@@ -52,8 +52,15 @@ def rows(ten_million: bool) -> list[Row]:
         Row("cold, decimal AND double", "classic", "scattered", "cold", 0.2, (("deltalake", 15),)),
         Row("warm, narrow range", "classic", "narrow", "warm", 0.005, (("best", 130),)),
         Row("warm, string keeping 70 %, as Arrow", "classic", "string", "warm", 0.12, (("best", 20),)),
-        Row("warm, string keeping 70 %, as a list", "classic", "string", "warm", None, (("best", 10),),
-            ours="deltaskip paths"),
+        Row(
+            "warm, string keeping 70 %, as a list",
+            "classic",
+            "string",
+            "warm",
+            None,
+            (("best", 10),),
+            ours="deltaskip paths",
+        ),
         Row("warm, partition equality", "classic", "partition", "warm", 0.005, (("best", 20),)),
         Row("cold, JSON statistics only, narrow", "json", "narrow", "cold", 0.5, (("best", 4),)),
         Row("full listing, cold", "classic", "listing", "cold", 0.3, (("best", 8),)),
@@ -75,8 +82,15 @@ def rows(ten_million: bool) -> list[Row]:
             Row("10,000,000 files, cold narrow", "classic", "narrow", "cold", 0.06, (("best", 80),), files=n),
             Row("10,000,000 files, cold narrow, memory", "classic", "narrow", "cold", 250, memory=True, files=n),
             Row("10,000,000 files, decimal AND double", "classic", "scattered", "cold", 1.5, files=n),
-            Row("10,000,000 files, decimal AND double, memory", "classic", "scattered", "cold", 600, memory=True,
-                files=n),
+            Row(
+                "10,000,000 files, decimal AND double, memory",
+                "classic",
+                "scattered",
+                "cold",
+                600,
+                memory=True,
+                files=n,
+            ),
         ]
     return listed
 

@@ -45,8 +45,26 @@ FIRST_DAY = date(2026, 1, 1)
 FIRST_INSTANT = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_ROW = 4
 SURNAMES = (
-    "Adams", "Bauer", "Costa", "Dubois", "Eriksen", "Fischer", "García", "Hansen", "Ivanova", "Jones",
-    "Kowalska", "Lindström", "Müller", "Novák", "Okafor", "Petit", "Rossi", "Silva", "Tanaka", "Virtanen",
+    "Adams",
+    "Bauer",
+    "Costa",
+    "Dubois",
+    "Eriksen",
+    "Fischer",
+    "García",
+    "Hansen",
+    "Ivanova",
+    "Jones",
+    "Kowalska",
+    "Lindström",
+    "Müller",
+    "Novák",
+    "Okafor",
+    "Petit",
+    "Rossi",
+    "Silva",
+    "Tanaka",
+    "Virtanen",
 )
 COLLATION = "icu.UNICODE_CI"
 PREDICATE = "day >= '2026-01-04' AND name = 'MÜLLER 0500'"
@@ -229,7 +247,7 @@ def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
     if outcome.note is not None:
         report(outcome.note)
     if keep is not None:
-        report(f"The table is in {keep}. Try: deltaskip explain {keep} --where \"{PREDICATE}\"")
+        report(f'The table is in {keep}. Try: deltaskip explain {keep} --where "{PREDICATE}"')
 
 
 def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:

@@ -148,9 +148,7 @@ def _guarded_rows(
         del found
 
 
-def _leaving(
-    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> Exception:
+def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Exception:
     """The error to raise for one that leaves the function."""
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:

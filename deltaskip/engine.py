@@ -103,9 +103,7 @@ class Engine(Protocol):
     def version(self) -> str:
         """Version of the engine's client library, such as "4.1.4"."""
 
-    def scan_to_dataframe(
-        self, session: Any, scan: PlannedScan, metadata: bool = False, listing: bool = True
-    ) -> Any:
+    def scan_to_dataframe(self, session: Any, scan: PlannedScan, metadata: bool = False, listing: bool = True) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema.
 
         metadata: add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: whether the
@@ -118,9 +116,7 @@ class Engine(Protocol):
     def planned_rows(self, session: Any, scan: Any) -> Any:
         """A DataFrame of the rows that match a scan, whose files executors find and read; nothing is collected."""
 
-    def query(
-        self, session: Any, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
-    ) -> Any:
+    def query(self, session: Any, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
         conditions: By name, the predicate of the rows that the name stands for, as SQL text, where it is not all rows.

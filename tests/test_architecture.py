@@ -131,8 +131,12 @@ def undocumented(tree: ast.Module) -> Iterator[str]:
             yield node.name
         if isinstance(node, ast.ClassDef):
             for member in node.body:
-                if isinstance(member, definitions) and is_public(member.name) and not is_overload(member) \
-                        and ast.get_docstring(member) is None:
+                if (
+                    isinstance(member, definitions)
+                    and is_public(member.name)
+                    and not is_overload(member)
+                    and ast.get_docstring(member) is None
+                ):
                     yield f"{node.name}.{member.name}"
 
 
@@ -147,7 +151,9 @@ def tracked_files() -> list[Path]:
     try:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT, capture_output=True, check=True,
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
         ).stdout
     except (OSError, subprocess.CalledProcessError):
         suffixes = {".py", ".pyx", ".pxd", ".pyi", ".md", ".toml", ".json", ".in"}
@@ -230,7 +236,9 @@ def test_proofs_know_programs_but_not_what_evaluates_them() -> None:
     wrong = [
         " -> ".join(map(ident, chain))
         for path, chain in reached.items()
-        if room_of(path) == "skipping" and path != program and not path.is_relative_to(proofs)
+        if room_of(path) == "skipping"
+        and path != program
+        and not path.is_relative_to(proofs)
         and path != PACKAGE / "skipping" / "__init__.py"
     ]
     assert program in reached
@@ -375,11 +383,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        wrong += [
-            f"{ident(path)}:{number}"
-            for number, line in enumerate(text.splitlines(), 1)
-            if pattern.search(line)
-        ]
+        wrong += [f"{ident(path)}:{number}" for number, line in enumerate(text.splitlines(), 1) if pattern.search(line)]
     assert not wrong, wrong
 
 

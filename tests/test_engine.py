@@ -71,7 +71,10 @@ def test_a_package_that_is_only_on_the_python_path_has_its_engine(tmp_path: Path
     metadata = "Metadata-Version: 2.1\nName: deltaskip\nVersion: 0.0\n"
     (tmp_path / "deltaskip-0.0.dist-info" / "METADATA").write_text(metadata)
     ran = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path,
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *paths])},
     )
     assert (ran.returncode, ran.stdout) == (0, "SparkEngine\n"), ran.stderr

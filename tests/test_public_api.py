@@ -104,11 +104,30 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 
 # What a first plan of a table on a local disk does not need, and what takes longest to import.
 _NOT_PLANNING = {
-    "click", "deltaskip.collations.icu", "deltaskip.log.checkpoint.write", "deltaskip.skipping.explain.explain",
-    "deltaskip.skipping.proofs.generated", "deltaskip.spark", "deltaskip.stats.footer", "deltaskip.storage.hadoop",
-    "deltaskip.storage.remote", "deltaskip.table.detail", "deltaskip.transforms", "deltaskip.txn.transaction", "email",
-    "icu", "obstore", "pandas", "pyarrow.dataset", "pyarrow.fs", "pyarrow.parquet", "pyspark", "rich", "sqlalchemy",
-    "sqlglot", "ssl",
+    "click",
+    "deltaskip.collations.icu",
+    "deltaskip.log.checkpoint.write",
+    "deltaskip.skipping.explain.explain",
+    "deltaskip.skipping.proofs.generated",
+    "deltaskip.spark",
+    "deltaskip.stats.footer",
+    "deltaskip.storage.hadoop",
+    "deltaskip.storage.remote",
+    "deltaskip.table.detail",
+    "deltaskip.transforms",
+    "deltaskip.txn.transaction",
+    "email",
+    "icu",
+    "obstore",
+    "pandas",
+    "pyarrow.dataset",
+    "pyarrow.fs",
+    "pyarrow.parquet",
+    "pyspark",
+    "rich",
+    "sqlalchemy",
+    "sqlglot",
+    "ssl",
 }
 
 
@@ -148,19 +167,23 @@ OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
     "version=10**30": (lambda path: ds.DeltaTable(path, version=10**30), ds.VersionNotFound),
     "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),  # type: ignore[arg-type]
     "timestamp=date": (
-        lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)), ds.InvalidArgumentType,  # type: ignore[arg-type]
+        lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)),
+        ds.InvalidArgumentType,  # type: ignore[arg-type]
     ),
     "timestamp='yesterday'": (lambda path: ds.DeltaTable(path, timestamp="yesterday"), ds.InvalidArgument),
     "timestamp=1999": (lambda path: ds.DeltaTable(path, timestamp=datetime(1999, 1, 1)), ds.VersionNotFound),
     "both": (lambda path: ds.DeltaTable(path, 0, datetime(2026, 1, 1, tzinfo=UTC)), ds.InvalidArgument),
     "storage_options=[]": (
-        lambda path: ds.DeltaTable(path, storage_options=["a"]), ds.InvalidArgumentType,  # type: ignore[arg-type]
+        lambda path: ds.DeltaTable(path, storage_options=["a"]),
+        ds.InvalidArgumentType,  # type: ignore[arg-type]
     ),
     "storage_options={1: 'a'}": (
-        lambda path: ds.DeltaTable(path, storage_options={1: "a"}), ds.InvalidArgumentType,  # type: ignore[dict-item]
+        lambda path: ds.DeltaTable(path, storage_options={1: "a"}),
+        ds.InvalidArgumentType,  # type: ignore[dict-item]
     ),
     "storage_options={'a': 1}": (
-        lambda path: ds.DeltaTable(path, storage_options={"a": 1}), ds.InvalidArgumentType,  # type: ignore[dict-item]
+        lambda path: ds.DeltaTable(path, storage_options={"a": 1}),
+        ds.InvalidArgumentType,  # type: ignore[dict-item]
     ),
 }
 
@@ -193,7 +216,19 @@ class Odd:
 
 
 WRONG: tuple[Any, ...] = (
-    Odd(), None, 5, 1.5, True, "no such thing", "\ud800", b"x", [1], {"a": 1}, -1, 10**30, datetime(2026, 1, 1),
+    Odd(),
+    None,
+    5,
+    1.5,
+    True,
+    "no such thing",
+    "\ud800",
+    b"x",
+    [1],
+    {"a": 1},
+    -1,
+    10**30,
+    datetime(2026, 1, 1),
 )
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {

@@ -217,7 +217,6 @@ def _normalized(path: str) -> str:
     return ("/" if path.startswith("/") else "") + "/".join(kept)
 
 
-
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:
     odd = [change(path) for path in raw.filter(mask).to_pylist()]
     return pc.replace_with_mask(raw, pc.fill_null(mask, FALSE), arrow_array(odd, raw.type)) if odd else raw

@@ -42,6 +42,7 @@ __all__ = [
     "UpdateColumnNullability",
 ]
 
+
 @dataclass(frozen=True, slots=True)
 class First:
     """The position before all other fields; use the constant FIRST."""

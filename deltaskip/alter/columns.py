@@ -172,9 +172,7 @@ def move_column(state: TableState, change: MoveColumn) -> TableState:
         return state
     if isinstance(position, int):
         position = First() if index == 0 else After(rest.fields[index - 1].name)
-    return done(
-        with_schema(state, schema), "CHANGE COLUMN", {"column": column_json(place), **_position_json(position)}
-    )
+    return done(with_schema(state, schema), "CHANGE COLUMN", {"column": column_json(place), **_position_json(position)})
 
 
 def update_comment(state: TableState, change: UpdateColumnComment) -> TableState:

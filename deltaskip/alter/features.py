@@ -66,8 +66,10 @@ def requested_feature(state: TableState, name: str) -> TableState:
             f"{state.table} cannot get the feature {feature} later: create a table in the catalog that is to manage it."
         )
     if FEATURES[feature].writes == "no":
-        raise UnsupportedFeature(f"deltaskip cannot write tables with the feature {feature}, so {state.table} cannot "
-                                 f"get it: add it with a client that can.")
+        raise UnsupportedFeature(
+            f"deltaskip cannot write tables with the feature {feature}, so {state.table} cannot "
+            f"get it: add it with a client that can."
+        )
     return replace(state, protocol=with_features(state.protocol, [feature]))
 
 
@@ -182,7 +184,9 @@ def _switched_off(state: TableState, feature: str) -> TableState:
             state = with_property(state, TableProperties.checkpoint_policy.name, None)
         case "rowTracking":
             for name in (
-                TableProperties.row_tracking.name, TableProperties.row_tracking_suspended.name, *MATERIALIZED_COLUMNS
+                TableProperties.row_tracking.name,
+                TableProperties.row_tracking_suspended.name,
+                *MATERIALIZED_COLUMNS,
             ):
                 state = with_property(state, name, None)
         case "checkpointProtection":
@@ -203,8 +207,9 @@ def _remaining(state: TableState, feature: str) -> Iterator[str]:
         yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
     match feature:
         case "deletionVectors":
-            yield from _files(state, "deletion_vector", "has a deletion vector that another writer has added: "
-                              "try again")
+            yield from _files(
+                state, "deletion_vector", "has a deletion vector that another writer has added: try again"
+            )
         case "clustering" if state.clustering:
             yield "the table is clustered: end that with ClusterBy() first"
         case "domainMetadata":

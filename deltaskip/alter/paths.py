@@ -107,9 +107,7 @@ def with_struct(schema: StructType, path: ColumnPath, change: Callable[[StructTy
     return StructType(tuple(changed(field) if field.name == path[0] else field for field in schema.fields))
 
 
-def with_field(
-    schema: StructType, path: ColumnPath, change: Callable[[StructField], StructField | None]
-) -> StructType:
+def with_field(schema: StructType, path: ColumnPath, change: Callable[[StructField], StructField | None]) -> StructType:
     """Return the schema with the field at a path, as the schema spells it, changed; None removes it."""
 
     def changed(struct: StructType) -> StructType:

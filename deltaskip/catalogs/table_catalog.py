@@ -199,7 +199,6 @@ class TableCatalog(ABC):
             NamespaceNotEmpty: There is a table or a namespace in it, and `cascade` is False.
         """
 
-
     def sql(self, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
         """Run an SQL statement over the tables of the catalog, as Spark SQL and Delta write it.
 

@@ -7,7 +7,11 @@ import click
 from deltaskip.cli.program import debug_option, json_option, pairs, program, show, storage_option
 
 _property = click.option(
-    "--property", "properties", multiple=True, metavar="KEY=VALUE", callback=pairs,
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs,
     help="Property of the new namespace, such as comment=orders. Can be repeated.",
 )
 
@@ -34,8 +38,13 @@ def _tables(namespace: str, storage_options: dict[str, str], as_json: bool) -> N
 @json_option
 @debug_option
 def _namespaces(
-    parent: str, new: str | None, properties: dict[str, str], old: str | None, cascade: bool,
-    storage_options: dict[str, str], as_json: bool,
+    parent: str,
+    new: str | None,
+    properties: dict[str, str],
+    old: str | None,
+    cascade: bool,
+    storage_options: dict[str, str],
+    as_json: bool,
 ) -> None:
     """List, create or drop namespaces of the catalog."""
     from deltaskip.cli import catalogs

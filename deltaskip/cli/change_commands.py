@@ -52,8 +52,13 @@ def _changes_rows(command: Callable[..., None]) -> Callable[..., None]:
 @_changes_rows
 @click.option("--all", "every", is_flag=True, help="Delete all rows.")
 def _delete(
-    table: str, storage_options: dict[str, str], where: tuple[str, ...], params: tuple[str, ...], every: bool,
-    as_json: bool, chosen: dict[str, Any],
+    table: str,
+    storage_options: dict[str, str],
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    every: bool,
+    as_json: bool,
+    chosen: dict[str, Any],
 ) -> None:
     """Delete the rows that match a predicate, in one commit."""
     if every == bool(where):
@@ -69,8 +74,13 @@ def _delete(
 @click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
 @_changes_rows
 def _update(
-    table: str, storage_options: dict[str, str], assignments: tuple[str, ...], where: tuple[str, ...],
-    params: tuple[str, ...], as_json: bool, chosen: dict[str, Any],
+    table: str,
+    storage_options: dict[str, str],
+    assignments: tuple[str, ...],
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    as_json: bool,
+    chosen: dict[str, Any],
 ) -> None:
     """Set columns of the rows that match a predicate, in one commit; of all rows without --where.
 

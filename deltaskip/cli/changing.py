@@ -26,8 +26,12 @@ _SHOWN_FILES = 20
 
 
 def delete(
-    table: str, storage_options: Mapping[str, str], where: Sequence[str], params: Sequence[str],
-    chosen: Mapping[str, Any], bar: bool,
+    table: str,
+    storage_options: Mapping[str, str],
+    where: Sequence[str],
+    params: Sequence[str],
+    chosen: Mapping[str, Any],
+    bar: bool,
 ) -> dict[str, Any]:
     """Delete rows of a table, or plan it; return the result for JSON."""
     text = predicate(where, params)
@@ -42,8 +46,13 @@ def delete(
 
 
 def update(
-    table: str, storage_options: Mapping[str, str], assignments: Sequence[str], where: Sequence[str],
-    params: Sequence[str], chosen: Mapping[str, Any], bar: bool,
+    table: str,
+    storage_options: Mapping[str, str],
+    assignments: Sequence[str],
+    where: Sequence[str],
+    params: Sequence[str],
+    chosen: Mapping[str, Any],
+    bar: bool,
 ) -> dict[str, Any]:
     """Set columns of rows of a table, or plan it; return the result for JSON."""
     given: dict[str, object] = {}
@@ -84,8 +93,12 @@ def print_changed(done: Mapping[str, Any]) -> None:
 
 
 def _changed(
-    table: DeltaTable, operation: str, plan: Callable[[DeltaTable], ChangePlan],
-    change: Callable[[DeltaTable, Any], WriteResult], chosen: Mapping[str, Any], bar: bool,
+    table: DeltaTable,
+    operation: str,
+    plan: Callable[[DeltaTable], ChangePlan],
+    change: Callable[[DeltaTable, Any], WriteResult],
+    chosen: Mapping[str, Any],
+    bar: bool,
 ) -> dict[str, Any]:
     if chosen["dry_run"]:
         return _planned(plan(table))

@@ -192,10 +192,7 @@ def _log(log: LogDetail) -> str:
         return f"no checkpoint, {counted(log.commits_after, 'commit')}{checksum}"
     kind = (log.checkpoint_kind or "checkpoint").removeprefix("part of a ")
     parts = f" ({log.checkpoint_files} files)" if log.checkpoint_files > 1 else ""
-    return (
-        f"{kind}{parts} at version {log.checkpoint_version}, "
-        f"{counted(log.commits_after, 'newer commit')}{checksum}"
-    )
+    return f"{kind}{parts} at version {log.checkpoint_version}, {counted(log.commits_after, 'newer commit')}{checksum}"
 
 
 def _present(files: int, total: int) -> str:

@@ -23,7 +23,12 @@ _SHOWN_FILES = 20
 
 
 def vacuum(
-    table: str, storage_options: Mapping[str, str], retention: str | None, dry_run: bool, lite: bool, enforced: bool,
+    table: str,
+    storage_options: Mapping[str, str],
+    retention: str | None,
+    dry_run: bool,
+    lite: bool,
+    enforced: bool,
     bar: bool,
 ) -> dict[str, Any]:
     """Vacuum a table; return the result for JSON."""
@@ -64,8 +69,13 @@ def print_vacuum(done: Mapping[str, Any]) -> None:
 
 
 def restore(
-    table: str, storage_options: Mapping[str, str], version: int | None, timestamp: str | None, checked: bool,
-    dry_run: bool, bar: bool,
+    table: str,
+    storage_options: Mapping[str, str],
+    version: int | None,
+    timestamp: str | None,
+    checked: bool,
+    dry_run: bool,
+    bar: bool,
 ) -> dict[str, Any]:
     """Restore a version of a table; return the result for JSON."""
     opened = open_table(table, storage_options)

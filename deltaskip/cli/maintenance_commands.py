@@ -42,7 +42,10 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @param_option
 @click.option("--zorder-by", multiple=True, metavar="NAME", help="Column to order rows by. Can be repeated.")
 @click.option(
-    "--target-file-size", "target_file_bytes", metavar="SIZE", callback=_bytes,
+    "--target-file-size",
+    "target_file_bytes",
+    metavar="SIZE",
+    callback=_bytes,
     help="Size of new files, such as 256MiB. [default: property delta.targetFileSize, otherwise 1GiB]",
 )
 @click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
@@ -75,7 +78,8 @@ def _optimize(
 @program.command("vacuum")
 @written_table
 @click.option(
-    "--retention", metavar="TIME",
+    "--retention",
+    metavar="TIME",
     help="How long removed files are kept: hours, or an interval such as '7 days'. [default: the table's]",
 )
 @click.option("--lite", is_flag=True, help="Find files by the commits in the log, without listing the folder.")
@@ -84,8 +88,13 @@ def _optimize(
 @json_option
 @debug_option
 def _vacuum(
-    table: str, storage_options: dict[str, str], retention: str | None, lite: bool, no_enforce_retention: bool,
-    dry_run: bool, as_json: bool,
+    table: str,
+    storage_options: dict[str, str],
+    retention: str | None,
+    lite: bool,
+    no_enforce_retention: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Delete the files of a table's folder that no retained version needs.
 
@@ -107,8 +116,13 @@ def _vacuum(
 @json_option
 @debug_option
 def _restore(
-    table: str, storage_options: dict[str, str], version: int | None, timestamp: str | None, no_check_files: bool,
-    dry_run: bool, as_json: bool,
+    table: str,
+    storage_options: dict[str, str],
+    version: int | None,
+    timestamp: str | None,
+    no_check_files: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Make an earlier version the latest again, in one commit."""
     if (version is None) == (timestamp is None):
@@ -127,15 +141,26 @@ def _restore(
 @click.option("--timestamp", metavar="TIME", help="Clone the latest version at this time.")
 @click.option("--replace", is_flag=True, help="Replace a table that is at TARGET.")
 @click.option(
-    "--property", "properties", multiple=True, metavar="KEY=VALUE", callback=pairs,
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs,
     help="Table property of the clone. Can be repeated.",
 )
 @_dry_run
 @json_option
 @debug_option
 def _clone(
-    table: str, storage_options: dict[str, str], target: str, version: int | None, timestamp: str | None,
-    replace: bool, properties: dict[str, str], dry_run: bool, as_json: bool,
+    table: str,
+    storage_options: dict[str, str],
+    target: str,
+    version: int | None,
+    timestamp: str | None,
+    replace: bool,
+    properties: dict[str, str],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Make a table at TARGET with the rows of another one, without copying its files.
 

@@ -29,7 +29,8 @@ _APP_VERSION = "APP:VERSION"
 )
 @click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
 @click.option(
-    "--catalog", metavar="URL",
+    "--catalog",
+    metavar="URL",
     help="A catalog such as warehouse:/data/warehouse, or the name of one that is configured. TABLE is then a name in "
     "it, such as sales.orders.",
 )
@@ -114,7 +115,8 @@ def written_table(command: Command) -> Command:
 
 
 float_bounds_option = click.option(
-    "--float-bounds", type=click.Choice(["auto", "exact"]),
+    "--float-bounds",
+    type=click.Choice(["auto", "exact"]),
     help="exact: every writer of the table includes NaN in min and max. [default: property deltaskip.floatBounds]",
 )
 
@@ -157,7 +159,12 @@ def deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]
 
 
 storage_option = click.option(
-    "-o", "--option", "storage_options", multiple=True, metavar="KEY=VALUE", callback=pairs,
+    "-o",
+    "--option",
+    "storage_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs,
     help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -165,11 +172,16 @@ debug_option = click.option("--debug", is_flag=True, expose_value=False, help="P
 
 
 where_option = click.option(
-    "--where", multiple=True, metavar="SQL",
+    "--where",
+    multiple=True,
+    metavar="SQL",
     help="Predicate in Spark SQL, such as 'id > 5 AND day IS NULL'. Can be repeated: all of them must hold.",
 )
 param_option = click.option(
-    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
     help="Value of :NAME in the predicate: a number, true, false, null, or text. Repeat a name for the list of IN.",
 )
 
@@ -198,7 +210,8 @@ def takes_predicate(command: Command) -> Command:
         param_option,
         click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone."),
         click.option(
-            "--collation-version", metavar="V",
+            "--collation-version",
+            metavar="V",
             help="Version of the collations that Spark compares strings with, such as 77.1.",
         ),
         click.option("--strict", is_flag=True, help="Fail if no part of the predicate can skip a file."),

@@ -30,9 +30,7 @@ from deltaskip.cli.program import (
 @float_bounds_option
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
 @click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
-def _files(
-    source: Source, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool
-) -> None:
+def _files(source: Source, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool) -> None:
     """List the files that can contain matching rows."""
     if paths and as_json:
         raise click.UsageError("Specify either --paths or --json, not both.")
@@ -66,13 +64,14 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
 @takes_predicate
 @float_bounds_option
 @click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_plot_file,
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    callback=_plot_file,
     help="Draw which files each part of the predicate skips, to a .png or .svg file.",
 )
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
-def _explain(
-    source: Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
-) -> None:
+def _explain(source: Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
@@ -104,22 +103,32 @@ def _inspect(source: Source, as_json: bool, stats: bool) -> None:
 @click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
 @click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
 @click.option(
-    "--where", multiple=True, metavar="SQL",
+    "--where",
+    multiple=True,
+    metavar="SQL",
     help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
 )
 @param_option
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Recompute this column. Can be repeated.")
 @click.option(
-    "--collation-version", "collation_versions", multiple=True, metavar="V",
+    "--collation-version",
+    "collation_versions",
+    multiple=True,
+    metavar="V",
     help="Compute bounds of collated columns in this version, such as 77.1. Can be repeated.",
 )
 @click.option(
-    "--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True,
+    "--mode",
+    type=click.Choice(["auto", "footer", "scan"]),
+    default="auto",
+    show_default=True,
     help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
 )
 @click.option("--only-missing", is_flag=True, help="Recompute only files that lack statistics.")
 @click.option(
-    "--resume/--no-resume", default=True, show_default=True,
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
     help="Skip files that an interrupted run already finished.",
 )
 @click.option("--again", is_flag=True, hidden=True, callback=deprecated("--no-resume"))

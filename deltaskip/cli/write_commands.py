@@ -24,19 +24,31 @@ from deltaskip.cli.program import (
 @click.option("--partition-by", multiple=True, metavar="NAME", help="Partition column. Can be repeated.")
 @click.option("--cluster-by", multiple=True, metavar="NAME", help="Clustering column. Can be repeated.")
 @click.option(
-    "--property", "properties", multiple=True, metavar="KEY=VALUE", callback=pairs,
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs,
     help="Table property, such as delta.enableDeletionVectors=true. Can be repeated.",
 )
 @click.option("--comment", metavar="TEXT", help="Description of the table.")
 @click.option(
-    "--mode", type=click.Choice(["error", "ignore", "replace"]), default="error", show_default=True,
+    "--mode",
+    type=click.Choice(["error", "ignore", "replace"]),
+    default="error",
+    show_default=True,
     help="What happens if there is a table: an error, nothing, or its columns are replaced and its rows removed.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Short for --mode ignore.")
 @json_option
 @debug_option
 def _create(
-    table: str, storage_options: dict[str, str], columns: str, as_json: bool, mode: str, if_not_exists: bool,
+    table: str,
+    storage_options: dict[str, str],
+    columns: str,
+    as_json: bool,
+    mode: str,
+    if_not_exists: bool,
     **described: Any,
 ) -> None:
     """Create a table without rows.
@@ -56,12 +68,17 @@ def _create(
 @written_table
 @click.argument("files", nargs=-1, required=True)
 @click.option(
-    "--format", "file_format", type=click.Choice(["parquet", "csv", "json"]),
+    "--format",
+    "file_format",
+    type=click.Choice(["parquet", "csv", "json"]),
     help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
 )
 @click.option("--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]")
 @click.option(
-    "--schema-mode", type=click.Choice(["keep", "merge"]), default="keep", show_default=True,
+    "--schema-mode",
+    type=click.Choice(["keep", "merge"]),
+    default="keep",
+    show_default=True,
     help="merge adds columns that the table lacks; keep refuses them.",
 )
 @txn_option("Append nothing if the table contains this version of the application or a later one.")

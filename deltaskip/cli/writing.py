@@ -89,9 +89,7 @@ def input_files(
     return files_of(names, file_format, delimiter, table.schema, zone)
 
 
-def append_plan(
-    table: DeltaTable, source: InputFiles, schema_mode: Any, time_zone: str, bar: bool
-) -> dict[str, Any]:
+def append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_zone: str, bar: bool) -> dict[str, Any]:
     """Read and check the rows of files as an append does, and write nothing; return the plan for JSON."""
     snapshot = table.snapshot
     with _errors_of(source):
@@ -133,9 +131,7 @@ def print_append_plan(plan: Mapping[str, Any]) -> None:
         f"would append {counted(plan['rows'], 'row')} of {counted(len(plan['files']), 'file')} to version "
         f"{plan['version']} of {plan['table']}"
     )
-    rows = [
-        (each["name"], each["type"], _origin(each), "new" if each["new"] else "") for each in plan["columns"]
-    ]
+    rows = [(each["name"], each["type"], _origin(each), "new" if each["new"] else "") for each in plan["columns"]]
     print_table([("column", "left"), ("type", "left"), ("values", "prose"), ("", "left")], rows)
     for rule in plan["rules"]:
         print_line(f"every row satisfies {rule['name']}: {rule['expression']}")

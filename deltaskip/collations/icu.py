@@ -89,9 +89,7 @@ class IcuCollation:
             return None
         return self.key(prefix).removesuffix(_KEY_END).partition(_LEVEL_END)[0] or None
 
-    def may_start_with(
-        self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes
-    ) -> Lane:
+    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
         """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
 
         mins, maxs: values, or columns of their sort keys, of equal length. A missing bound keeps.

@@ -58,8 +58,13 @@ def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar:
     tag = f"d{next(_copies) % 100:02d}"
     *others, common = dependencies or (path,)
     copied = [_renamed(file, folder, tag) for file in (common, path)]
-    return IcuLibrary(copied[1], (*others, copied[0]), data_folder=str(folder), data_version=jar.version,
-                      source=f"{path} with the data of {jar.path}")
+    return IcuLibrary(
+        copied[1],
+        (*others, copied[0]),
+        data_folder=str(folder),
+        data_version=jar.version,
+        source=f"{path} with the data of {jar.path}",
+    )
 
 
 def _spark_homes() -> list[Path]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaOptimizeBuilder"]
 
+
 @door
 class DeltaOptimizeBuilder:
     """An OPTIMIZE, which its methods run.

@@ -292,9 +292,7 @@ def _applied(
         transaction.keep_row_ids()
     new_rows = written.rows - copied_rows
     updated = new_rows if not changed.inserts else sum(touched.updated.counts)
-    done = replace(
-        done, updated=updated, inserted=new_rows - updated, copied=copied_rows, added=written.files
-    )
+    done = replace(done, updated=updated, inserted=new_rows - updated, copied=copied_rows, added=written.files)
     # The log alone tells the changes of marked rows, and of files that only go or only come.
     adds = bool(written.files or written_before)
     if target.feed and (copied is not None or updated or (done.files and adds and not written_before)):
@@ -357,9 +355,7 @@ def write_inserts(transaction: Transaction, files: Sequence[AddFile], execution:
 def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
     properties = snapshot.typed(metadata.configuration)
-    layout = layout_after(
-        snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone
-    )
+    layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
     marks = has_feature(protocol, "deletionVectors") and properties.deletion_vectors
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 

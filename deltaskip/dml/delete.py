@@ -41,9 +41,7 @@ def delete(
     return commit_operation(snapshot, begin, act, txn)
 
 
-def delete_in(
-    transaction: Transaction, where: str | None, spark: Any = None, time_zone: str = "UTC"
-) -> dict[str, int]:
+def delete_in(transaction: Transaction, where: str | None, spark: Any = None, time_zone: str = "UTC") -> dict[str, int]:
     """Add a deletion to a transaction that does not change files yet, and return Delta's metrics of it.
 
     Args:

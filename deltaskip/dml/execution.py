@@ -157,7 +157,6 @@ class RowExecution(Protocol):
         """
         ...
 
-
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:

@@ -79,9 +79,7 @@ def update_in(
             f"A transaction on {snapshot.root} that has changed columns cannot update rows: update first, or commit."
         )
     properties = snapshot.typed(transaction.metadata.configuration)
-    assignments = assignments_of(
-        snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given
-    )
+    assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
     execution = execution_of(snapshot, spark, time_zone, "Updating")
     scan = execution.planned(Scan(snapshot, "true" if where is None else where))
     transaction.read_scan(scan, removes=True)
@@ -89,9 +87,7 @@ def update_in(
     with transaction.cost.phase("plan"):
         change = files_to_change(scan)
     with transaction.cost.phase("read"):
-        changed = execution.updates(
-            scan, change, assignments, row_id_columns(properties), properties.change_data_feed
-        )
+        changed = execution.updates(scan, change, assignments, row_id_columns(properties), properties.change_data_feed)
     found = time.monotonic()
     try:
         applied = apply_changes(transaction, changed, execution)

@@ -112,9 +112,7 @@ def true_and_unknown(
     return numpy_values(pc.fill_null(evaluation.repeated(truth, BOOLEAN), FALSE)) & ~unknown, unknown
 
 
-def values_by_column(
-    node: Node, columns: Callable[[FieldRef], pa.Array], rows: int, time_zone: str
-) -> pa.Array | None:
+def values_by_column(node: Node, columns: Callable[[FieldRef], pa.Array], rows: int, time_zone: str) -> pa.Array | None:
     """Return the value of an expression for each row, in the layout of this module; None as in `may_be_true`.
 
     Arguments are those of `may_be_true`; arrays and structs are Arrow's own, with the table's types inside.

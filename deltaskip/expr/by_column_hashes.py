@@ -113,9 +113,7 @@ def _with_array(values: pa.Array, type_: ArrayType, seeds: pa.Array, wide: bool)
     for at in range(most):
         rows = np.flatnonzero(lengths > at)
         taken = elements.take(arrow_array(starts[rows] + at))
-        found[rows] = numpy_values(
-            _with(_inner(taken, type_.element), type_.element, arrow_array(found[rows]), wide)
-        )
+        found[rows] = numpy_values(_with(_inner(taken, type_.element), type_.element, arrow_array(found[rows]), wide))
     return arrow_array(found)
 
 

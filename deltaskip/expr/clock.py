@@ -294,7 +294,6 @@ class Clock:
                 return Literal(value // EPOCH_FUNCTIONS[name], LONG)
         return Literal(evaluate(node, {}, self.time_zone or "UTC"), type_)
 
-
     def _moved(self, value: int, type_: DataType, interval: Literal, least: bool) -> int:
         """A time plus an interval; near a clock change, widened by the change."""
         try:

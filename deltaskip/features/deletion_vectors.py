@@ -227,9 +227,7 @@ def write_deletion_vectors(
     return WrittenVectors(tuple(descriptors), tuple(paths))
 
 
-def _put_vectors(
-    storage: Storage, root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]
-) -> None:
+def _put_vectors(storage: Storage, root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]) -> None:
     path = f"{prefix}/{_file_name(name)}" if prefix else _file_name(name)
     paths.append(path)
     storage.put(join(root, path), bytes(content))

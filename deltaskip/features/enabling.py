@@ -101,9 +101,7 @@ def protocol_for(protocol: Protocol, properties: TableProperties, schema: Struct
     Raises SchemaError for a malformed property.
     """
     missing = [
-        names[0]
-        for names in uses_of(properties, schema)
-        if not any(has_feature(protocol, name) for name in names)
+        names[0] for names in uses_of(properties, schema) if not any(has_feature(protocol, name) for name in names)
     ]
     return with_features(protocol, missing)
 

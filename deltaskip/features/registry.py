@@ -149,7 +149,11 @@ _ROWS = (
     _writer("collations", requires=_DOMAINS),
     _writer("collations-preview", requires=_DOMAINS),
     TableFeature(
-        "catalogManaged", "reader-writer", "yes", "yes", by_name=True,
+        "catalogManaged",
+        "reader-writer",
+        "yes",
+        "yes",
+        by_name=True,
         note="by name, through the catalog of the table; not by path",
     ),
     _refused("catalogOwned", _CATALOG_DRAFT),

@@ -145,9 +145,7 @@ def _check_rules(
             f"{TableProperties.append_only.name} to false first (rule files.append-only)."
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
-    if summary.sets_deletion_vectors and not (
-        has_feature(protocol, "deletionVectors") and properties.deletion_vectors
-    ):
+    if summary.sets_deletion_vectors and not (has_feature(protocol, "deletionVectors") and properties.deletion_vectors):
         raise UnsupportedFeature(
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
             f"{TableProperties.deletion_vectors.name} to true (rule files.deletion-vector)."

@@ -221,9 +221,7 @@ class _Merge:
             case ArrayType(old), ArrayType(new):
                 return ArrayType(self._type(old, new, (*path, "element")))
             case MapType(old_key, old_value), MapType(key, value):
-                return MapType(
-                    self._type(old_key, key, (*path, "key")), self._type(old_value, value, (*path, "value"))
-                )
+                return MapType(self._type(old_key, key, (*path, "key")), self._type(old_value, value, (*path, "value")))
             case _ if before in _INTEGERS and found in _INTEGERS:
                 return max(before, found, key=_INTEGERS.index)
             case _ if before != found:

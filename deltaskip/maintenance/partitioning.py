@@ -143,9 +143,7 @@ def _check_unused(snapshot: Snapshot, dropped: frozenset[str]) -> None:
             )
 
 
-def _check_columns(
-    snapshot: Snapshot, schema: StructType, columns: Sequence[str], properties: TableProperties
-) -> None:
+def _check_columns(snapshot: Snapshot, schema: StructType, columns: Sequence[str], properties: TableProperties) -> None:
     """Raise SchemaError before files are written for what the commit would refuse."""
     shown = ", ".join(columns)
     if properties.iceberg_compat:
@@ -242,4 +240,3 @@ def _not_empty(field: StructField) -> Rule:
         f"{name} <> '' (the empty string is NULL in a partition column)",
         f"({name} IS NULL OR length({name}) > 0)",
     )
-

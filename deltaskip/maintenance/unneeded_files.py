@@ -84,8 +84,7 @@ def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, p
 def _listed(
     snapshot: Snapshot, needed: NeededFiles, cutoff_ms: int, progress: Progress, chosen: pa.Array | None = None
 ) -> tuple[pa.Table, Folders]:
-    """The listed files that are old, not needed, and may be deleted; chosen: keys of the files that come into question.
-    """
+    """The listed files that are old, not needed, and may be deleted. chosen: keys of the files in question."""
     folders, parts = Folders(), list[pa.Table]()
     pending, listed, unlisted = list[pa.Table](), 0, needed.names
     hidden, limit = HiddenNames.of(snapshot), arrow_scalar(cutoff_ms, pa.int64())

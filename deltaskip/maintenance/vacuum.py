@@ -163,9 +163,7 @@ def _parameters(retention_ms: int | None, default: int, enforced: bool) -> dict[
     return {"retentionCheckEnabled": enforced, "defaultRetentionMillis": default, **given}
 
 
-def _record(
-    snapshot: Snapshot, operation: str, parameters: Mapping[str, object], metrics: Mapping[str, object]
-) -> int:
+def _record(snapshot: Snapshot, operation: str, parameters: Mapping[str, object], metrics: Mapping[str, object]) -> int:
     """Commit a version that contains nothing but the operation."""
     transaction = Transaction(refresh(snapshot), operation, parameters)
     transaction.set_metrics(metrics)

@@ -135,9 +135,7 @@ class SmallFiles:
         """Number of rows before each file, and at last of all rows."""
         return self._starts
 
-    def columns(
-        self, names: Sequence[str], positions: npt.NDArray[np.int64] | None
-    ) -> dict[str, pa.Array] | None:
+    def columns(self, names: Sequence[str], positions: npt.NDArray[np.int64] | None) -> dict[str, pa.Array] | None:
         """Return columns of the files, one after the other; None if pyarrow has to read one of them.
 
         Args:

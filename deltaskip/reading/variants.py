@@ -119,9 +119,7 @@ def _values(members: Mapping[str, pa.Array], metadata: pa.Array, rows: npt.NDArr
     return of_numbers(typed, value)
 
 
-def _children(
-    typed: pa.StructArray, metadata: pa.Array, rows: npt.NDArray[np.int64] | None
-) -> dict[bytes, pa.Array]:
+def _children(typed: pa.StructArray, metadata: pa.Array, rows: npt.NDArray[np.int64] | None) -> dict[bytes, pa.Array]:
     """The values of each shredded field of an object, by the UTF-8 of its name."""
     fields = zip(typed.type, typed.flatten(), strict=True)
     found = [(field.name.encode(), _values(_members(child), metadata, rows)) for field, child in fields]

@@ -186,9 +186,7 @@ def plan_append(
         domains = {**domains, begun.domain: begun}
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
     # Of rows that are added, not of those that a change or OPTIMIZE moves.
-    sort_by = sort_columns(
-        metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root
-    )
+    sort_by = sort_columns(metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root)
     return PlannedAppend(plan, replace(layout, sort_by=sort_by), protocol, metadata, begun)
 
 
@@ -275,5 +273,3 @@ def _with_schema(metadata: Metadata, schema: StructType, configuration: Mapping[
     return replace(
         metadata, schema_string=schema_to_json(schema), configuration={**metadata.configuration, **configuration}
     )
-
-

@@ -129,7 +129,11 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
         name = display_name(path[:-1])
         raise RowViolation(
             f"A row for {table} has the key {shown} twice in the map {name}. Nothing was written.",
-            f"keys of {name}", "map keys are unique", None, name, shown,
+            f"keys of {name}",
+            "map keys are unique",
+            None,
+            name,
+            shown,
         )
 
 

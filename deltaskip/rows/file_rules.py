@@ -74,9 +74,7 @@ class NewFile:
     misread: bool = False
 
 
-def check_rules(
-    transaction: Transaction, files: Sequence[NewFile], mode: MappingMode, time_zone: str = "UTC"
-) -> int:
+def check_rules(transaction: Transaction, files: Sequence[NewFile], mode: MappingMode, time_zone: str = "UTC") -> int:
     """Check that every row of the files satisfies the rules of the table with the transaction's changes.
 
     Args:

@@ -55,8 +55,7 @@ def layout_after(
         request,
         codec=properties.compression_codec or DEFAULT_CODEC,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
-        keeps_partition_columns=bool(properties.iceberg_compat)
-        or has_feature(protocol, "materializePartitionColumns"),
+        keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
         random_prefix=properties.random_prefix_length if prefixed else None,
         time_zone=time_zone,
         balanced=properties.optimize_write,

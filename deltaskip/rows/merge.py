@@ -101,8 +101,11 @@ def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
     match before, after:
         case DecimalType(), DecimalType():
             whole = after.precision - after.scale >= before.precision - before.scale
-            return before != after and whole and after.scale >= before.scale and not (
-                iceberg and after.scale > before.scale
+            return (
+                before != after
+                and whole
+                and after.scale >= before.scale
+                and not (iceberg and after.scale > before.scale)
             )
         case _ if before in _INTEGERS and after in _INTEGERS:
             return _INTEGERS.index(before) < _INTEGERS.index(after)

@@ -105,9 +105,7 @@ class DataFileLayout:
             folder = random_folder(self.random_prefix)
         else:
             names = [physical_name(field, self.mapping_mode) for field in self.partition_fields()]
-            fields = [
-                StructField(name, field.type) for name, field in zip(names, self.partition_fields(), strict=True)
-            ]
+            fields = [StructField(name, field.type) for name, field in zip(names, self.partition_fields(), strict=True)]
             folder = partition_folder(fields, values, self.time_zone)
         return "/".join(filter(None, (CHANGE_FOLDER if self.change_data else "", folder)))
 
@@ -304,9 +302,7 @@ class _Writer:
             path = f"{folder}/{name}" if folder else name
             self._written.append(path)
             location = join(layout.root, path)
-            return OpenDataFile(
-                layout.storage, location, path, self._parquet, codec, dictionary, without_statistics
-            )
+            return OpenDataFile(layout.storage, location, path, self._parquet, codec, dictionary, without_statistics)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

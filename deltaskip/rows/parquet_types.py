@@ -48,7 +48,17 @@ _INTEGERS = (BYTE, SHORT, INTEGER)
 # Fields of SchemaElement, and members of LogicalType.
 _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 6, 7, 8, 9, 10
 _STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER, _JSON, _BSON, _VARIANT = (
-    1, 2, 3, 4, 5, 6, 8, 10, 12, 13, 16,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    10,
+    12,
+    13,
+    16,
 )
 _SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INTEGER, 64: LONG}
 # The narrowest type that contains all values.

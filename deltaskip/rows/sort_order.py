@@ -133,7 +133,7 @@ def table_sort_order(properties: Mapping[str, str], table: str) -> tuple[SortOrd
         return sort_order_of(parse_json(text), SORT_ORDER_KEY)
     except (ValueError, TypeError) as error:
         raise SchemaError(
-            f"The property {SORT_ORDER_KEY} of {table} must be a JSON list of columns such as \"ts DESC\", not "
+            f'The property {SORT_ORDER_KEY} of {table} must be a JSON list of columns such as "ts DESC", not '
             f"{text!r}: set it to one, or remove it."
         ) from error
 

@@ -253,8 +253,7 @@ def _stored_atom(expression: str, source: DataType, target: DataType, path: _PAT
     members = f"{sql_string(display_name(path))} AS column, {sql_string(to.upper())} AS type"
     payload = f"to_json(struct({members}, CAST({expression} AS STRING) AS value))"
     return (
-        f"CASE WHEN {fits} THEN try_cast({expression} AS {to}) "
-        f"ELSE raise_error(concat('{VIOLATION}', {payload})) END"
+        f"CASE WHEN {fits} THEN try_cast({expression} AS {to}) ELSE raise_error(concat('{VIOLATION}', {payload})) END"
     )
 
 

@@ -123,9 +123,7 @@ _UNIT_MICROS = {
 }
 _UNIT_MONTHS = {"month": 1, "year": 12}
 # One term of an interval: sign, whole part, fraction (of seconds only), unit.
-_TERM = re.compile(
-    r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII
-)
+_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 # Java's String.trim removes these, and no other whitespace.
 _TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
 
@@ -253,12 +251,8 @@ class TableProperties:
     row_id_column = TableProperty("delta.rowTracking.materializedRowIdColumnName", _TEXT, None)
     row_commit_version_column = TableProperty("delta.rowTracking.materializedRowCommitVersionColumnName", _TEXT, None)
     in_commit_timestamps = TableProperty("delta.enableInCommitTimestamps", _BOOLEAN, False)
-    in_commit_timestamps_version = TableProperty(
-        "delta.inCommitTimestampEnablementVersion", _optional(_LONG), None
-    )
-    in_commit_timestamps_since_ms = TableProperty(
-        "delta.inCommitTimestampEnablementTimestamp", _optional(_LONG), None
-    )
+    in_commit_timestamps_version = TableProperty("delta.inCommitTimestampEnablementVersion", _optional(_LONG), None)
+    in_commit_timestamps_since_ms = TableProperty("delta.inCommitTimestampEnablementTimestamp", _optional(_LONG), None)
 
     # Checkpoints and retention. The policy is case-sensitive in delta-spark.
     checkpoint_interval = TableProperty("delta.checkpointInterval", _POSITIVE, 10)
@@ -268,9 +262,7 @@ class TableProperties:
     expired_log_cleanup = TableProperty("delta.enableExpiredLogCleanup", _BOOLEAN, True)
     log_retention_ms = TableProperty("delta.logRetentionDuration", _INTERVAL, 30 * _DAY_MS)
     deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * _DAY_MS)
-    drop_feature_retention_ms = TableProperty(
-        "delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, _DAY_MS
-    )
+    drop_feature_retention_ms = TableProperty("delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, _DAY_MS)
     txn_retention_ms = TableProperty("delta.setTransactionRetentionDuration", _optional(_INTERVAL), None)
     # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
     checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)

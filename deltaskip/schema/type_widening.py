@@ -39,8 +39,7 @@ _INTEGER_DIGITS: dict[DataType, int] = {BYTE: 10, SHORT: 10, INTEGER: 10, LONG: 
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """One entry of `delta.typeChanges`: types by name, and the path through element, key and value, "" for the field.
-    """
+    """One entry of `delta.typeChanges`: types by name, the path through element, key and value, "" for the field."""
 
     from_type: str
     to_type: str

@@ -76,9 +76,7 @@ def unshared(snapshot: Snapshot) -> Snapshot:
     return own
 
 
-def kept_pieces(
-    adds: AddGroup, kept: pa.Array | None, names: Sequence[str], rows: int
-) -> Iterator[pa.StructArray]:
+def kept_pieces(adds: AddGroup, kept: pa.Array | None, names: Sequence[str], rows: int) -> Iterator[pa.StructArray]:
     """Yield the kept adds of a row group, live or not, with the columns that `listed` needs.
 
     Args:

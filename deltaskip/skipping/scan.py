@@ -133,9 +133,7 @@ class Scan(Reopened):
         self.in_ansi = in_ansi
         self._predicate = self._bound()
         if collation_version is None:
-            collation_version = (
-                running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
-            )
+            collation_version = running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
         self.collation_version = collation_version
         answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
         self._partition_truth = PartitionTruth(time_zone, Collations(collation_version), answers)

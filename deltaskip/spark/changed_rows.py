@@ -259,4 +259,3 @@ class PersistedRows(NewRows):
         extra = [field.name for field in layout.extra]
         root = self._execution.snapshot.root
         return frame, copying_plan(root, layout.schema, layout.partition_columns, extra)
-

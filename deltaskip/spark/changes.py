@@ -167,7 +167,6 @@ class SparkExecution(RowExecution):
         """The rows of files that are not deleted, in the table's columns."""
         snapshot = self._snapshot
 
-
         def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
             return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
 
@@ -255,9 +254,7 @@ class SparkExecution(RowExecution):
         source = self._source(files, schema, mode, stored)
         return rows_at(source, PositionalRows(positions, only, position, values=values or {}, stored=stored))
 
-    def _source(
-        self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
-    ) -> Source:
+    def _source(self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()) -> Source:
         snapshot, wanted = self._snapshot, frozenset(schema.names)
         source = source_of(
             self._spark,

@@ -75,9 +75,7 @@ def warn_if_unused(scan: PlannedScan, collations: Iterable[str], session: str) -
             _warn(scan.snapshot, wanted, session, versions, available)
 
 
-def _warn(
-    snapshot: Snapshot, collation: CollationId, session: str, versions: Iterable[str], available: bool
-) -> None:
+def _warn(snapshot: Snapshot, collation: CollationId, session: str, versions: Iterable[str], available: bool) -> None:
     others = sorted(versions, key=_numbers)
     with _lock:
         pair = session, session if session in others else others[-1]

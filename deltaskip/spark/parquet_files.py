@@ -116,4 +116,3 @@ def _texts(path: str) -> list[str | None]:
     """The values in the folders of a file, named from the folder of the job, before Spark escaped them."""
     values = (segment.partition("=")[2] for segment in path.split("/")[1:-1])
     return [None if value == HIVE_NULL else hive_unescaped(value) for value in values]
-

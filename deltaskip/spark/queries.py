@@ -20,9 +20,7 @@ from deltaskip.spark.read import scan_to_dataframe
 __all__ = ["arrow_to_dataframe", "query"]
 
 
-def query(
-    spark: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
-) -> DataFrame:
+def query(spark: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]) -> DataFrame:
     """Return the DataFrame of a query.
 
     The relations are passed to Spark with the query, under names of their own that it gives up again, on a classic

@@ -42,9 +42,7 @@ _ROW_INDEX_BITS = 33
 _RULE = re.compile(re.escape(VIOLATION) + r'\{"rule":(\d+)\}')
 
 
-def rows_to_write(
-    frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, first_rule: int = 0
-) -> DataFrame:
+def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, first_rule: int = 0) -> DataFrame:
     """Return the rows as they will be stored: the table's columns in order, then the carried ones.
 
     Evaluating it raises an error for a row that violates a rule and for a value that does not fit its column.

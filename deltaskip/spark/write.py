@@ -87,9 +87,7 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
     return write_dataframes([(frame, plan)], layout)
 
 
-def write_dataframes(
-    rows: Sequence[RowsToWrite], layout: DataFileLayout, most_tasks: int | None = None
-) -> WrittenRows:
+def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_tasks: int | None = None) -> WrittenRows:
     """Write the rows of DataFrames of one session together, in one Spark job. After an error no file is left.
 
     Args:
@@ -220,8 +218,7 @@ def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> Da
 
 
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
-    """The rows of a file of the target size, if no value is compressed; or fewer, if the session says so. 0: no limit.
-    """
+    """The rows of a file of the target size, if no value is compressed, or fewer if the session says so. 0: no limit."""
     if layout.arranged:
         return 0
     limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))

@@ -187,9 +187,7 @@ class Planner:
         self._known = key, plans
         return plans
 
-    def _plan(
-        self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]
-    ) -> ColumnPlan:
+    def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> ColumnPlan:
         nodes = locate(root, column, self._mode)
         if nodes is None or isinstance(nodes, str):
             return ColumnPlan(column, None if nodes == AMBIGUOUS else ())

@@ -78,8 +78,7 @@ def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
 
 
 def lacking_columns(text: str | None, request: StatisticsRequest) -> tuple[list[int], bool]:
-    """(positions of the request's columns whose statistics lack something, whether the bounds that are there are wide).
-    """
+    """(positions of the request's columns whose statistics lack something, whether the present bounds are wide)."""
     stats = _parsed(text)
     if not _has_count(stats):
         return list(range(len(request.columns))), False

@@ -117,7 +117,7 @@ def _converter(source: Source, wanted: DataType) -> Convert | None:
             return partial(_rescaled, factor=10 ** (scale - source.scale), limit=10**precision)
         case "integer", _ if wanted == DOUBLE:
             return _exact_double
-        case ("float" | "double"), _ if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
+        case (("float" | "double"), _) if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
             return _same
         case "date", _ if wanted == DATE:
             return _same

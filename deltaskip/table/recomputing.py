@@ -108,7 +108,13 @@ class RecomputingMethods:
         spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
         where = with_parameters(where, params)
         request = self._recompute_request(
-            where, columns, collations, collation_versions, mode, only_missing, resume is None or resume,
+            where,
+            columns,
+            collations,
+            collation_versions,
+            mode,
+            only_missing,
+            resume is None or resume,
             kernel_spelling,
             collation_version() if spark_engine is None else spark_engine.collation_version(spark),
         )
@@ -172,7 +178,14 @@ class RecomputingMethods:
 
         where = with_parameters(where, params)
         request = self._recompute_request(
-            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
+            where,
+            columns,
+            collations,
+            collation_versions,
+            mode,
+            only_missing,
+            resume,
+            kernel_spelling,
             collation_version(),
         )
         return recompute_plan(self.snapshot, request, arguments.flag("overlap", overlap))
@@ -227,4 +240,3 @@ class RecomputingMethods:
         committed = transaction.commit()
         self.snapshot = latest_after(self.snapshot)
         return committed
-

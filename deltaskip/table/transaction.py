@@ -52,9 +52,7 @@ class TableTransaction(Transaction):
         after = self.snapshot.with_state(self.protocol, self.metadata)
         write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))
 
-    def append(
-        self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC"
-    ) -> None:
+    def append(self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC") -> None:
         """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
 
         Args:

@@ -51,7 +51,12 @@ _NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=.]")
 _MONTH, _HOUR = "yyyy-MM", "yyyy-MM-dd-HH"
 _MONTH_LENGTH, _HOUR_LENGTH = 7, 13
 _SUFFIXES: dict[type[Transform], str] = {
-    Year: "year", Month: "month", Date: "day", DateHour: "hour", Bucket: "bucket", Truncate: "trunc",
+    Year: "year",
+    Month: "month",
+    Date: "day",
+    DateHour: "hour",
+    Bucket: "bucket",
+    Truncate: "trunc",
 }
 
 
@@ -123,9 +128,7 @@ def _source(schema: StructType, transform: Transform, table: str) -> tuple[Struc
     return top, found.type, collation_of(found)
 
 
-def _generated(
-    schema: StructType, transform: Transform, fields: Sequence[StructField], table: str
-) -> StructField:
+def _generated(schema: StructType, transform: Transform, fields: Sequence[StructField], table: str) -> StructField:
     """The generated column of a transform; one of `fields` if it is there already."""
     _, source, collation = _source(schema, transform, table)
     logical = resolve(schema, transform.path).logical

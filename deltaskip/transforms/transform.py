@@ -164,7 +164,11 @@ class Expression(Transform):
 
 
 _KINDS: dict[type[Transform], str] = {
-    Identity: "identity", Year: "year", Month: "month", Date: "day", DateHour: "hour",
+    Identity: "identity",
+    Year: "year",
+    Month: "month",
+    Date: "day",
+    DateHour: "hour",
 }
 _SQL_NAMES: dict[type[Transform], str] = {Year: "years", Month: "months", Date: "days", DateHour: "hours"}
 

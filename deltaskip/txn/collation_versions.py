@@ -73,9 +73,7 @@ def retire(transaction: Transaction, collation: str, version: str) -> None:
     transaction.set_domain(domain.domain, domain.configuration)
 
 
-def _with_versions(
-    domains: Mapping[str, DomainMetadata], versions: Mapping[str, tuple[str, ...]]
-) -> DomainMetadata:
+def _with_versions(domains: Mapping[str, DomainMetadata], versions: Mapping[str, tuple[str, ...]]) -> DomainMetadata:
     """The domain with these versions; other members of the configuration, which other writers set, stay."""
     domain = domains.get(DOMAIN)
     others = domain_members(None if domain is None else domain.configuration)

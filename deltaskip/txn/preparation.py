@@ -44,6 +44,7 @@ __all__ = ["Prepared", "commit_text", "prepare"]
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
 
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A transaction all of whose actions are allowed as the commit after `candidate.base`.

@@ -36,6 +36,7 @@ from deltaskip.txn.removed_files import RemovedFiles
 
 __all__ = ["Transaction"]
 
+
 @door
 class Transaction:
     """Reads and actions on one snapshot, which `commit` writes as one version of the table.
@@ -228,8 +229,7 @@ class Transaction:
             app_id: Identifier of the application, as in `set_app_version`.
         """
         self._pending.apps.add(text("app_id", app_id))
-        found = self.snapshot.txns.get(app_id)
-        return None if found is None else found.version
+        return found.version if (found := self.snapshot.txns.get(app_id)) is not None else None
 
     def add(self, *files: AddFile) -> None:
         """Add files, or add active files again with different statistics, tags or deletion vectors.

@@ -16,8 +16,17 @@ from deltaskip.actions import (
 )
 
 FULL = AddFile(
-    "a%20b", {"p": "1", "q": None}, 5, 6, True, '{"numRecords":1}', {"t": None, "u": "v"},
-    DeletionVectorDescriptor("u", "x", 4, 5, 6), 7, 8, "liquid",
+    "a%20b",
+    {"p": "1", "q": None},
+    5,
+    6,
+    True,
+    '{"numRecords":1}',
+    {"t": None, "u": "v"},
+    DeletionVectorDescriptor("u", "x", 4, 5, 6),
+    7,
+    8,
+    "liquid",
 )
 PLAIN = AddFile("b", {}, 0, 0, False)
 

@@ -52,26 +52,31 @@ def test_a_change_leads_to_the_same_schema_as_creating_it(tmp_path: Path) -> Non
         assert (result.version, table.version) == (2, 2)
         assert table.schema == parse_columns(after)
 
-    each([
-        (ds.AddColumn("c", "INT"), f"{COLUMNS}, c INT"),
-        (ds.AddColumn("c", "INT", position=ds.FIRST), f"c INT, {COLUMNS}"),
-        (ds.AddColumn("c", "INT", "a comment", position=ds.After("ID")),
-         COLUMNS.replace("id BIGINT", "id BIGINT, c INT COMMENT 'a comment'")),
-        (ds.AddColumn("ST.c", "INT", position=ds.After("a")), COLUMNS.replace("a: INT", "a: INT, c: INT")),
-        (ds.AddColumn("arr.element.y", "INT", position=ds.FIRST), COLUMNS.replace("x: INT", "y: INT, x: INT")),
-        (ds.AddColumn("m.value.w", "INT"), COLUMNS.replace("v: INT", "v: INT, w: INT")),
-        (ds.AddColumn("vc", "VARCHAR(5)"), f"{COLUMNS}, vc VARCHAR(5)"),
-        (ds.AddColumn("st.vc", "CHAR(3)", position=ds.FIRST), COLUMNS.replace("a: INT", "vc: CHAR(3), a: INT")),
-        (ds.AddColumn("z", "STRUCT<q: INT COMMENT 'x'>"), f"{COLUMNS}, z STRUCT<q: INT COMMENT 'x'>"),
-        (ds.AddColumn(("st", "c"), pa.int32()), COLUMNS.replace("VARCHAR(5)", "VARCHAR(5), c: INT")),
-        (ds.AddColumn("c", ds.DecimalType(10, 2)), f"{COLUMNS}, c DECIMAL(10,2)"),
-        (ds.AddColumn("c", "STRING COLLATE UNICODE_CI"), f"{COLUMNS}, c STRING COLLATE UNICODE_CI"),
-        (ds.MoveColumn("name", ds.FIRST), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
-        (ds.MoveColumn("id", 1), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
-        (ds.MoveColumn("st.b", ds.FIRST), COLUMNS.replace("a: INT, b: VARCHAR(5)", "b: VARCHAR(5), a: INT")),
-        (ds.UpdateColumnComment("id", "x"), COLUMNS.replace("id BIGINT", "id BIGINT COMMENT 'x'")),
-        (ds.UpdateColumnComment("arr.element.x", ""), COLUMNS.replace("x: INT", "x: INT COMMENT ''")),
-    ], lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            (ds.AddColumn("c", "INT"), f"{COLUMNS}, c INT"),
+            (ds.AddColumn("c", "INT", position=ds.FIRST), f"c INT, {COLUMNS}"),
+            (
+                ds.AddColumn("c", "INT", "a comment", position=ds.After("ID")),
+                COLUMNS.replace("id BIGINT", "id BIGINT, c INT COMMENT 'a comment'"),
+            ),
+            (ds.AddColumn("ST.c", "INT", position=ds.After("a")), COLUMNS.replace("a: INT", "a: INT, c: INT")),
+            (ds.AddColumn("arr.element.y", "INT", position=ds.FIRST), COLUMNS.replace("x: INT", "y: INT, x: INT")),
+            (ds.AddColumn("m.value.w", "INT"), COLUMNS.replace("v: INT", "v: INT, w: INT")),
+            (ds.AddColumn("vc", "VARCHAR(5)"), f"{COLUMNS}, vc VARCHAR(5)"),
+            (ds.AddColumn("st.vc", "CHAR(3)", position=ds.FIRST), COLUMNS.replace("a: INT", "vc: CHAR(3), a: INT")),
+            (ds.AddColumn("z", "STRUCT<q: INT COMMENT 'x'>"), f"{COLUMNS}, z STRUCT<q: INT COMMENT 'x'>"),
+            (ds.AddColumn(("st", "c"), pa.int32()), COLUMNS.replace("VARCHAR(5)", "VARCHAR(5), c: INT")),
+            (ds.AddColumn("c", ds.DecimalType(10, 2)), f"{COLUMNS}, c DECIMAL(10,2)"),
+            (ds.AddColumn("c", "STRING COLLATE UNICODE_CI"), f"{COLUMNS}, c STRING COLLATE UNICODE_CI"),
+            (ds.MoveColumn("name", ds.FIRST), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
+            (ds.MoveColumn("id", 1), COLUMNS.replace("id BIGINT, name STRING", "name STRING, id BIGINT")),
+            (ds.MoveColumn("st.b", ds.FIRST), COLUMNS.replace("a: INT, b: VARCHAR(5)", "b: VARCHAR(5), a: INT")),
+            (ds.UpdateColumnComment("id", "x"), COLUMNS.replace("id BIGINT", "id BIGINT COMMENT 'x'")),
+            (ds.UpdateColumnComment("arr.element.x", ""), COLUMNS.replace("x: INT", "x: INT COMMENT ''")),
+        ],
+        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_dropping_and_renaming_without_column_mapping_name_the_cure(tmp_path: Path) -> None:
@@ -93,7 +98,10 @@ def test_rule_55_column_mapping_is_enabled_on_request_in_the_same_commit(tmp_pat
     )
     assert (result.version, result.operation) == (2, "ALTER TABLE")
     assert [step["operation"] for step in parameters(table)["changes"]] == [
-        "SET TBLPROPERTIES", "RENAME COLUMN", "RENAME COLUMN", "DROP COLUMNS",
+        "SET TBLPROPERTIES",
+        "RENAME COLUMN",
+        "RENAME COLUMN",
+        "DROP COLUMNS",
     ]
     assert table.schema.names == ("id", "title", "st", "m")
     title, st = table.schema.fields[1], table.schema.fields[2]
@@ -138,22 +146,25 @@ def test_rule_57_columns_that_something_depends_on_stay(tmp_path: Path) -> None:
             table.alter(change)
         assert table.version == 1
 
-    each([
-        (ds.DeleteColumn("p"), "partition column"),
-        (ds.DeleteColumn("q"), "the constraint c uses it"),
-        (ds.RenameColumn("q", "qq"), "the constraint c uses it"),
-        (ds.RenameColumn("st", "s"), "generationExpression of the column g uses it"),
-        (ds.DeleteColumn("st.a"), "generationExpression of the column g uses it"),
-        (ds.DeleteColumn("only.one"), "last column of only"),
-        (ds.DeleteColumn("nope"), "There is no column nope"),
-        (ds.DeleteColumn("q.x"), "q is not a struct"),
-        (ds.DeleteColumn("arr.x"), "arr is an array: write arr.element"),
-        (ds.DeleteColumn("arr.element"), "part of a type"),
-        (ds.RenameColumn("q", "P"), "has the column p: choose another name"),
-        (ds.RenameColumn("only.one", "two"), None),
-        (ds.RenameColumn("p", "pp"), None),
-        (ds.DeleteColumn("g"), None),
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            (ds.DeleteColumn("p"), "partition column"),
+            (ds.DeleteColumn("q"), "the constraint c uses it"),
+            (ds.RenameColumn("q", "qq"), "the constraint c uses it"),
+            (ds.RenameColumn("st", "s"), "generationExpression of the column g uses it"),
+            (ds.DeleteColumn("st.a"), "generationExpression of the column g uses it"),
+            (ds.DeleteColumn("only.one"), "last column of only"),
+            (ds.DeleteColumn("nope"), "There is no column nope"),
+            (ds.DeleteColumn("q.x"), "q is not a struct"),
+            (ds.DeleteColumn("arr.x"), "arr is an array: write arr.element"),
+            (ds.DeleteColumn("arr.element"), "part of a type"),
+            (ds.RenameColumn("q", "P"), "has the column p: choose another name"),
+            (ds.RenameColumn("only.one", "two"), None),
+            (ds.RenameColumn("p", "pp"), None),
+            (ds.DeleteColumn("g"), None),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 @pytest.mark.parametrize("change", [ds.DeleteColumn("c"), ds.DeleteColumn("st"), ds.DeleteColumn("st.a")])
@@ -172,23 +183,26 @@ def test_columns_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:
             table.alter(change)
         assert table.version == 0
 
-    each([
-        (ds.AddColumn("ID", "INT"), "has the column id"),
-        (ds.AddColumn("c", "INT", nullable=False), "existing rows have NULL"),
-        (ds.AddColumn("c", "STRUCT<x: INT NOT NULL>"), "c.x cannot be added"),
-        (ds.AddColumn("nope.x", "INT"), "no column nope"),
-        (ds.AddColumn("id.x", "INT"), "is not a struct"),
-        (ds.AddColumn("c", "INT", position=ds.After("zz")), "cannot be put after zz"),
-        (ds.AddColumn("st.c", "INT", position=ds.After("id")), "the columns there are a, b"),
-        (ds.AddColumn("c", "INT COMMENT 'x'"), "more than the type"),
-        (ds.AddColumn("c", "INT, d INT"), "more than the type"),
-        (ds.AddColumn("c", "QUUX"), "not a type of Delta Lake"),
-        (ds.AddColumn("ntz", "TIMESTAMP_NTZ"), r"AddFeature\('timestampNtz'\)"),
-        (ds.UpdateColumnNullability("id", nullable=False), "cannot be set to NOT NULL"),
-        (ds.UpdateColumnComment("arr.element", "x"), "part of a type: describe arr"),
-        (ds.MoveColumn("id", 5), "there are 5 columns"),
-        (ds.MoveColumn("id", ds.After("a")), "the columns there are name, st, arr, m"),
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            (ds.AddColumn("ID", "INT"), "has the column id"),
+            (ds.AddColumn("c", "INT", nullable=False), "existing rows have NULL"),
+            (ds.AddColumn("c", "STRUCT<x: INT NOT NULL>"), "c.x cannot be added"),
+            (ds.AddColumn("nope.x", "INT"), "no column nope"),
+            (ds.AddColumn("id.x", "INT"), "is not a struct"),
+            (ds.AddColumn("c", "INT", position=ds.After("zz")), "cannot be put after zz"),
+            (ds.AddColumn("st.c", "INT", position=ds.After("id")), "the columns there are a, b"),
+            (ds.AddColumn("c", "INT COMMENT 'x'"), "more than the type"),
+            (ds.AddColumn("c", "INT, d INT"), "more than the type"),
+            (ds.AddColumn("c", "QUUX"), "not a type of Delta Lake"),
+            (ds.AddColumn("ntz", "TIMESTAMP_NTZ"), r"AddFeature\('timestampNtz'\)"),
+            (ds.UpdateColumnNullability("id", nullable=False), "cannot be set to NOT NULL"),
+            (ds.UpdateColumnComment("arr.element", "x"), "part of a type: describe arr"),
+            (ds.MoveColumn("id", 5), "there are 5 columns"),
+            (ds.MoveColumn("id", ds.After("a")), "the columns there are name, st, arr, m"),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_odd_characters_need_mapped_columns(tmp_path: Path) -> None:
@@ -221,20 +235,23 @@ def test_a_change_that_changes_nothing_makes_no_commit(tmp_path: Path) -> None:
         assert table.alter(*changes).version is None
         assert table.version == 0
 
-    each([
-        [ds.DeleteColumn("zz", if_exists=True)],
-        [ds.UpdateColumnComment("id", None)],
-        [ds.UpdateColumnNullability("id", nullable=True)],
-        [ds.MoveColumn("id", ds.FIRST)],
-        [ds.UpdateColumn("id", "bigint")],
-        [ds.AddFeature("appendOnly")],
-        [ds.RemoveProperty("zz", if_exists=True)],
-        [ds.DropConstraint("zz", if_exists=True)],
-        [ds.ReplaceColumns(COLUMNS)],
-        [ds.ClusterBy()],
-        [ds.SetComment(None)],
-        [ds.DropDefault("id")],
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
+    each(
+        [
+            [ds.DeleteColumn("zz", if_exists=True)],
+            [ds.UpdateColumnComment("id", None)],
+            [ds.UpdateColumnNullability("id", nullable=True)],
+            [ds.MoveColumn("id", ds.FIRST)],
+            [ds.UpdateColumn("id", "bigint")],
+            [ds.AddFeature("appendOnly")],
+            [ds.RemoveProperty("zz", if_exists=True)],
+            [ds.DropConstraint("zz", if_exists=True)],
+            [ds.ReplaceColumns(COLUMNS)],
+            [ds.ClusterBy()],
+            [ds.SetComment(None)],
+            [ds.DropDefault("id")],
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), case),
+    )
 
 
 def test_replacing_columns_deletes_and_adds_and_never_renames(tmp_path: Path) -> None:
@@ -310,8 +327,12 @@ def test_types_of_pyspark_are_accepted(tmp_path: Path) -> None:
     types = pytest.importorskip("pyspark.sql.types")
     table = table_of(tmp_path, "id BIGINT")
     nested = types.StructType([types.StructField("x", types.StringType("UNICODE_CI"))])
-    table.alter(ds.AddColumn("n", types.IntegerType()), ds.AddColumn("st", nested),
-                ds.AddColumn("s", types.StringType("UTF8_LCASE")), ds.AddColumn("v", types.VarcharType(5)))
+    table.alter(
+        ds.AddColumn("n", types.IntegerType()),
+        ds.AddColumn("st", nested),
+        ds.AddColumn("s", types.StringType("UTF8_LCASE")),
+        ds.AddColumn("v", types.VarcharType(5)),
+    )
     assert table.schema == parse_columns(
         "id BIGINT, n INT, st STRUCT<x: STRING COLLATE UNICODE_CI>, s STRING COLLATE UTF8_LCASE, v VARCHAR(5)"
     )

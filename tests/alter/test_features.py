@@ -39,7 +39,8 @@ def test_rule_65_writer_features_leave_no_trace(tmp_path: Path, name: str) -> No
     table.drop_feature(name.upper())
     assert name not in features_of(table.protocol)
     assert (commit_info(table)["operation"], parameters(table)) == (
-        "DROP FEATURE", {"featureName": name, "truncateHistory": "false"},
+        "DROP FEATURE",
+        {"featureName": name, "truncateHistory": "false"},
     )
     assert table.properties == {}
     if name != "clustering":

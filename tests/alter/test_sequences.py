@@ -140,8 +140,10 @@ def test_random_changes_and_rows_are_those_of_a_plain_model(tmp_path: Path, seed
         assert columns == [(column.name, column.comment) for column in model.columns]
     assert refused
     read = rows_of(ds.DeltaTable(table.uri))
-    expected = [dict(zip([c.name for c in model.columns], row, strict=True))
-                for row in zip(*(column.values for column in model.columns), strict=True)]
+    expected = [
+        dict(zip([c.name for c in model.columns], row, strict=True))
+        for row in zip(*(column.values for column in model.columns), strict=True)
+    ]
     assert sorted(map(repr, read)) == sorted(map(repr, expected))
 
 

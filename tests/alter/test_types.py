@@ -120,8 +120,9 @@ def test_rule_30_columns_of_expressions_keep_their_type(tmp_path: Path) -> None:
             table.alter(ds.UpdateColumn(column, "BIGINT"))
     with pytest.raises(SchemaError, match="identity column, which must be BIGINT"):
         table.alter(ds.UpdateColumn("i", "DECIMAL(20,0)"))
-    table.append(pa.table({"p": pa.array([7], pa.int32()), "b": pa.array([1], pa.int32()),
-                           "s": pa.array([1], pa.int16())}))
+    table.append(
+        pa.table({"p": pa.array([7], pa.int32()), "b": pa.array([1], pa.int32()), "s": pa.array([1], pa.int16())})
+    )
     table.alter(ds.UpdateColumn("p", "BIGINT"))
     assert table.scan("p = 7").count() == 1
 
@@ -138,8 +139,12 @@ def test_statistics_of_narrower_files_serve_the_wider_type(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("column", "new", "declared"),
-    [("vc", "VARCHAR(10)", "varchar(10)"), ("vc", "STRING", None), ("ch", "VARCHAR(5)", "varchar(5)"),
-     ("ch", "STRING", None)],
+    [
+        ("vc", "VARCHAR(10)", "varchar(10)"),
+        ("vc", "STRING", None),
+        ("ch", "VARCHAR(5)", "varchar(5)"),
+        ("ch", "STRING", None),
+    ],
 )
 def test_rule_29_lengths_only_grow(tmp_path: Path, column: str, new: str, declared: str | None) -> None:
     table = table_of(tmp_path, COLUMNS)
@@ -150,11 +155,17 @@ def test_rule_29_lengths_only_grow(tmp_path: Path, column: str, new: str, declar
 
 
 def test_rule_29_lengths_of_a_struct_stay_through_changes_of_its_other_fields(tmp_path: Path) -> None:
-    table = table_of(tmp_path, "st STRUCT<a: VARCHAR(3), b: ARRAY<CHAR(2)>, c: INT>, id INT",
-                     properties={"delta.columnMapping.mode": "name"})
+    table = table_of(
+        tmp_path,
+        "st STRUCT<a: VARCHAR(3), b: ARRAY<CHAR(2)>, c: INT>, id INT",
+        properties={"delta.columnMapping.mode": "name"},
+    )
     table.alter(
-        ds.RenameColumn("st.a", "A1"), ds.AddColumn("st.n", "INT", position=ds.FIRST), ds.DeleteColumn("st.c"),
-        ds.UpdateColumn("st.A1", "VARCHAR(4)"), ds.MoveColumn("st.b", ds.FIRST),
+        ds.RenameColumn("st.a", "A1"),
+        ds.AddColumn("st.n", "INT", position=ds.FIRST),
+        ds.DeleteColumn("st.c"),
+        ds.UpdateColumn("st.A1", "VARCHAR(4)"),
+        ds.MoveColumn("st.b", ds.FIRST),
     )
     assert table.schema.fields[0].metadata[CHAR_VARCHAR_KEY] == "struct<b:array<char(2)>,n:int,A1:varchar(4)>"
     with pytest.raises(ds.RowViolation, match=r"varchar\(4\)"):
@@ -163,8 +174,12 @@ def test_rule_29_lengths_of_a_struct_stay_through_changes_of_its_other_fields(tm
 
 def test_the_collation_of_a_column_cannot_be_changed(tmp_path: Path) -> None:
     table = table_of(tmp_path, "s STRING, c STRING COLLATE UNICODE_CI, a ARRAY<STRING COLLATE UTF8_LCASE>")
-    for column, new in (("s", "STRING COLLATE UNICODE_CI"), ("c", "STRING"), ("c", "STRING COLLATE UTF8_LCASE"),
-                        ("a.element", "STRING")):
+    for column, new in (
+        ("s", "STRING COLLATE UNICODE_CI"),
+        ("c", "STRING"),
+        ("c", "STRING COLLATE UTF8_LCASE"),
+        ("a.element", "STRING"),
+    ):
         with pytest.raises(SchemaError, match=r"collation of .* cannot be changed"):
             table.alter(ds.UpdateColumn(column, new))
     assert table.alter(ds.UpdateColumn("c", "STRING COLLATE UNICODE_CI")).version is None
@@ -202,26 +217,30 @@ def test_rule_28_defaults_that_no_row_could_have_are_refused(tmp_path: Path) -> 
         with pytest.raises(SchemaError, match=re.escape(why)):
             table.alter(ds.SetDefault(column, expression))
 
-    each([
-        ("s", "id", "cannot use columns"),
-        ("id", "'abc'", "BIGINT"),
-        ("tiny", "500", "does not fit"),
-        ("s", "(SELECT 1)", "cannot contain a query"),
-        ("s", "", "not an SQL expression"),
-        ("s", "1 +", "not an SQL expression"),
-        ("day", "5", "DATE"),
-        ("ident", "3", "identity column"),
-        ("g", "3", "generated"),
-        ("st.x", "3", "only top-level"),
-        ("v", "1", "only have the default NULL"),
-        ("nope", "3", "no column nope"),
-    ], lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            ("s", "id", "cannot use columns"),
+            ("id", "'abc'", "BIGINT"),
+            ("tiny", "500", "does not fit"),
+            ("s", "(SELECT 1)", "cannot contain a query"),
+            ("s", "", "not an SQL expression"),
+            ("s", "1 +", "not an SQL expression"),
+            ("day", "5", "DATE"),
+            ("ident", "3", "identity column"),
+            ("g", "3", "generated"),
+            ("st.x", "3", "only top-level"),
+            ("v", "1", "only have the default NULL"),
+            ("nope", "3", "no column nope"),
+        ],
+        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 @pytest.mark.parametrize(
     ("column", "expression"), [("day", "current_date()"), ("day", "current_date"), ("n", "NULL"), ("n", "5 * 2")]
 )
 def test_rule_28_constants_and_the_clock_are_defaults(tmp_path: Path, column: str, expression: str) -> None:
-    table = table_of(tmp_path, "day DATE, n INT NOT NULL, id INT",
-                     properties={"delta.feature.allowColumnDefaults": "supported"})
+    table = table_of(
+        tmp_path, "day DATE, n INT NOT NULL, id INT", properties={"delta.feature.allowColumnDefaults": "supported"}
+    )
     table.alter(ds.SetDefault(column, expression))

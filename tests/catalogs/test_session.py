@@ -153,9 +153,7 @@ def test_tables_of_other_formats_are_listed_and_refused_by_name(
     assert catalog_session.sql("SELECT count(*) FROM db.parquet_one").collect()[0][0] == 0
 
 
-def test_views_are_no_tables_and_keep_their_names(
-    catalog: ds.TransactionalTableCatalog, catalog_session: Any
-) -> None:
+def test_views_are_no_tables_and_keep_their_names(catalog: ds.TransactionalTableCatalog, catalog_session: Any) -> None:
     catalog_session.sql("CREATE VIEW db.v AS SELECT 1 AS id")
     catalog.create_table("db.t", "id BIGINT")
     catalog_session.range(3).createOrReplaceTempView("temporary")

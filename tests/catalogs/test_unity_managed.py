@@ -226,8 +226,9 @@ def test_by_path_the_table_is_refused_and_the_message_names_the_catalog(cat: Uni
     with pytest.raises(UnsupportedFeature, match=r"cannot be opened by its path.*unity:URL.*load_table"):
         ds.DeltaTable(table.uri)
     with pytest.raises(UnsupportedFeature, match="catalogManaged"):
-        ds.DeltaTable.create(Path(table.snapshot.root).parent / "u", COLUMNS,
-                             properties={"delta.feature.catalogManaged": "supported"})
+        ds.DeltaTable.create(
+            Path(table.snapshot.root).parent / "u", COLUMNS, properties={"delta.feature.catalogManaged": "supported"}
+        )
 
 
 def test_two_writers_at_one_version_both_commit(server: UnityServer, cat: UnityCatalog) -> None:
@@ -588,9 +589,7 @@ def test_the_place_of_a_new_table_is_asked_for_again(
 
 
 @pytest.mark.parametrize("kind", ["view", "volume"])
-def test_a_namespace_is_dropped_by_one_request_or_not_at_all(
-    server: UnityServer, cat: UnityCatalog, kind: str
-) -> None:
+def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer, cat: UnityCatalog, kind: str) -> None:
     cat.create_namespace("n")
     for name in ("a", "b"):
         cat.create_table(f"n.{name}", COLUMNS).append(rows(1))

@@ -238,9 +238,7 @@ def test_listing_reads_each_folder_once(warehouse: WarehouseCatalog, monkeypatch
 
 
 @pytest.mark.parametrize("act", ["rename", "drop"])
-def test_a_commit_does_not_go_to_a_table_that_is_gone(
-    warehouse: WarehouseCatalog, tmp_path: Path, act: str
-) -> None:
+def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalog, tmp_path: Path, act: str) -> None:
     late = warehouse.create_table("db.t", SCHEMA)
     transaction = late.transaction()
     transaction.alter(ds.AddColumn("c", "INT"))

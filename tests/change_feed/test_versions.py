@@ -56,21 +56,24 @@ def test_times_are_rounded_into_the_range(timed: DeltaTable) -> None:
     def check(start: Any, end: Any, expected: tuple[int, int]) -> None:
         assert bounds(timed, start, end) == expected
 
-    each([
-        (None, None, (0, 4)),
-        (2, None, (2, 4)),
-        (2, 3, (2, 3)),
-        (3, 3, (3, 3)),
-        (2, 9, (2, 4)),
-        (moment(-5), None, (0, 4)),
-        (moment(2), moment(3), (2, 3)),
-        (moment(1.5), moment(3.5), (2, 3)),
-        (moment(2.4), moment(2.6), (3, 2)),
-        (moment(4), moment(4), (4, 4)),
-        (1, moment(2.9), (1, 2)),
-        (moment(0.1), 2, (1, 2)),
-        (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
-    ], lambda case: check(*case))
+    each(
+        [
+            (None, None, (0, 4)),
+            (2, None, (2, 4)),
+            (2, 3, (2, 3)),
+            (3, 3, (3, 3)),
+            (2, 9, (2, 4)),
+            (moment(-5), None, (0, 4)),
+            (moment(2), moment(3), (2, 3)),
+            (moment(1.5), moment(3.5), (2, 3)),
+            (moment(2.4), moment(2.6), (3, 2)),
+            (moment(4), moment(4), (4, 4)),
+            (1, moment(2.9), (1, 2)),
+            (moment(0.1), 2, (1, 2)),
+            (moment(2).isoformat(), "2026-01-01T00:03:00", (2, 3)),
+        ],
+        lambda case: check(*case),
+    )
 
 
 def test_an_older_table_ends_at_its_version(timed: DeltaTable) -> None:
@@ -161,9 +164,16 @@ def test_cleaned_up_commits_are_named(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     for name in "abcd":
         feed.commit(add(name))
-    feed.log.parquet(log_name(3, "checkpoint.parquet"), [
-        {"protocol": protocol_of(("changeDataFeed",))}, metadata(SCHEMA, configuration=ON), add("a"), add("b"), add("c")
-    ])
+    feed.log.parquet(
+        log_name(3, "checkpoint.parquet"),
+        [
+            {"protocol": protocol_of(("changeDataFeed",))},
+            metadata(SCHEMA, configuration=ON),
+            add("a"),
+            add("b"),
+            add("c"),
+        ],
+    )
     feed.log.clean_up(3)
     with pytest.raises(VersionNotFound, match=r"changes of version 1: .* version 3 is the first"):
         feed.table.changes(1)
@@ -175,9 +185,10 @@ def test_no_checkpoint_is_needed_where_the_schema_stays(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     for name in "abcd":
         feed.commit(add(name))
-    feed.log.parquet(log_name(4, "checkpoint.parquet"), [
-        {"protocol": protocol_of(("changeDataFeed",))}, metadata(SCHEMA, configuration=ON), add("a")
-    ])
+    feed.log.parquet(
+        log_name(4, "checkpoint.parquet"),
+        [{"protocol": protocol_of(("changeDataFeed",))}, metadata(SCHEMA, configuration=ON), add("a")],
+    )
     feed.log.clean_up(2)
     assert [path for _, _, path, _ in feed.entries(2)] == ["b", "c", "d"]
 
@@ -194,8 +205,17 @@ def test_a_missing_commit_in_between_is_corrupt(tmp_path: Path) -> None:
 
 def test_protocols_of_the_range_are_checked(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
-    feed.commit({"protocol": {**protocol_of(("changeDataFeed",)), "minReaderVersion": 3, "readerFeatures": ["new"],
-                              "writerFeatures": ["new", "changeDataFeed"], "minWriterVersion": 7}})
+    feed.commit(
+        {
+            "protocol": {
+                **protocol_of(("changeDataFeed",)),
+                "minReaderVersion": 3,
+                "readerFeatures": ["new"],
+                "writerFeatures": ["new", "changeDataFeed"],
+                "minWriterVersion": 7,
+            }
+        }
+    )
     feed.commit({"protocol": protocol_of(("changeDataFeed",))}, add("a"))
     with pytest.raises(UnsupportedFeature, match="new"):
         feed.table.changes(0)
@@ -220,8 +240,11 @@ def changed(tmp_path: Path, old: StructType, new: StructType, configuration: dic
 
 def test_a_dropped_and_created_column_is_refused_by_name_and_version(tmp_path: Path) -> None:
     """Rule 57: the end's schema is right by physical name where no column was dropped and created again."""
-    feed = changed(tmp_path, StructType((column("id"), column("a", physical="x", number=2))),
-                   StructType((column("id"), column("a", physical="y", number=3))))
+    feed = changed(
+        tmp_path,
+        StructType((column("id"), column("a", physical="x", number=2))),
+        StructType((column("id"), column("a", physical="y", number=3))),
+    )
     with pytest.raises(SchemaError, match=r"Column 'a' was dropped and created again between version 0 and version 3"):
         feed.table.changes(0)
     assert bounds(feed.table, 2) == (2, 3)
@@ -246,8 +269,11 @@ def test_dropped_renamed_and_added_columns_are_read_with_the_last_schema(
 
 
 def test_columns_may_swap_their_names(tmp_path: Path) -> None:
-    feed = changed(tmp_path, StructType((column("a", physical="x"), column("b", physical="y", number=2))),
-                   StructType((column("b", physical="x"), column("a", physical="y", number=2))))
+    feed = changed(
+        tmp_path,
+        StructType((column("a", physical="x"), column("b", physical="y", number=2))),
+        StructType((column("b", physical="x"), column("a", physical="y", number=2))),
+    )
     assert bounds(feed.table) == (0, 3)
 
 

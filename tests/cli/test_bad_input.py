@@ -114,9 +114,7 @@ def _damage_a_checkpoint(log: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_truncate, _garble, _leave_a_gap, _empty_the_commit, _damage_a_checkpoint])
-def test_a_damaged_log_is_named_and_left_alone(
-    run: Run, own_customers: Path, damage: Callable[[Path], None]
-) -> None:
+def test_a_damaged_log_is_named_and_left_alone(run: Run, own_customers: Path, damage: Callable[[Path], None]) -> None:
     damage(own_customers / "_delta_log")
     before = tree(own_customers)
     assert str(own_customers) in sentence_of(run("files", own_customers))
@@ -141,8 +139,10 @@ def test_an_unsupported_feature_is_named(run: Run, own_customers: Path, command:
     log = own_customers / "_delta_log" / f"{0:020}.json"
     protocol = {
         "protocol": {
-            "minReaderVersion": 3, "minWriterVersion": 7,
-            "readerFeatures": ["timeTravelBackwards"], "writerFeatures": ["timeTravelBackwards"],
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["timeTravelBackwards"],
+            "writerFeatures": ["timeTravelBackwards"],
         }
     }
     lines = [line for line in log.read_text(encoding="utf-8").splitlines() if not line.startswith('{"protocol"')]

@@ -34,8 +34,15 @@ def test_programs_get_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["checkpoint", str(folder), "--version", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == {
-        "version": 0, "checkpoint": str(folder / "_delta_log" / f"{0:020d}.checkpoint.parquet"), "written": True,
-        "actions": 2, "files": 0, "bytes": found["bytes"], "sidecars": 0, "deleted": [], "cleaned_up": False,
+        "version": 0,
+        "checkpoint": str(folder / "_delta_log" / f"{0:020d}.checkpoint.parquet"),
+        "written": True,
+        "actions": 2,
+        "files": 0,
+        "bytes": found["bytes"],
+        "sidecars": 0,
+        "deleted": [],
+        "cleaned_up": False,
     }
 
 

@@ -58,9 +58,7 @@ def test_a_plot_is_drawn_beside_the_text_or_the_json(
 
 
 @pytest.mark.parametrize("name", ["p.jpg", "png", "missing/p.png"])
-def test_a_plot_that_cannot_be_written_is_refused(
-    run: Run, customers: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_plot_that_cannot_be_written_is_refused(run: Run, customers: Path, tmp_path: Path, name: str) -> None:
     ran = run("explain", customers, "--where", "id = 5", "--plot", tmp_path / name)
     assert (ran.status, ran.out) == (1 if "missing" in name else 2, "")
     assert name in ran.err

@@ -129,9 +129,7 @@ def test_parquet_files_of_several_schemas(run: Run, table: Path, tmp_path: Path)
     assert [(row["id"], row["code"]) for row in rows_of(table)] == [(1, None), (2, "x")]
 
 
-def test_standard_input_needs_a_format(
-    run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_needs_a_format(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"id;code\n1;007\n")))
     assert run("append", table, "-").status == 2
     ran = run("append", table, "-", "--format", "csv", "--delimiter", ";")
@@ -163,7 +161,7 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
         ("id", "given", False), ("d", "default", False), ("g", "generated", False), ("n", "null", False),
         ("new", "given", True),
     ]  # fmt: skip
-    (tmp_path / "b.csv").write_text("id\n1\n\"\"\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text('id\n1\n""\n', encoding="utf-8")
     refused = run("append", where, tmp_path / "b.csv", "--dry-run")
     assert refused.status == 2 or refused.status == 1
     assert sorted(map(str, where.rglob("*"))) == before

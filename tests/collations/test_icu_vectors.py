@@ -12,9 +12,7 @@ from tests.collations.icu_vectors import collation_of, icu, order_files, rows, s
 from tests.looped import looped
 
 SPARK = "77.1"
-SPARK_FILES = [
-    path for path in order_files("spark_*.jsonl") if not (isinstance(path, str) and ".UTF8_" in path)
-]
+SPARK_FILES = [path for path in order_files("spark_*.jsonl") if not (isinstance(path, str) and ".UTF8_" in path)]
 
 
 def _column(file: str) -> tuple[pa.Array, list[int], list[str]]:
@@ -64,12 +62,7 @@ def test_untrusted_strings_are_indeed_ordered_otherwise_by_spark() -> None:
     order = icu("UNICODE_AI", SPARK)
     column, ranks, _ = _column("spark_4.1.4_icu4j_77.1.UNICODE_AI.jsonl")
     by_text = dict(zip(column.to_pylist(), ranks, strict=True))
-    differ = [
-        (a, b)
-        for a in by_text
-        for b in by_text
-        if order.compare_values(a, b) != _sign(by_text[a] - by_text[b])
-    ]
+    differ = [(a, b) for a in by_text for b in by_text if order.compare_values(a, b) != _sign(by_text[a] - by_text[b])]
     assert differ
     assert all(not order.trusts(a) or not order.trusts(b) for a, b in differ)
 
@@ -132,8 +125,21 @@ def _predicates(order: IcuCollation, a: bytes, b: bytes) -> dict[str, bool]:
 
 
 ICU_NAMES = (
-    "UNICODE", "UNICODE_CI", "UNICODE_AI", "UNICODE_CI_AI", "UNICODE_RTRIM", "UNICODE_CI_AI_RTRIM", "de_CI_AI", "sv",
-    "cs", "es", "tr_CI", "hu", "th", "ja", "zh",
+    "UNICODE",
+    "UNICODE_CI",
+    "UNICODE_AI",
+    "UNICODE_CI_AI",
+    "UNICODE_RTRIM",
+    "UNICODE_CI_AI_RTRIM",
+    "de_CI_AI",
+    "sv",
+    "cs",
+    "es",
+    "tr_CI",
+    "hu",
+    "th",
+    "ja",
+    "zh",
 )
 
 

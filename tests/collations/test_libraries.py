@@ -48,7 +48,9 @@ def loaded():
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not list what a process has loaded")
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
-    code = LOADED + """
+    code = (
+        LOADED
+        + """
 before = loaded()
 ds.collation("spark.UTF8_LCASE.77.1")
 from deltaskip.collations.libraries import find_icu_files
@@ -57,6 +59,7 @@ between = loaded()
 ds.collation("icu.UNICODE.77.1")
 print(json.dumps([before, between, loaded()]))
 """
+    )
     before, between, after = in_a_new_process(code)
     assert before == between == []
     assert len(after) == 1
@@ -191,9 +194,7 @@ def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monke
         ("_NOT_UTF8", ((b"\xff", 2, b""),), "invalid UTF-8"),
     ],
 )
-def test_the_check_finds_what_is_wrong(
-    table: str, wrong: object, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_finds_what_is_wrong(table: str, wrong: object, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.collations import library_check
 
     library = icu_library("77.1")

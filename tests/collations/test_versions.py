@@ -68,7 +68,10 @@ def test_a_scan_compares_by_the_version_of_the_installed_spark_unless_told(table
     env = {"SPARK_HOME": str(spark_home(tmp_path / "spark", "78.3")), "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", code, table.uri]
     assert subprocess.run(command, capture_output=True, text=True, env=env, check=True).stdout.split() == [
-        "78.3", "1", "77.1", "False",
+        "78.3",
+        "1",
+        "77.1",
+        "False",
     ]
 
 

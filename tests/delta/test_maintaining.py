@@ -102,9 +102,7 @@ def test_a_clone_under_a_name_is_in_the_catalog(spark: Any, path: str) -> None:
         assert rows(DeltaTable.forName(spark, "a_clone").toDF()) == [("a", 3), ("b", 2)]
     finally:
         catalog = spark._jsparkSession.sessionState().catalog()
-        catalog.dropTable(
-            spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier("a_clone"), True, True
-        )
+        catalog.dropTable(spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier("a_clone"), True, True)
 
 
 def test_manifests_are_generated(spark: Any, path: str) -> None:

@@ -45,10 +45,10 @@ def test_compaction_returns_the_metrics_of_delta_spark(spark: Any, path: str) ->
 @pytest.mark.parametrize(
     ("predicates", "shown"),
     [
-        (["key = 'a'"], "[\"('key = a)\"]"),
+        (["key = 'a'"], '["(\'key = a)"]'),
         (["key='a' and key <> 'b'"], "[\"(('key = a) AND NOT ('key = b))\"]"),
-        (["key = 'a'", "key IS NOT NULL"], "[\"('key = a)\",\"isnotnull('key)\"]"),
-        (["key IN ('a', 'c')"], "[\"'key IN (a,c)\"]"),
+        (["key = 'a'", "key IS NOT NULL"], '["(\'key = a)","isnotnull(\'key)"]'),
+        (["key IN ('a', 'c')"], '["\'key IN (a,c)"]'),
     ],
 )
 def test_predicates_are_in_the_history_as_delta_spark_writes_them(

@@ -41,6 +41,4 @@ def changing(what: str, folder: str) -> Committing:
 
 if __name__ == "__main__":
     change, place, original = sys.argv[1:]
-    kill_at_each_step(
-        lambda stop: changing(change, shutil.copytree(original, f"{place}/{stop}")), most=extent(1, None)
-    )
+    kill_at_each_step(lambda stop: changing(change, shutil.copytree(original, f"{place}/{stop}")), most=extent(1, None))

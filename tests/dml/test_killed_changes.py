@@ -59,9 +59,7 @@ def referenced(table: DeltaTable) -> set[str]:
 
 
 @pytest.mark.parametrize(("what", "properties"), KINDS)
-def test_a_killed_change_leaves_the_rows_before_or_after(
-    tmp_path: Path, what: str, properties: dict[str, str]
-) -> None:
+def test_a_killed_change_leaves_the_rows_before_or_after(tmp_path: Path, what: str, properties: dict[str, str]) -> None:
     made(tmp_path / "t", properties)
     (tmp_path / "copies").mkdir()
     command = [sys.executable, "-m", "tests.dml.killed", what, str(tmp_path / "copies"), str(tmp_path / "t")]

@@ -53,13 +53,22 @@ def test_a_static_overwrite_replaces_all_rows(tmp_path: Path, partition_by: tupl
     assert removed["extendedFileMetadata"] is True
     assert removed["dataChange"] is True
     assert set(removed) == {
-        "path", "dataChange", "extendedFileMetadata", "partitionValues", "size", "deletionTimestamp"
+        "path",
+        "dataChange",
+        "extendedFileMetadata",
+        "partitionValues",
+        "size",
+        "deletionTimestamp",
     }
     info = found["commitInfo"][0]
     assert info["operationParameters"] == {"mode": "Overwrite", "partitionBy": json.dumps(list(partition_by))}
     assert info["isBlindAppend"] is False
     assert set(info["operationMetrics"]) == {
-        "numFiles", "numOutputRows", "numOutputBytes", "numRemovedFiles", "numRemovedBytes"
+        "numFiles",
+        "numOutputRows",
+        "numOutputBytes",
+        "numRemovedFiles",
+        "numRemovedBytes",
     }
     assert result.metrics["numRemovedFiles"] == before
 
@@ -256,9 +265,7 @@ class TestChangeDataFeed:
         return sorted(found)
 
     @pytest.mark.parametrize("partition_by", [(), ("p",)])
-    def test_rewritten_files_need_files_with_every_change(
-        self, tmp_path: Path, partition_by: tuple[str, ...]
-    ) -> None:
+    def test_rewritten_files_need_files_with_every_change(self, tmp_path: Path, partition_by: tuple[str, ...]) -> None:
         table = made(tmp_path, partition_by, **FEED)
         table.append(rows(range(50, 53)))
         table.overwrite(rows([4, 51]), where="id BETWEEN 3 AND 5 OR id > 40")
@@ -466,8 +473,10 @@ class TestConflicts:
 
     def test_rule_52_rows_that_another_writer_adds_to_the_predicate_conflict(self, tmp_path: Path) -> None:
         table, other = made(tmp_path), DeltaTable(tmp_path / "t")
-        with pytest.raises(CommitConflict, match=r"may contain rows that match the predicate id < 5"), \
-                table.transaction() as txn:
+        with (
+            pytest.raises(CommitConflict, match=r"may contain rows that match the predicate id < 5"),
+            table.transaction() as txn,
+        ):
             txn.overwrite(rows([]), where="id < 5")
             other.append(rows([2]))
         assert len(ids_of(table.refresh())) == 13
@@ -525,9 +534,7 @@ def test_an_application_overwrites_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
-def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
+def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(tmp_path: Path, properties: dict[str, str]) -> None:
     class Killed(BaseException):
         """Ends the write as a kill would: nothing may catch it."""
 

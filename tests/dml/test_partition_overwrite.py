@@ -57,8 +57,13 @@ class TestDynamic:
         every = [(i, i // 10, "xyz"[i % 3] if i % 4 else None) for i in range(200)]
 
         def of(rows: list[tuple[int, int, str | None]]) -> pa.Table:
-            return pa.table({"id": [r[0] for r in rows], "a": pa.array([r[1] for r in rows], pa.int32()),
-                             "b": pa.array([r[2] for r in rows], pa.string())})
+            return pa.table(
+                {
+                    "id": [r[0] for r in rows],
+                    "a": pa.array([r[1] for r in rows], pa.int32()),
+                    "b": pa.array([r[2] for r in rows], pa.string()),
+                }
+            )
 
         table.append(of(every))
         new = [(1000 + i, a, b) for i, a, b in every if i % 7 == 0 or i > 150]

@@ -99,7 +99,9 @@ def _run(command: str, root: Path, statuses: tuple[int, ...]) -> str:
     program = "import sys; from deltaskip.cli import main; sys.exit(main())"
     finished = subprocess.run(
         [sys.executable, "-c", program, *(argument.replace(DATA, str(root)) for argument in arguments)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
     if finished.returncode not in statuses:
         raise ValueError(f"{command} ended with status {finished.returncode}, not one of {statuses}")

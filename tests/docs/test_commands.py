@@ -97,15 +97,22 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, kind in (("id", "long"), ("ts", "timestamp"), ("country", "string"))
     ]
     metadata = {
-        "id": "events", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [], "configuration": {},
+        "id": "events",
+        "format": {"provider": "parquet", "options": {}},
+        "partitionColumns": [],
+        "configuration": {},
         "schemaString": json.dumps({"type": "struct", "fields": fields}),
     }
     for version in range(13):
         low = {"id": version, "ts": f"2026-01-{version + 1:02}T00:00:00.000Z", "country": "AT"}
         bounds = {"minValues": low, "maxValues": {**low, "country": "DE"}}
         add = {
-            "path": f"part-{version}.parquet", "partitionValues": {}, "size": 100, "modificationTime": 1,
-            "dataChange": True, "stats": json.dumps({"numRecords": 9, **bounds, "nullCount": dict.fromkeys(low, 0)}),
+            "path": f"part-{version}.parquet",
+            "partitionValues": {},
+            "size": 100,
+            "modificationTime": 1,
+            "dataChange": True,
+            "stats": json.dumps({"numRecords": 9, **bounds, "nullCount": dict.fromkeys(low, 0)}),
         }
         actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}] * (not version)
         commit = log / f"{version:020}.json"
@@ -279,4 +286,3 @@ def run(words: list[str], **variables: str) -> str:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **variables})
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
-

@@ -203,9 +203,7 @@ def test_far_vectors_are_read_alone_and_large_files_in_parts() -> None:
 def test_the_version_byte_of_a_far_vector_is_checked() -> None:
     far = 3_000_000
     with pytest.raises(CorruptDeletionVector, match="version is 7"):
-        read_deletion_vector(
-            Files({"/t/dv.bin": b"\x07" + b"\0" * (far - 1) + entry([2])}), "/t", descriptor([2], far)
-        )
+        read_deletion_vector(Files({"/t/dv.bin": b"\x07" + b"\0" * (far - 1) + entry([2])}), "/t", descriptor([2], far))
 
 
 def test_files_inline_vectors_and_nulls_mix() -> None:

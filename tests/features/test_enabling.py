@@ -63,7 +63,10 @@ def test_versions_that_are_asked_for_bring_their_features() -> None:
     assert with_versions(NEW_TABLE, 3, 7) is NEW_TABLE
     listed = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
     assert with_versions(listed, 1, 3).writer_features == (
-        "appendOnly", "checkConstraints", "deletionVectors", "invariants",
+        "appendOnly",
+        "checkConstraints",
+        "deletionVectors",
+        "invariants",
     )
     with pytest.raises(InvalidArgument, match="reader versions 1 to 3"):
         with_versions(NEW_TABLE, 4, 7)

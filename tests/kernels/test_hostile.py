@@ -55,12 +55,24 @@ TABLE = lowercase.LowercaseTable({code: ord(chr(code).lower()) for code in range
 D128 = [Decimal(-1), Decimal(10**30), None, Decimal(7)]
 TEXTS = ["", "a", None, "ä" * 20, "x" * 70, "𝕏\0", "%41", "z" * 15]
 BASES: list[tuple[str, pa.Array]] = [
-    *((code, pa.array([-1, 0, None, 100, 7] * 9, kind)) for code, kind in [
-        ("c", pa.int8()), ("s", pa.int16()), ("i", pa.int32()), ("l", pa.int64()),
-    ]),
-    *((code, pa.array([1, 0, None, 100, 7] * 9, kind)) for code, kind in [
-        ("C", pa.uint8()), ("S", pa.uint16()), ("I", pa.uint32()), ("L", pa.uint64()),
-    ]),
+    *(
+        (code, pa.array([-1, 0, None, 100, 7] * 9, kind))
+        for code, kind in [
+            ("c", pa.int8()),
+            ("s", pa.int16()),
+            ("i", pa.int32()),
+            ("l", pa.int64()),
+        ]
+    ),
+    *(
+        (code, pa.array([1, 0, None, 100, 7] * 9, kind))
+        for code, kind in [
+            ("C", pa.uint8()),
+            ("S", pa.uint16()),
+            ("I", pa.uint32()),
+            ("L", pa.uint64()),
+        ]
+    ),
     ("l", pa.array([1, 3, 5, 70_000, 1 << 40], pa.int64())),
     ("l", pa.array([], pa.int64())),
     ("i", pa.array([0, 1, 2, 3], pa.int32())),
@@ -234,17 +246,38 @@ COMMIT = "\n".join(
     json.dumps(action, ensure_ascii=False)
     for action in [
         {"commitInfo": {"operation": "WRITE", "x": [1, {"y": None}]}},
-        {"add": {"path": "a%20b", "partitionValues": {"p": "ä", "q": None}, "size": 10, "modificationTime": -5,
-                 "dataChange": True, "stats": '{"numRecords":1,"x":"\\u00e9"}', "tags": {"k": "v"}, "baseRowId": 7,
-                 "deletionVector": {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 4,
-                                    "cardinality": 2}}},
+        {
+            "add": {
+                "path": "a%20b",
+                "partitionValues": {"p": "ä", "q": None},
+                "size": 10,
+                "modificationTime": -5,
+                "dataChange": True,
+                "stats": '{"numRecords":1,"x":"\\u00e9"}',
+                "tags": {"k": "v"},
+                "baseRowId": 7,
+                "deletionVector": {
+                    "storageType": "u",
+                    "pathOrInlineDv": "ab",
+                    "offset": 1,
+                    "sizeInBytes": 4,
+                    "cardinality": 2,
+                },
+            }
+        },
         {"remove": {"path": "c", "dataChange": False, "deletionTimestamp": 9}},
         {"cdc": {"path": "d", "partitionValues": {}, "size": 1, "dataChange": False}},
     ]
 ).encode()
 STATS = json.dumps(
-    {"numRecords": 12, "minValues": {"a": {"b": -1.5e-300, "c": "x\u00e9\\\""}}, "a": 123456789012345678,
-     "statsWithCollation": {"ICU.x.1": {"y": "z" * 40}}, "tightBounds": True, "n": [[[]]]}
+    {
+        "numRecords": 12,
+        "minValues": {"a": {"b": -1.5e-300, "c": 'x\u00e9\\"'}},
+        "a": 123456789012345678,
+        "statsWithCollation": {"ICU.x.1": {"y": "z" * 40}},
+        "tightBounds": True,
+        "n": [[[]]],
+    }
 ).encode()
 VECTOR = bytes(roaring_encode.encode(pa.array([*range(0, 70_000, 3), *range(80_000, 90_000), 1 << 33], pa.int64())))
 

@@ -18,13 +18,22 @@ CONTEXT = Context(prec=80)
 DECIMAL = "decimal"
 # Types of four or eight bytes that hold one integer, by their numbers.
 COUNTED = {
-    "date": (11, "<i"), "timestamp": (12, "<q"), "timestamp_ntz": (13, "<q"), "time": (17, "<q"),
-    "timestamp_nanos": (18, "<q"), "timestamp_ntz_nanos": (19, "<q"),
+    "date": (11, "<i"),
+    "timestamp": (12, "<q"),
+    "timestamp_ntz": (13, "<q"),
+    "time": (17, "<q"),
+    "timestamp_nanos": (18, "<q"),
+    "timestamp_ntz_nanos": (19, "<q"),
 }
 ARROW = {
-    pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamp", pa.timestamp("us"): "timestamp_ntz",
-    pa.time64("us"): "time", pa.timestamp("ns", "UTC"): "timestamp_nanos", pa.timestamp("ns"): "timestamp_ntz_nanos",
-    pa.float32(): "float", pa.binary(16): "uuid",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.time64("us"): "time",
+    pa.timestamp("ns", "UTC"): "timestamp_nanos",
+    pa.timestamp("ns"): "timestamp_ntz_nanos",
+    pa.float32(): "float",
+    pa.binary(16): "uuid",
 }
 
 

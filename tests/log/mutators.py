@@ -212,8 +212,8 @@ def _json_member(file: Path, rng: random.Random) -> str:
         place[path[-1]] = Raw(f"{dumped(value)},{json.dumps(path[-1])}:{dumped(hostile(rng))}")
     elif act == "added":
         place[path[-1]] = value
-        place[rng.choice(("partitionValues", "stats", "deletionVector", "tags", "baseRowId", "unknown", ""))] = (
-            hostile(rng)
+        place[rng.choice(("partitionValues", "stats", "deletionVector", "tags", "baseRowId", "unknown", ""))] = hostile(
+            rng
         )
     _write_json(file, lines)
     return f"{act} {path}"

@@ -17,8 +17,14 @@ from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000 // DAY * DAY + DAY // 2
-V2 = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"],
-                   "writerFeatures": ["v2Checkpoint", "checkpointProtection"]}}
+V2 = {
+    "protocol": {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["v2Checkpoint"],
+        "writerFeatures": ["v2Checkpoint", "checkpointProtection"],
+    }
+}
 
 
 def days_ago(path: Path, days: float) -> None:

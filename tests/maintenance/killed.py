@@ -53,6 +53,4 @@ if __name__ == "__main__":
         kill_at_each_step(lambda stop: Committing(lambda: opened.clone(f"{place}/{stop}")))
     else:
         most = 3 if what == "vacuum" else 1
-        kill_at_each_step(
-            lambda stop: ACTS[what](shutil.copytree(source, f"{place}/{stop}")), most=extent(most, None)
-        )
+        kill_at_each_step(lambda stop: ACTS[what](shutil.copytree(source, f"{place}/{stop}")), most=extent(most, None))

@@ -281,9 +281,7 @@ def test_a_clone_that_fails_leaves_no_table(tmp_path: Path, monkeypatch: pytest.
         raise StorageError("The disk is gone.")
 
     source = source_of(tmp_path / "t")
-    monkeypatch.setattr(
-        "deltaskip.table.maintaining.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c"))
-    )
+    monkeypatch.setattr("deltaskip.table.maintaining.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c")))
     with pytest.raises(StorageError, match="The disk is gone"):
         source.clone(tmp_path / "c")
     with pytest.raises(TableNotFound):

@@ -82,7 +82,9 @@ def test_columns_of_files_are_merged(tmp_path: Path) -> None:
     assert list(found) == ["a", "b", "s", "c", "l"]
     assert found["a"] == "integer"
     assert [(f["name"], f["type"]) for f in found["s"]["fields"]] == [  # type: ignore[index]
-        ("x", "integer"), ("y", "string"), ("z", "string"),
+        ("x", "integer"),
+        ("y", "string"),
+        ("z", "string"),
     ]
     assert table.scan("a = 70000").count() == 1
     assert table.scan().min("a") == 1
@@ -123,29 +125,37 @@ def test_rule_19_folders_and_partition_columns_must_be_the_same(tmp_path: Path) 
             ds.convert_to_delta(tmp_path / "t", schema)
         assert not (tmp_path / "t/_delta_log").exists()
 
-    each([
-        ("p=1/q=a", None, r"pass partition_schema='p INT, q STRING'"),
-        ("p=1/q=a", "p INT", r"partition_schema has p, and .* are named for p, q: pass partition_schema='p INT, q STR"),
-        ("p=1/q=a", "q STRING, p INT", r"pass partition_schema='p INT, q STRING'"),
-        ("p=99999999999/q=2024-01-05", None, r"'p BIGINT, q DATE'"),
-        ("p=007/q=2024-01-05 12%3A00%3A00", None, r"'p STRING, q TIMESTAMP'"),
-        ("p=__HIVE_DEFAULT_PARTITION__/a b=1", None, r"'p STRING, `a b` INT'"),
-        ("plain", "p INT", r"partition_schema has p, and the folders above plain/a.parquet are named for none"),
-        ("p=x", "p INT", r"The folder p=x of p=x/a.parquet is no value of the partition column p .*, which is INT"),
-        ("p=1.7", "p INT", r"not exactly a value of type int"),
-        ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            ("p=1/q=a", None, r"pass partition_schema='p INT, q STRING'"),
+            (
+                "p=1/q=a",
+                "p INT",
+                r"partition_schema has p, and .* are named for p, q: pass partition_schema='p INT, q STR",
+            ),
+            ("p=1/q=a", "q STRING, p INT", r"pass partition_schema='p INT, q STRING'"),
+            ("p=99999999999/q=2024-01-05", None, r"'p BIGINT, q DATE'"),
+            ("p=007/q=2024-01-05 12%3A00%3A00", None, r"'p STRING, q TIMESTAMP'"),
+            ("p=__HIVE_DEFAULT_PARTITION__/a b=1", None, r"'p STRING, `a b` INT'"),
+            ("plain", "p INT", r"partition_schema has p, and the folders above plain/a.parquet are named for none"),
+            ("p=x", "p INT", r"The folder p=x of p=x/a.parquet is no value of the partition column p .*, which is INT"),
+            ("p=1.7", "p INT", r"not exactly a value of type int"),
+            ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_rule_16_partition_values_are_typed_and_normalized(tmp_path: Path) -> None:
     folder = "P=007/d=2024-1-5/ts=2024-03-10 01%3A30%3A00/s=__HIVE_DEFAULT_PARTITION__"
     write(tmp_path / "t" / folder / "a b.parquet", {"id": [1]})
-    table = ds.convert_to_delta(
-        tmp_path / "t", "p INT, d DATE, ts TIMESTAMP, s STRING", time_zone="America/New_York"
-    )
+    table = ds.convert_to_delta(tmp_path / "t", "p INT, d DATE, ts TIMESTAMP, s STRING", time_zone="America/New_York")
     [add] = table.snapshot.adds().to_pylist()
     assert dict(add["partition_values"]) == {
-        "p": "7", "d": "2024-01-05", "ts": "2024-03-10T06:30:00.000000Z", "s": None,
+        "p": "7",
+        "d": "2024-01-05",
+        "ts": "2024-03-10T06:30:00.000000Z",
+        "s": None,
     }
     # Rule 17: escaped by Hive, then encoded once.
     assert add["path"] == "P=007/d=2024-1-5/ts=2024-03-10%2001%253A30%253A00/s=__HIVE_DEFAULT_PARTITION__/a%20b.parquet"
@@ -191,19 +201,28 @@ def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) ->
         if path not in (None, "missing"):
             assert not (tmp_path / path / "_delta_log").exists()
 
-    each([
-        ("missing", None, None, DataFileMissing, "There is no folder"),
-        ("empty", None, None, DataFileMissing, "contains no data files"),
-        ("text", None, None, StorageError, "is not a complete Parquet file"),
-        ("time", None, None, SchemaError, "in the file a.parquet, v has a type of Parquet that Spark does not read"),
-        ("names", None, None, InvalidCommit, "has the column 'a b'"),
-        ("outer", None, None, InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-        ("good", None, {"delta.columnMapping.mode": "name"}, InvalidArgument, "set it afterwards"),
-        ("good", None, {"delta.nonsense": "1"}, DeltaSkipError, "nonsense"),
-        ("good", 1, None, InvalidArgumentType, "schema must be"),
-        (None, None, None, InvalidArgumentType, "path must be"),
-        ("good", "id", None, SchemaError, "id"),
-    ], lambda case: check(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            ("missing", None, None, DataFileMissing, "There is no folder"),
+            ("empty", None, None, DataFileMissing, "contains no data files"),
+            ("text", None, None, StorageError, "is not a complete Parquet file"),
+            (
+                "time",
+                None,
+                None,
+                SchemaError,
+                "in the file a.parquet, v has a type of Parquet that Spark does not read",
+            ),
+            ("names", None, None, InvalidCommit, "has the column 'a b'"),
+            ("outer", None, None, InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+            ("good", None, {"delta.columnMapping.mode": "name"}, InvalidArgument, "set it afterwards"),
+            ("good", None, {"delta.nonsense": "1"}, DeltaSkipError, "nonsense"),
+            ("good", 1, None, InvalidArgumentType, "schema must be"),
+            (None, None, None, InvalidArgumentType, "path must be"),
+            ("good", "id", None, SchemaError, "id"),
+        ],
+        lambda case: check(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_properties_are_those_of_the_new_table(tmp_path: Path) -> None:

@@ -97,9 +97,7 @@ def test_a_request_that_fails_is_recorded(
     assert table.vacuum(0, enforce_retention=False).num_files > 0
 
 
-def test_a_version_is_restored_if_its_objects_are_there(
-    store: tuple[Storage, str], s3_options: dict[str, str]
-) -> None:
+def test_a_version_is_restored_if_its_objects_are_there(store: tuple[Storage, str], s3_options: dict[str, str]) -> None:
     storage, base = store
     table = made(f"{base}/t", s3_options)
     table.restore(1)

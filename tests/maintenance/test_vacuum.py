@@ -316,7 +316,9 @@ def test_start_and_end_are_logged_as_delta_spark_logs_them(tmp_path: Path) -> No
     start, end = info_of(table, 1), info_of(table, 2)
     assert (start["operation"], end["operation"]) == ("VACUUM START", "VACUUM END")
     assert start["operationParameters"] == {
-        "retentionCheckEnabled": "true", "defaultRetentionMillis": "604800000", "specifiedRetentionMillis": "720000000",
+        "retentionCheckEnabled": "true",
+        "defaultRetentionMillis": "604800000",
+        "specifiedRetentionMillis": "720000000",
     }
     assert start["operationMetrics"] == {"numFilesToDelete": "1", "sizeOfDataToDelete": "3"}
     assert end["operationParameters"] == {"status": "COMPLETED"}

@@ -229,8 +229,11 @@ def _check(
     taken = None if positions is None else pa.array(positions)
     if expected is not None and taken is not None and len(expected) > positions[-1]:  # type: ignore[index]
         expected = expected.take(taken)
-    if source.name in _PAGED and taken is not None and original is not None and (
-        expected is None or not _same(array, expected)
+    if (
+        source.name in _PAGED
+        and taken is not None
+        and original is not None
+        and (expected is None or not _same(array, expected))
     ):
         # The damage is in a page without a row to take.
         assert _same(array, original.take(taken)), f"{name} has other values than before, and than pyarrow decodes"

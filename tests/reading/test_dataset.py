@@ -40,9 +40,7 @@ def test_datasets_of_the_corpus_have_the_rows_of_the_scan_or_are_refused() -> No
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_fragments_have_the_partition_values(
-    tmp_path: Path, local: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fragments_have_the_partition_values(tmp_path: Path, local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ddl = "id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, n DECIMAL(9,2)"
     table = ds.DeltaTable.create(tmp_path / "t", ddl, ["s", "d", "ts", "x", "n"])
     moment = datetime(2020, 1, 1, 3, tzinfo=UTC)

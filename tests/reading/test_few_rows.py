@@ -92,9 +92,7 @@ def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: s
     }  # fmt: skip
     # As INT96, times of every unit are read in microseconds.
     times = options["use_deprecated_int96_timestamps"]
-    readable = {
-        field.name for field in schema if field.type in VALUES or (times and pa.types.is_timestamp(field.type))
-    }
+    readable = {field.name for field in schema if field.type in VALUES or (times and pa.types.is_timestamp(field.type))}
     assert taken <= set(found) <= readable
     for name, array in found.items():
         array.validate(full=True)

@@ -38,8 +38,14 @@ DECIMALS = st.tuples(
     st.one_of(st.integers(-(10**6), 10**6), st.integers(-(10**38) + 1, 10**38 - 1)), st.sampled_from([0, 2, 3, 10, 38])
 )
 ATOMS = st.one_of(
-    st.none(), st.booleans(), st.integers(-300, 300), LONGS, st.floats(allow_nan=False), st.text("aä", max_size=70),
-    st.binary(max_size=20), DECIMALS.map(lambda pair: Atom(DECIMAL, pair)),
+    st.none(),
+    st.booleans(),
+    st.integers(-300, 300),
+    LONGS,
+    st.floats(allow_nan=False),
+    st.text("aä", max_size=70),
+    st.binary(max_size=20),
+    DECIMALS.map(lambda pair: Atom(DECIMAL, pair)),
     st.floats(width=32, allow_nan=False).map(lambda value: Atom("float", value)),
     st.binary(min_size=16, max_size=16).map(lambda value: Atom("uuid", value)),
     st.integers(-(2**31), 2**31 - 1).map(lambda value: Atom("date", value)),
@@ -50,8 +56,22 @@ VALUES = st.recursive(
     ATOMS, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=5)), max_leaves=12
 )
 TYPES = st.sampled_from(
-    [pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.binary(), *ARROW,
-     pa.decimal128(5, 2), pa.decimal128(18, 3), pa.decimal128(38, 10), pa.decimal128(38, 38), pa.decimal128(38, 0)]
+    [
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.float64(),
+        pa.string(),
+        pa.binary(),
+        *ARROW,
+        pa.decimal128(5, 2),
+        pa.decimal128(18, 3),
+        pa.decimal128(38, 10),
+        pa.decimal128(38, 38),
+        pa.decimal128(38, 0),
+    ]
 )
 SCHEMAS = st.recursive(
     st.one_of(st.none(), TYPES),
@@ -112,9 +132,7 @@ def test_variants_are_found_at_any_depth(column: tuple[Any, list[Any], list[Any]
     lists = found([[None], rows, None, [], [None, *rows]], pa.list_(stored), ArrayType(VARIANT))
     assert lists.value_lengths().to_pylist() == [len(rows), None, 0, len(rows) + 1]
     assert decoded(lists.flatten()) == [*there, None, *there]
-    maps = found(
-        [None, [("k", row) for row in rows], None, []], pa.map_(pa.string(), stored), MapType(STRING, VARIANT)
-    )
+    maps = found([None, [("k", row) for row in rows], None, []], pa.map_(pa.string(), stored), MapType(STRING, VARIANT))
     assert maps.is_valid().to_pylist() == [True, False, True]
     assert maps.keys.to_pylist() == ["k"] * len(rows)
     assert decoded(maps.items) == there
@@ -157,8 +175,11 @@ def test_the_column_value_may_be_absent() -> None:
 def test_members_that_writers_may_name_in_other_types() -> None:
     row = {"metadata": NO_KEYS, **pair(None, "x")}
     kind = pa.struct(
-        [pa.field("typed_value", pa.large_string()), pa.field("value", pa.large_binary()),
-         pa.field("metadata", pa.large_binary())]
+        [
+            pa.field("typed_value", pa.large_string()),
+            pa.field("value", pa.large_binary()),
+            pa.field("metadata", pa.large_binary()),
+        ]
     )
     assert decoded(unshredded(pa.array([row], kind), VARIANT)) == [["x"]]
 
@@ -179,17 +200,25 @@ INVALID: dict[str, tuple[dict[str, Any], Any, str]] = {
     "field without bytes": ({"metadata": AB, **pair(None, {"a": pair(b"")})}, {"a": None}, "no bytes"),
     "unknown key": ({"metadata": NO_KEYS, **pair(None, {"a": pair(None, 1)})}, OBJECT, "lacks the key"),
     "field in both": (
-        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair(None, 1)})}, OBJECT, "a field twice"
+        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair(None, 1)})},
+        OBJECT,
+        "a field twice",
     ),
     "missing field in both": (
-        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair()})}, OBJECT, "a field twice"
+        {"metadata": AB, **pair(encode({"a": 1}, ["a", "b"]), {"a": pair()})},
+        OBJECT,
+        "a field twice",
     ),
     "field twice in value": (
-        {"metadata": AB, **pair(bytes([2, 2, 1, 1, 0, 1, 2, 0, 0]), {"a": pair()})}, OBJECT, "a field twice"
+        {"metadata": AB, **pair(bytes([2, 2, 1, 1, 0, 1, 2, 0, 0]), {"a": pair()})},
+        OBJECT,
+        "a field twice",
     ),
     "id out of range": ({"metadata": AB, **pair(bytes([2, 1, 9, 0, 1, 0]), {"a": pair()})}, OBJECT, "outside of the"),
     "offset out of range": (
-        {"metadata": AB, **pair(bytes([2, 1, 1, 1, 1, 0]), {"a": pair()})}, OBJECT, "ends before its last field"
+        {"metadata": AB, **pair(bytes([2, 1, 1, 1, 1, 0]), {"a": pair()})},
+        OBJECT,
+        "ends before its last field",
     ),
     "cut object": ({"metadata": AB, **pair(B_OBJECT[:-1], {"a": pair()})}, OBJECT, "ends before its last field"),
     "cut header": ({"metadata": AB, **pair(B_OBJECT[:1], {"a": pair()})}, OBJECT, "ends before its last field"),

@@ -138,8 +138,11 @@ class History:
         high, step = low + self.chance.randint(1, 20), self.chance.randint(1, 3)
         self.next_id = max(self.next_id, high)
         source = f"(SELECT id, CAST(id % 3 AS STRING) p FROM range({low}, {high}, {step})) s"
-        kinds = ["WHEN MATCHED AND s.id % 3 = 0 THEN DELETE", "WHEN MATCHED THEN UPDATE SET x = 99",
-                 "WHEN NOT MATCHED THEN INSERT (id, p, x) VALUES (s.id, s.p, -1)"]
+        kinds = [
+            "WHEN MATCHED AND s.id % 3 = 0 THEN DELETE",
+            "WHEN MATCHED THEN UPDATE SET x = 99",
+            "WHEN NOT MATCHED THEN INSERT (id, p, x) VALUES (s.id, s.p, -1)",
+        ]
         if self.chance.random() < 0.2:
             kinds = ["WHEN MATCHED AND s.id < 0 THEN UPDATE SET x = 0"]
         self.sql(f"MERGE INTO {{t}} t USING {source} ON t.id = s.id {' '.join(kinds)}")

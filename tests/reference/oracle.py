@@ -115,8 +115,7 @@ def answers_of(writer: Writer) -> dict[str, Any]:
     latest = writer.log().update(False, *_defaults(writer.log(), "update", 2, 3)).version()
     earlier = [writer.rng.randrange(latest)] if latest else []
     versions = [
-        _version_answers(writer, version, count)
-        for version, count in zip([latest, *earlier], PREDICATES, strict=False)
+        _version_answers(writer, version, count) for version, count in zip([latest, *earlier], PREDICATES, strict=False)
     ]
     return {"path": str(writer.folder), "time_zone": writer.read_in, "versions": versions}
 

@@ -178,7 +178,9 @@ class Played:
         )
         delta = self.spark.read.format("delta").load(str(self.folder))
         assert [(f.name, f.dataType.simpleString()) for f in delta.schema] == [
-            ("p", "string"), ("x", "string"), ("new", "bigint")
+            ("p", "string"),
+            ("x", "string"),
+            ("new", "bigint"),
         ]
         assert delta.count() == 5
         assert self.table.metadata.id == identifier

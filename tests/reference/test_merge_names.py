@@ -16,7 +16,6 @@ from tests.reference.conftest import require_delta_spark, run_module
 pytestmark = pytest.mark.reference
 
 
-
 def test_names_and_types_of_merges_mean_what_they_mean_in_delta_spark(tmp_path: Path) -> None:
     require_delta_spark()
     run_module("tests.reference.merge_names", tmp_path / "answers.json", extent("30", "1"))

@@ -61,8 +61,10 @@ def random_type(chance: random.Random, depth: int = 2) -> DataType:
         return StructType(tuple(fields))
     if kind < 0.22:
         return ArrayType(random_type(chance, depth - 1), True)
-    return MapType(chance.choice([STRING, LONG, DATE]), random_type(chance, depth - 1), True) if kind < 0.3 else (
-        random_atom(chance)
+    return (
+        MapType(chance.choice([STRING, LONG, DATE]), random_type(chance, depth - 1), True)
+        if kind < 0.3
+        else (random_atom(chance))
     )
 
 

@@ -68,8 +68,13 @@ def random_row(seed: int) -> dict[str, Any]:
     return {
         "ID": odd(chance.randrange(10**6), None),
         "small": small,
-        "price": odd(Decimal(chance.randrange(10**7)).scaleb(-4), None, Decimal("-1.0000"), Decimal("9999.9950"),
-                     Decimal("9999.9949")),
+        "price": odd(
+            Decimal(chance.randrange(10**7)).scaleb(-4),
+            None,
+            Decimal("-1.0000"),
+            Decimal("9999.9950"),
+            Decimal("9999.9949"),
+        ),
         "Name": odd(chance.choice(["a", "é😀", "abcd"]), None, "", "abcde", "abc  "),
         "ts": odd(chance.randrange(10**15), None, -1),
         "doubled": odd(doubled, 1, None),
@@ -77,7 +82,9 @@ def random_row(seed: int) -> dict[str, Any]:
         "tags": odd([chance.choice(["a", "éé", None]) for _ in range(chance.randrange(3))], None, ["a", "abc"]),
         "ST": odd(
             {"A": chance.randrange(100), "B": odd({"c": chance.choice([0.1, 1e300, -0.0, None])}, None)},
-            None, {"A": None, "B": None}, {"A": 2**31, "B": None},
+            None,
+            {"A": None, "B": None},
+            {"A": 2**31, "B": None},
         ),
         "m": odd([(key, chance.randrange(100)) for key in "ab"[: chance.randrange(3)]], None, [("a", 128)]),
     }

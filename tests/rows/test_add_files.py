@@ -228,22 +228,28 @@ def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
         assert table.version == 0
         assert path.exists()
 
-    each([
-        ({"id": [1], "other": [1]}, "it has the column other, which the table lacks; it has id, name, st, l, m"),
-        ({"ID": [1]}, "it has the column ID for id, and readers that compare letter case would find no values"),
-        ({"id": ["x"]}, "its column id is STRING, and BIGINT in the table"),
-        ({"id": [1], "name": [b"x"]}, "its column name is BINARY, and STRING in the table"),
-        ({"id": [1.5]}, "its column id is DOUBLE, and BIGINT in the table"),
-        ({"id": pa.array([1], pa.uint64())}, "its column id is DECIMAL\\(20,0\\), and BIGINT in the table"),
-        ({"id": [1], "st": [1]}, "its column st is BIGINT, and struct<a:int> in the table"),
-        ({"id": [1], "st": [{"a": "x"}]}, "its column st.a is STRING, and INT in the table"),
-        ({"id": [1], "st": pa.array([{"z": 1}])}, "it has the field st.z, which the table lacks; it has a"),
-        ({"id": [1], "l": [["x"]]}, "its column l.element is STRING, and INT in the table"),
-        ({"id": [1], "m": [1]}, "its column m is BIGINT, and map<string,int> in the table"),
-        ({"id": [1], "name": pa.array([1], pa.time64("us"))}, ".*name has a type of Parquet that Spark does not read"),
-        ({"id": pa.array([None])}, ".*id has a type of Parquet that Spark does not read"),
-        ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            ({"id": [1], "other": [1]}, "it has the column other, which the table lacks; it has id, name, st, l, m"),
+            ({"ID": [1]}, "it has the column ID for id, and readers that compare letter case would find no values"),
+            ({"id": ["x"]}, "its column id is STRING, and BIGINT in the table"),
+            ({"id": [1], "name": [b"x"]}, "its column name is BINARY, and STRING in the table"),
+            ({"id": [1.5]}, "its column id is DOUBLE, and BIGINT in the table"),
+            ({"id": pa.array([1], pa.uint64())}, "its column id is DECIMAL\\(20,0\\), and BIGINT in the table"),
+            ({"id": [1], "st": [1]}, "its column st is BIGINT, and struct<a:int> in the table"),
+            ({"id": [1], "st": [{"a": "x"}]}, "its column st.a is STRING, and INT in the table"),
+            ({"id": [1], "st": pa.array([{"z": 1}])}, "it has the field st.z, which the table lacks; it has a"),
+            ({"id": [1], "l": [["x"]]}, "its column l.element is STRING, and INT in the table"),
+            ({"id": [1], "m": [1]}, "its column m is BIGINT, and map<string,int> in the table"),
+            (
+                {"id": [1], "name": pa.array([1], pa.time64("us"))},
+                ".*name has a type of Parquet that Spark does not read",
+            ),
+            ({"id": pa.array([None])}, ".*id has a type of Parquet that Spark does not read"),
+            ({"name": ["x"]}, "it lacks the column id, which is NOT NULL"),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_a_folder_that_names_a_column_of_data_is_refused(tmp_path: Path) -> None:
@@ -440,18 +446,21 @@ def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
             table.add_files(paths)
         assert DeltaTable(tmp_path / "t").version == 0
 
-    each([
-        ("missing.parquet", DataFileMissing, "There is no file or folder"),
-        ("missing/a.parquet", DataFileMissing, "There is no file or folder"),
-        ("empty", DataFileMissing, "contains no data files"),
-        ("_delta_log/00000000000000000000.json", InvalidArgument, "is part of the log"),
-        ("text.parquet", StorageError, "is not a complete Parquet file"),
-        ("other", InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-        ("", InvalidArgument, "is empty"),
-        ("s3://bucket/a.parquet", InvalidArgument, "could not open it"),
-        (None, InvalidArgumentType, "paths must be a path or a list of paths"),
-        ([1], InvalidArgumentType, "Each of paths"),
-    ], lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case))
+    each(
+        [
+            ("missing.parquet", DataFileMissing, "There is no file or folder"),
+            ("missing/a.parquet", DataFileMissing, "There is no file or folder"),
+            ("empty", DataFileMissing, "contains no data files"),
+            ("_delta_log/00000000000000000000.json", InvalidArgument, "is part of the log"),
+            ("text.parquet", StorageError, "is not a complete Parquet file"),
+            ("other", InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
+            ("", InvalidArgument, "is empty"),
+            ("s3://bucket/a.parquet", InvalidArgument, "could not open it"),
+            (None, InvalidArgumentType, "paths must be a path or a list of paths"),
+            ([1], InvalidArgumentType, "Each of paths"),
+        ],
+        lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
+    )
 
 
 def test_rule_39_files_without_rows_are_left_out(tmp_path: Path) -> None:
@@ -517,9 +526,7 @@ def test_rule_18_mapped_columns_are_found_by_physical_name_or_field_id(tmp_path:
             metadata={"PARQUET:field_id": str(nested["delta.columnMapping.id"])},
         )
         fields = [
-            pa.field(
-                name if mode == "id" else known[name][0], kind, metadata={"PARQUET:field_id": str(known[name][1])}
-            )
+            pa.field(name if mode == "id" else known[name][0], kind, metadata={"PARQUET:field_id": str(known[name][1])})
             for name, kind in (("id", pa.int64()), ("st", pa.struct([inner])))
         ]
         rows = pa.Table.from_arrays(
@@ -555,9 +562,16 @@ def test_files_of_duckdb_and_polars_are_added(tmp_path: Path) -> None:
     polars.DataFrame(rows).write_parquet(tmp_path / "t/polars.parquet")
     table.add_files(["duckdb.parquet", "polars.parquet"])
     first, second = (json.loads(add["stats"]) for add in adds(table))
-    assert first["minValues"] == first["maxValues"] == {
-        "id": 1, "name": "a", "x": 1.5, "ts": "2024-01-01T12:00:00.000Z",
-    }
+    assert (
+        first["minValues"]
+        == first["maxValues"]
+        == {
+            "id": 1,
+            "name": "a",
+            "x": 1.5,
+            "ts": "2024-01-01T12:00:00.000Z",
+        }
+    )
     assert second["maxValues"]["x"] == "NaN"
     assert len(deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table()) == 2
 

@@ -45,11 +45,20 @@ def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest
         raise AssertionError("evaluated row by row")
 
     monkeypatch.setattr("deltaskip.rows.arrow.row_values", refuse)
-    rows = pa.table({"a": pa.array([1, 2], pa.int32()), "s": ["x", None], "d": [date(2020, 1, 1)] * 2,
-                     "x": pa.array([Decimal("1.50")] * 2), "st": [{"f": 1.5}] * 2})
+    rows = pa.table(
+        {
+            "a": pa.array([1, 2], pa.int32()),
+            "s": ["x", None],
+            "d": [date(2020, 1, 1)] * 2,
+            "x": pa.array([Decimal("1.50")] * 2),
+            "st": [{"f": 1.5}] * 2,
+        }
+    )
     schema = "a INT, s STRING, d DATE, x DECIMAL(3,2), st STRUCT<f: DOUBLE>"
-    constraint = ("a >= 1 AND (s IS NULL OR s <> '' AND NOT s = 'y') AND d > DATE'2019-01-01' AND x < 2 "
-                  "AND a IN (1, 2, 3) AND st.f > 1")
+    constraint = (
+        "a >= 1 AND (s IS NULL OR s <> '' AND NOT s = 'y') AND d > DATE'2019-01-01' AND x < 2 "
+        "AND a IN (1, 2, 3) AND st.f > 1"
+    )
     assert len(converted(schema, rows, configuration={"delta.constraints.c": constraint})) == 2
     with pytest.raises(RowViolation) as raised:
         converted(schema, rows, configuration={"delta.constraints.c": "a < 2 OR s = 'x'"})
@@ -102,11 +111,19 @@ def test_both_ways_of_evaluation_agree_on_random_rows(monkeypatch: pytest.Monkey
 
 
 def test_a_violation_names_the_rule_its_expression_and_the_row() -> None:
-    rows = pa.table({"id": [1, -1], "ts": pa.array([0, 1], pa.timestamp("us", "UTC")),
-                     "m": pa.array([[], [("k", [1, None])]], pa.map_(pa.string(), pa.list_(pa.int64())))})
+    rows = pa.table(
+        {
+            "id": [1, -1],
+            "ts": pa.array([0, 1], pa.timestamp("us", "UTC")),
+            "m": pa.array([[], [("k", [1, None])]], pa.map_(pa.string(), pa.list_(pa.int64()))),
+        }
+    )
     with pytest.raises(RowViolation) as raised:
-        converted("id BIGINT, ts TIMESTAMP, m MAP<STRING, ARRAY<BIGINT>>", rows,
-                  configuration={"delta.constraints.positive": "id > 0"})
+        converted(
+            "id BIGINT, ts TIMESTAMP, m MAP<STRING, ARRAY<BIGINT>>",
+            rows,
+            configuration={"delta.constraints.positive": "id > 0"},
+        )
     error = raised.value
     assert (error.rule, error.expression) == ("positive", "id > 0")
     assert error.row == {"id": -1, "ts": datetime(1970, 1, 1, 0, 0, 0, 1, UTC), "m": {"k": [1, None]}}
@@ -214,8 +231,11 @@ def test_what_only_spark_evaluates_says_that_a_session_is_needed(schema: str, co
 
 
 def test_collated_rules_use_the_given_order() -> None:
-    plan = planned("s STRING COLLATE UTF8_LCASE", pa.schema([("s", pa.string())]),
-                   configuration={"delta.constraints.c": "s = 'abc'"})
+    plan = planned(
+        "s STRING COLLATE UTF8_LCASE",
+        pa.schema([("s", pa.string())]),
+        configuration={"delta.constraints.c": "s = 'abc'"},
+    )
 
     def order(collation: str, left: str, right: str) -> int:
         assert collation == "spark.UTF8_LCASE"
@@ -233,8 +253,10 @@ def test_an_error_of_an_expression_is_a_violation() -> None:
 
 def test_identity_values_continue_over_batches_and_the_state_is_kept() -> None:
     rows = pa.table({"a": ["x", "y", "z"]})
-    schema = ("id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY -5), a STRING, g BIGINT GENERATED "
-              "ALWAYS AS (id * 2)")
+    schema = (
+        "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY -5), a STRING, g BIGINT GENERATED "
+        "ALWAYS AS (id * 2)"
+    )
     converter = ArrowRows(planned(schema, rows.schema))
     found = [row for batch in rows.to_batches(max_chunksize=2) for row in converter.convert(batch).to_pylist()]
     assert [(row["id"], row["g"]) for row in found] == [(10, 20), (5, 10), (0, 0)]
@@ -259,14 +281,23 @@ def test_converted_rows_are_written_as_data_files(tmp_path: Path) -> None:
     table = table_of(rows)
     schema = plan.written_schema
     columns = indexed_columns(schema, partition_columns=plan.partition_columns, mapping_mode="none")
-    layout = DataFileLayout(LocalStorage(), str(tmp_path), schema, plan.partition_columns, "none",
-                            statistics_request(columns, mapping_mode="none"))
+    layout = DataFileLayout(
+        LocalStorage(),
+        str(tmp_path),
+        schema,
+        plan.partition_columns,
+        "none",
+        statistics_request(columns, mapping_mode="none"),
+    )
     converter = ArrowRows(plan)
     files = write_data_files(converter.stream(table.to_batches(max_chunksize=7)), layout).files
     partitions = {row["part"] or None for row in rows}
     assert {file.partition_values["part"] for file in files} == partitions
-    written = [{**row, "part": file.partition_values["part"]} for file in files
-               for row in pq.ParquetFile(tmp_path / decode_path(file.path)).read().to_pylist()]
+    written = [
+        {**row, "part": file.partition_values["part"]}
+        for file in files
+        for row in pq.ParquetFile(tmp_path / decode_path(file.path)).read().to_pylist()
+    ]
     expected = ArrowRows(plan).convert(table).to_pylist()
     assert sorted(map(repr_of, written)) == sorted(map(repr_of, expected))
 

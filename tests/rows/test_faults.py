@@ -211,8 +211,9 @@ def test_rows_on_an_object_store_are_appended_and_after_an_error_deleted(
     s3_options: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
     uri = f"s3://bucket/{request.node.name}"
-    table = DeltaTable.create(uri, "id BIGINT, p STRING", ["p"], storage_options=s3_options,
-                              properties={"delta.constraints.c": "id > 0"})
+    table = DeltaTable.create(
+        uri, "id BIGINT, p STRING", ["p"], storage_options=s3_options, properties={"delta.constraints.c": "id > 0"}
+    )
     assert table.append(pa.table({"id": [1, 2], "p": ["a b/é", None]})).version == 1
     batches = [pa.record_batch({"id": [3], "p": ["x"]}), pa.record_batch({"id": [-1], "p": ["y"]})]
     with pytest.raises(DeltaSkipError, match="CHECK constraint c"):

@@ -43,7 +43,8 @@ def test_tasks_get_disjoint_values_on_the_grid_beyond_the_mark(
 def test_interleaved_tasks_never_share_a_value(start: int, step: int, mark: int | None, tasks: int) -> None:
     before = identity(start, step, mark)
     found = [
-        first + i * distance for first, distance in (before.interleaved(t, tasks) for t in range(tasks))
+        first + i * distance
+        for first, distance in (before.interleaved(t, tasks) for t in range(tasks))
         for i in range(7)
     ]
     assert sorted(found, reverse=step < 0) == values(before.block(7 * tasks)[0])

@@ -82,9 +82,7 @@ def test_footers_have_no_bounds_of_columns_with_nan_since_readers_would_miss_it(
     assert json.loads(file.stats or "")["maxValues"]["d"] == "NaN"
 
 
-def test_a_first_nan_in_a_later_row_group_begins_a_new_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_nan_in_a_later_row_group_begins_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
     values = [[1.0], [2.0], [float("nan")], [3.0]]
     batches = [pa.record_batch({"d": each}) for each in values]
@@ -274,9 +272,7 @@ def test_bounds_of_floats_are_those_of_all_values(tmp_path: Path) -> None:
     schema = pa.schema([("p", pa.int32()), ("x", pa.float64()), ("st", pa.struct([("y", pa.float32())]))])
     table = DeltaTable.create(tmp_path / "t", schema, partition_by=["p"])
     table.append(pa.Table.from_pylist(rows, schema))
-    request = statistics_request(
-        indexed_columns(table.schema, partition_columns=["p"], properties={}), mode="scan"
-    )
+    request = statistics_request(indexed_columns(table.schema, partition_columns=["p"], properties={}), mode="scan")
     reader = FileReader(request)
     for file in table.snapshot.adds(["path", "stats"]).to_pylist():
         facts = reader.facts(LocalStorage(), str(tmp_path / "t" / decode_path(file["path"])))

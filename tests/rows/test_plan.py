@@ -67,8 +67,11 @@ def test_identity_columns_by_default_take_given_values() -> None:
 
 def test_empty_strings_of_partition_columns_are_null_wherever_they_come_from() -> None:
     # Rule 15; a comparison with '' would use the collation.
-    found = plan("P STRING, q STRING DEFAULT '', r STRING GENERATED ALWAYS AS (a), a STRING", "p STRING, a STRING",
-                 partition_columns=["p", "Q", "r"])
+    found = plan(
+        "P STRING, q STRING DEFAULT '', r STRING GENERATED ALWAYS AS (a), a STRING",
+        "p STRING, a STRING",
+        partition_columns=["p", "Q", "r"],
+    )
     assert [c.empty_is_null for c in found.columns] == [True, True, True, False]
     assert found.columns[0].sql == "IF(length(`p`) = 0, NULL, `p`)"
     assert found.partition_columns == ("P", "q", "r")
@@ -78,8 +81,10 @@ def test_empty_strings_of_partition_columns_are_null_wherever_they_come_from() -
 
 def test_files_need_a_column() -> None:
     # Rules 19 and 31.
-    for table in ("P INT, q STRING", StructType((StructField("v", VOID), StructField("P", INTEGER),
-                                                 StructField("q", STRING)))):
+    for table in (
+        "P INT, q STRING",
+        StructType((StructField("v", VOID), StructField("P", INTEGER), StructField("q", STRING))),
+    ):
         with pytest.raises(SchemaError, match="all its columns are partition columns"):
             plan(table, "p INT, q STRING", partition_columns=["p", "q"])
     with pytest.raises(SchemaError, match="all its columns are of type void"):
@@ -115,13 +120,10 @@ def test_not_null_of_a_nested_field_means_that_its_parents_are_not_null() -> Non
 
 
 def test_not_null_inside_of_arrays_and_maps_is_a_rule_for_every_element() -> None:
-    table = StructType((
-        StructField("a", ArrayType(StructType((StructField("x", INTEGER, False),)), False)),
-    ))
+    table = StructType((StructField("a", ArrayType(StructType((StructField("x", INTEGER, False),)), False)),))
     assert rules(table) == [
         ("not null", "NOT NULL of a.element", "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NOT NULL))"),
-        ("not null", "NOT NULL of a.element.x",
-         "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NULL OR x0.`x` IS NOT NULL))"),
+        ("not null", "NOT NULL of a.element.x", "(`a` IS NULL OR forall(`a`, x0 -> x0 IS NULL OR x0.`x` IS NOT NULL))"),
     ]
 
 
@@ -129,16 +131,21 @@ def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
     # Rule 29; Spark declares them on the column, other writers on the nearest field.
     declared = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}
     inner = StructType((StructField("x", STRING, True, declared),))
-    table = StructType((
-        StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
-        StructField("s", inner, True, {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:varchar(2)>"}),
-        StructField("m", ArrayType(inner)),
-    ))
+    table = StructType(
+        (
+            StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
+            StructField("s", inner, True, {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:varchar(2)>"}),
+            StructField("m", ArrayType(inner)),
+        )
+    )
     assert rules(table) == [
         ("length", "char(3) of c", "`c` IS NULL OR char_length(`c`) <= 3"),
         ("length", "varchar(2) of s.x", "`s`.`x` IS NULL OR char_length(`s`.`x`) <= 2"),
-        ("length", "varchar(2) of m.element.x",
-         "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))"),
+        (
+            "length",
+            "varchar(2) of m.element.x",
+            "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))",
+        ),
     ]
 
 
@@ -170,9 +177,7 @@ def test_given_values_of_generated_columns_are_checked_and_missing_ones_computed
     # Rule 23.
     table = "a INT, `g h` INT GENERATED ALWAYS AS (a+1)"
     given = plan(table, "a INT, `g h` INT")
-    assert [(r.kind, r.sql, r.expression) for r in given.rules] == [
-        ("generated", "`g h` <=> (a+1\n)", "`g h` <=> a+1")
-    ]
+    assert [(r.kind, r.sql, r.expression) for r in given.rules] == [("generated", "`g h` <=> (a+1\n)", "`g h` <=> a+1")]
     assert not plan(table, "a INT").rules
 
 

@@ -37,8 +37,11 @@ def spark() -> Iterator[Any]:
     existing = sql.SparkSession.getActiveSession()
     builder = sql.SparkSession.builder.master("local[1]").config("spark.driver.memory", "2g")
     session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true",
-                "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED"}
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    }
     before = {name: session.conf.get(name) for name in settings}
     for name, value in settings.items():
         session.conf.set(name, value)
@@ -88,8 +91,10 @@ def verdict(rows: pa.Table, plan: RowPlan) -> RowViolation | None:
 
 def shown(table: pa.Table) -> list[dict[str, Any]]:
     """Rows that compare with NaN and -0.0, whatever the nullability and time zone of the types."""
-    return [{name: repr(value).replace("zoneinfo.ZoneInfo(key='UTC')", "UTC") for name, value in row.items()}
-            for row in table.to_pylist()]
+    return [
+        {name: repr(value).replace("zoneinfo.ZoneInfo(key='UTC')", "UTC") for name, value in row.items()}
+        for row in table.to_pylist()
+    ]
 
 
 def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_reason(
@@ -108,7 +113,10 @@ def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_re
             by_spark(session, table_of([rows[i]]), plan, tmp_path)
         found = raised.value
         assert (found.rule, found.expression, found.column, found.value) == (
-            expected.rule, expected.expression, expected.column, expected.value
+            expected.rule,
+            expected.expression,
+            expected.column,
+            expected.value,
         )
         assert repr(found.row) == repr(expected.row)
         assert str(found) == str(expected)
@@ -244,7 +252,8 @@ def test_identity_values_beyond_bigint_are_refused(session: Any) -> None:
         "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9223372036854775806), n BIGINT", parse("n BIGINT")
     )
     assert [row.id for row in rows_to_write(session.range(2).coalesce(1).toDF("n"), plan, 1).collect()] == [
-        2**63 - 2, 2**63 - 1,
+        2**63 - 2,
+        2**63 - 1,
     ]
     with pytest.raises(Exception) as raised:
         rows_to_write(session.range(3).coalesce(1).toDF("n"), plan, 1).collect()
@@ -258,8 +267,7 @@ def test_a_violation_of_another_job_is_not_taken_for_one(spark: Any) -> None:
 
 
 def test_collated_rules_compare_under_the_collation_of_the_table(spark: Any, tmp_path: Path) -> None:
-    plan = planned("s STRING COLLATE UTF8_LCASE", parse("s STRING"),
-                   configuration={"delta.constraints.c": "s = 'abc'"})
+    plan = planned("s STRING COLLATE UTF8_LCASE", parse("s STRING"), configuration={"delta.constraints.c": "s = 'abc'"})
     rows = pa.table({"s": ["ABC"]})
     if spark.version < "4":
         with pytest.raises(UnsupportedFeature, match="does not have the collation"):

@@ -152,25 +152,28 @@ def test_every_form_of_arrow_data_is_taken() -> None:
         assert found.type == stored_type(parse_type_text(target))
         assert (domain_values(found) if not pa.types.is_nested(found.type) else found.to_pylist()) == expected
 
-    each([
-        (pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
-        (pa.array(["a"]).cast(pa.string_view()), "string", ["a"]),
-        (pa.array(["a", None], pa.large_string()), "string", ["a", None]),
-        (pa.array([b"a", None], pa.large_binary()), "binary", [b"a", None]),
-        (pa.array([255], pa.uint8()), "smallint", [255]),
-        (pa.array([255], pa.uint8()), "int", [255]),
-        (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
-        (pa.array([2**63 - 1], pa.uint64()), "bigint", [2**63 - 1]),
-        (pa.array([-1_001, 1_999], pa.timestamp("ns", "UTC")), "timestamp", [-2, 1]),
-        (pa.array([1], pa.timestamp("s")), "timestamp_ntz", [1_000_000]),
-        (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamp", [1]),
-        (pa.array([86_400_000], pa.date64()), "date", [1]),
-        (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
-        (pa.array([None, None], pa.null()), "array<int>", [None, None]),
-        (pa.array([[1], None], pa.large_list(pa.int32())), "array<bigint>", [[1], None]),
-        (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), "array<int>", [[1, 2]]),
-        (pa.array([1.5], pa.float16()), "double", [1.5]),
-    ], lambda case: check(*case))
+    each(
+        [
+            (pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
+            (pa.array(["a"]).cast(pa.string_view()), "string", ["a"]),
+            (pa.array(["a", None], pa.large_string()), "string", ["a", None]),
+            (pa.array([b"a", None], pa.large_binary()), "binary", [b"a", None]),
+            (pa.array([255], pa.uint8()), "smallint", [255]),
+            (pa.array([255], pa.uint8()), "int", [255]),
+            (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
+            (pa.array([2**63 - 1], pa.uint64()), "bigint", [2**63 - 1]),
+            (pa.array([-1_001, 1_999], pa.timestamp("ns", "UTC")), "timestamp", [-2, 1]),
+            (pa.array([1], pa.timestamp("s")), "timestamp_ntz", [1_000_000]),
+            (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamp", [1]),
+            (pa.array([86_400_000], pa.date64()), "date", [1]),
+            (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
+            (pa.array([None, None], pa.null()), "array<int>", [None, None]),
+            (pa.array([[1], None], pa.large_list(pa.int32())), "array<bigint>", [[1], None]),
+            (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), "array<int>", [[1, 2]]),
+            (pa.array([1.5], pa.float16()), "double", [1.5]),
+        ],
+        lambda case: check(*case),
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,18 +191,27 @@ def test_values_of_foreign_types_that_do_not_fit_are_refused(array: pa.Array, ta
 
 def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() -> None:
     members = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
-    rows = pa.table({"V": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members),
-                     "l": pa.array([[{"metadata": b"\x01\x00\x00", "value": b"\x00"}], None], pa.list_(members)),
-                     "s": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members)})
+    rows = pa.table(
+        {
+            "V": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members),
+            "l": pa.array([[{"metadata": b"\x01\x00\x00", "value": b"\x00"}], None], pa.list_(members)),
+            "s": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members),
+        }
+    )
     table = parse_columns("v VARIANT, l ARRAY<VARIANT>, s STRUCT<value: BINARY, metadata: BINARY>")
     incoming = incoming_schema(rows.schema, table)
     assert [simple_string(field.type) for field in incoming.fields] == [
-        "variant", "array<variant>", "struct<metadata:binary,value:binary>"
+        "variant",
+        "array<variant>",
+        "struct<metadata:binary,value:binary>",
     ]
     plan = plan_rows(table, TableProperties({}), incoming)
     assert ArrowRows(plan).convert(rows).to_pylist() == [
-        {"v": {"value": b"\x00", "metadata": b"\x01\x00\x00"}, "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
-         "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"}},
+        {
+            "v": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
+            "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
+            "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"},
+        },
         {"v": None, "l": None, "s": None},
     ]
 
@@ -232,8 +244,12 @@ def test_what_cannot_be_stored_is_refused_with_its_path(source: str, target: str
 def test_void_is_never_written() -> None:
     inner = StructType((StructField("a", VOID), StructField("b", INTEGER)))
     assert written_type(ArrayType(inner), ("c",), "t") == ArrayType(StructType((StructField("b", INTEGER),)))
-    for wrong in (ArrayType(VOID), MapType(STRING, VOID), StructType((StructField("a", VOID),)),
-                  ArrayType(StructType((StructField("a", VOID),)))):
+    for wrong in (
+        ArrayType(VOID),
+        MapType(STRING, VOID),
+        StructType((StructField("a", VOID),)),
+        ArrayType(StructType((StructField("a", VOID),))),
+    ):
         with pytest.raises(SchemaError, match="void"):
             written_type(wrong, ("c",), "t")
 

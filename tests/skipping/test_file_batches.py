@@ -98,7 +98,10 @@ def random_log(rng: random.Random, path: Path) -> dict[str, int | None]:
     properties["delta.checkpoint.writeStatsAsStruct"] = rng.choice(["true", "false"])
     features = ["deletionVectors", "v2Checkpoint"]
     protocol = {
-        "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": features,
     }
     builder = TableBuilder(path, {"id": LONG, "p": STRING}, ["p"], properties, protocol)
     active: dict[str, int | None] = {}
@@ -219,8 +222,9 @@ def test_texts_that_are_read_in_pieces_have_the_bounds_of_each_file(tmp_path: Pa
     path = tmp_path / "t"
     low = [1.0, 2.0, "NaN", 4.0, "Infinity", None, 7.0]
     texts = [json.dumps({"numRecords": 1, "minValues": {"d": v}, "maxValues": {"d": v}}) for v in low]
-    TableBuilder(path, {"d": ds.PrimitiveType("double")}, properties={"delta.checkpoint.writeStatsAsStruct": "false"}) \
-        .commit(*(add(f"f{k}", text) for k, text in enumerate(texts)), add("f7"))
+    TableBuilder(
+        path, {"d": ds.PrimitiveType("double")}, properties={"delta.checkpoint.writeStatsAsStruct": "false"}
+    ).commit(*(add(f"f{k}", text) for k, text in enumerate(texts)), add("f7"))
     ds.DeltaTable(path).checkpoint()
     kept = {where: ds.DeltaTable(path).scan(where).files()["path"].to_pylist() for where in ("d > 4", "d < 2", "d = 7")}
     assert kept == {

@@ -54,8 +54,9 @@ def values(choose: random.Random) -> dict[str, Any]:
         "i": choose.randrange(-(2**31), 2**31),
         "d": choose.choice([choose.uniform(-1, 1), choose.uniform(-1e18, 1e18), 0.1]),
         "f": float(np.float32(choose.choice([choose.uniform(-1, 1), 0.1, 16777217.0, 1e30]))),
-        "e": Decimal(choose.choice([choose.randrange(10**30), choose.randrange(10**18), choose.randrange(10**6)]))
-        .scaleb(-4, Context(prec=60)),
+        "e": Decimal(
+            choose.choice([choose.randrange(10**30), choose.randrange(10**18), choose.randrange(10**6)])
+        ).scaleb(-4, Context(prec=60)),
         "t": at.replace(tzinfo=UTC),
         "n": at,
         "s": "".join(choose.choice("aé\U0001f600z\uffff") for _ in range(choose.randrange(1, 40))),

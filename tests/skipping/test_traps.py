@@ -46,9 +46,7 @@ def one_file(
     return tmp_path / "t"
 
 
-@looped(
-    "where", ["c > 100", "c >= 100", "c = double('NaN')", "c IN (7.5, double('NaN'))", "NOT c < 100"]
-)
+@looped("where", ["c > 100", "c >= 100", "c = double('NaN')", "c IN (7.5, double('NaN'))", "NOT c < 100"])
 @looped("engine", [DELTA_RS, None, "someone"])
 def test_a_nan_that_the_writer_left_out_keeps_the_file(tmp_path: Path, where: str, engine: str | None) -> None:
     assert kept(one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), engine), where) == ["f"]

@@ -54,7 +54,7 @@ SAME_AS_SQL = [
     ("F.col('a').try_cast('decimal(5,2)') == 1", "try_cast(a as decimal(5,2)) = 1"),
     ("F.year('t') == 2023", "year(t) = 2023"),
     ("F.when(F.col('a') > 1, 'x').otherwise('y') == 'x'", "case when a > 1 then 'x' else 'y' end = 'x'"),
-    ("F.expr('a > 1 and b like \"x%\"')", "a > 1 and b like \"x%\""),
+    ("F.expr('a > 1 and b like \"x%\"')", 'a > 1 and b like "x%"'),
     ("(F.col('a') > 1).alias('z')", "a > 1"),
     ("F.collate(F.col('a'), 'UNICODE_CI') == 'x'", "a collate UNICODE_CI = 'x'"),
     ("F.coalesce('a', F.lit(0)) == 5", "coalesce(a, 0) = 5"),

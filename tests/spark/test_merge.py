@@ -317,9 +317,7 @@ def test_rules_of_the_table_hold_for_merged_rows(spark: Any, tmp_path: Path) -> 
 
 def test_schema_evolution_adds_what_clauses_take_or_set(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, st STRUCT<a: INT, b: INT>", properties=VECTORS | MAPPED)
-    given = source(
-        spark, (1, "x", (7, 9)), (4, "y", (8, 10)), schema="id INT, w STRING, st STRUCT<a: INT, c: INT>"
-    )
+    given = source(spark, (1, "x", (7, 9)), (4, "y", (8, 10)), schema="id INT, w STRING, st STRUCT<a: INT, c: INT>")
     evolving = merging(table, given, schema_mode="merge").when_matched_update({"v": "0"})
     evolving.execute()
     assert table.schema.names == ("id", "v", "st")
@@ -357,8 +355,10 @@ def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
 def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, `a.b` INT", properties=MAPPED)
     given = source(spark, (1, 10, 5), (4, 40, 6), schema="k INT, W INT, `a.b` INT")
-    merge = table.merge(given, "ID = K").when_matched_update({"V": "w + v"}).when_not_matched_insert(
-        {"`a.b`": "`a.b`", "id": "k"}
+    merge = (
+        table.merge(given, "ID = K")
+        .when_matched_update({"V": "w + v"})
+        .when_not_matched_insert({"`a.b`": "`a.b`", "id": "k"})
     )
     merge.when_not_matched_by_source_update({"v": "v * 2", "`A.B`": "id"}).execute()
     assert rows_of(spark, table) == [(1, 11, None), (2, 4, 2), (3, 6, 3), (4, None, 6)]

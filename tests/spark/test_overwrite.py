@@ -129,8 +129,11 @@ def test_the_predicate_is_evaluated_in_the_zone_of_the_session(spark: Any, tmp_p
     table = DeltaTable.create(tmp_path / "t", "id INT, ts TIMESTAMP")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        table.append(spark.sql("SELECT id, TIMESTAMP '2024-01-01 00:00:00' + make_interval(0,0,0,0,id) AS ts FROM "
-                               "range(10) AS r(id)").selectExpr("CAST(id AS INT) AS id", "ts"))
+        table.append(
+            spark.sql(
+                "SELECT id, TIMESTAMP '2024-01-01 00:00:00' + make_interval(0,0,0,0,id) AS ts FROM range(10) AS r(id)"
+            ).selectExpr("CAST(id AS INT) AS id", "ts")
+        )
         new = spark.sql("SELECT 50 AS id, TIMESTAMP '2024-01-01 00:30:00' AS ts")
         table.overwrite(new, where="ts < TIMESTAMP '2024-01-01 02:00:00'")
     finally:

@@ -25,9 +25,7 @@ def _only_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**VECTORS, **ROW_IDS, "delta.columnMapping.mode": "name"}])
-def test_compaction(
-    spark: Any, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
-) -> None:
+def test_compaction(spark: Any, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]) -> None:
     table = made(tmp_path, partition_by=partition_by, **properties)
     if properties:
         table.delete("id % 7 = 3")

@@ -22,26 +22,59 @@ pytestmark = [
 ]
 
 VALUES = [
-    "CAST(NULL AS VARIANT)", "parse_json('null')", "parse_json('true')", "CAST(1Y AS VARIANT)",
-    "CAST(-200S AS VARIANT)", "CAST(70000 AS VARIANT)", "CAST(-9223372036854775808L AS VARIANT)",
-    "CAST(2L AS VARIANT)", "CAST(1.25 AS VARIANT)", "CAST(CAST(-3 AS DECIMAL(5, 2)) AS VARIANT)",
+    "CAST(NULL AS VARIANT)",
+    "parse_json('null')",
+    "parse_json('true')",
+    "CAST(1Y AS VARIANT)",
+    "CAST(-200S AS VARIANT)",
+    "CAST(70000 AS VARIANT)",
+    "CAST(-9223372036854775808L AS VARIANT)",
+    "CAST(2L AS VARIANT)",
+    "CAST(1.25 AS VARIANT)",
+    "CAST(CAST(-3 AS DECIMAL(5, 2)) AS VARIANT)",
     "CAST(CAST(123456789012.345 AS DECIMAL(18, 3)) AS VARIANT)",
     "CAST(CAST('-1234567890123456789012345678.0123456789' AS DECIMAL(38, 10)) AS VARIANT)",
-    "CAST(0.5F AS VARIANT)", "CAST(1.5D AS VARIANT)", "CAST(X'00FF' AS VARIANT)", "CAST('' AS VARIANT)",
-    "CAST(repeat('ä', 40) AS VARIANT)", "CAST(DATE '1969-12-31' AS VARIANT)",
-    "CAST(TIMESTAMP '2026-01-02 03:04:05.678901' AS VARIANT)", "CAST(TIMESTAMP '1500-01-02 00:00:00' AS VARIANT)",
-    "CAST(TIMESTAMP_NTZ '2026-01-02 03:04:05.678901' AS VARIANT)", "parse_json('[]')", "parse_json('[1, 2, -70000]')",
-    "parse_json('[\"a\", null, 1, [2], {\"a\": 3}]')", "parse_json('{}')", "parse_json('{\"a\": 1}')",
-    "parse_json('{\"b\": \"x\", \"a\": 300, \"value\": {\"n\": 1}, \"\": 0}')",
-    "parse_json('{\"a\": \"no number\", \"b\": null, \"c\": [1.5], \"typed_value\": 1e300}')",
-    "parse_json('{\"a\": {\"x\": 7, \"y\": [{\"z\": \"p\", \"w\": 1}, {}, {\"z\": 1}, 5], \"u\": {\"a\": 1}}}')",
+    "CAST(0.5F AS VARIANT)",
+    "CAST(1.5D AS VARIANT)",
+    "CAST(X'00FF' AS VARIANT)",
+    "CAST('' AS VARIANT)",
+    "CAST(repeat('ä', 40) AS VARIANT)",
+    "CAST(DATE '1969-12-31' AS VARIANT)",
+    "CAST(TIMESTAMP '2026-01-02 03:04:05.678901' AS VARIANT)",
+    "CAST(TIMESTAMP '1500-01-02 00:00:00' AS VARIANT)",
+    "CAST(TIMESTAMP_NTZ '2026-01-02 03:04:05.678901' AS VARIANT)",
+    "parse_json('[]')",
+    "parse_json('[1, 2, -70000]')",
+    'parse_json(\'["a", null, 1, [2], {"a": 3}]\')',
+    "parse_json('{}')",
+    "parse_json('{\"a\": 1}')",
+    'parse_json(\'{"b": "x", "a": 300, "value": {"n": 1}, "": 0}\')',
+    'parse_json(\'{"a": "no number", "b": null, "c": [1.5], "typed_value": 1e300}\')',
+    'parse_json(\'{"a": {"x": 7, "y": [{"z": "p", "w": 1}, {}, {"z": 1}, 5], "u": {"a": 1}}}\')',
     "to_variant_object(named_struct('a', DATE '2026-01-01', 'b', array(1.5, NULL), 'd', TIMESTAMP '2026-01-01'))",
     "parse_json(concat('{', array_join(transform(sequence(1, 300), i -> concat('\"k', i, '\": ', i)), ','), '}'))",
 ]
 SCHEMAS = [
-    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(18, 3)",
-    "DECIMAL(38, 10)", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "ARRAY<INT>", "ARRAY<VARIANT>",
-    "ARRAY<STRUCT<a: BIGINT>>", "STRUCT<a: INT, b: STRING>", "STRUCT<b: ARRAY<DECIMAL(2, 1)>, a: DATE, d: TIMESTAMP>",
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL(5, 2)",
+    "DECIMAL(18, 3)",
+    "DECIMAL(38, 10)",
+    "STRING",
+    "BINARY",
+    "DATE",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "ARRAY<INT>",
+    "ARRAY<VARIANT>",
+    "ARRAY<STRUCT<a: BIGINT>>",
+    "STRUCT<a: INT, b: STRING>",
+    "STRUCT<b: ARRAY<DECIMAL(2, 1)>, a: DATE, d: TIMESTAMP>",
     "STRUCT<a: STRUCT<x: BIGINT, y: ARRAY<STRUCT<z: STRING>>>, value: STRUCT<n: INT>, typed_value: DOUBLE>",
     "STRUCT<k1: INT, k299: VARIANT, k3: STRING, k30: INT>",
 ]
@@ -94,9 +127,15 @@ def test_values_are_those_that_spark_reads(spark: Any, shredded: Any, tmp_path: 
 def test_variants_in_structs(spark: Any, shredded: Any, tmp_path: Path) -> None:
     # By a schema that is given, Spark 4.1 fails to write variants below the top.
     variant = "parse_json(IF(id % 3 = 0, NULL, concat('{\"a\": [', id, ', \"x\"], \"b\": ', id, '}')))"
-    rows = spark.range(12).coalesce(1).selectExpr(
-        "id", f"IF(id = 5, NULL, named_struct('v', {variant}, 'n', nullif(id, -1))) AS s", f"{variant} AS v",
-        f"IF(id = 6, NULL, named_struct('s', IF(id = 7, NULL, named_struct('v', {variant})))) AS d",
+    rows = (
+        spark.range(12)
+        .coalesce(1)
+        .selectExpr(
+            "id",
+            f"IF(id = 5, NULL, named_struct('v', {variant}, 'n', nullif(id, -1))) AS s",
+            f"{variant} AS v",
+            f"IF(id = 6, NULL, named_struct('s', IF(id = 7, NULL, named_struct('v', {variant})))) AS d",
+        )
     )
     table = shredded(tmp_path / "t", rows, "")
     texts = "id", "to_json(struct(*)) AS j", "s IS NULL", "d IS NULL", "d.s IS NULL"

@@ -93,8 +93,10 @@ def _text(value: Any, type_: DataType, is_max: bool) -> Any:
             return truncated_max(value) if is_max else value[:32]
         case datetime():
             in_utc = value.astimezone(UTC) if value.tzinfo else value
-            return in_utc.strftime("%Y").rjust(4, "0") + in_utc.strftime("-%m-%dT%H:%M:%S.") + (
-                f"{in_utc.microsecond // 1000:03}" + ("Z" if value.tzinfo else "")
+            return (
+                in_utc.strftime("%Y").rjust(4, "0")
+                + in_utc.strftime("-%m-%dT%H:%M:%S.")
+                + (f"{in_utc.microsecond // 1000:03}" + ("Z" if value.tzinfo else ""))
             )
         case date():
             return value.isoformat()

@@ -226,7 +226,10 @@ def test_a_column_that_the_file_lacks_is_null_in_every_row(write: Callable[..., 
 def test_a_name_in_other_letter_case_is_the_column(write: Callable[..., str]) -> None:
     path = write(FLAT)
     assert one(path, StructType((StructField("I", INTEGER),))) == {
-        "numRecords": 3, "minValues": {"I": -5}, "maxValues": {"I": 3}, "nullCount": {"I": 1},
+        "numRecords": 3,
+        "minValues": {"I": -5},
+        "maxValues": {"I": 3},
+        "nullCount": {"I": 1},
     }
     twice = write(pa.table({"x": [1], "X": [2]}))
     assert one(twice, StructType((StructField("x", LONG), StructField("X", LONG))))["minValues"] == {"x": 1, "X": 2}
@@ -345,7 +348,10 @@ def test_mapped_columns_are_found_by_name_or_by_id(write: Callable[..., str]) ->
     for mode in ("auto", "scan"):
         assert one(numbered, schema, mapping_mode="id", mode=mode) == expected
     assert one(named, schema, mapping_mode="id") == {
-        "numRecords": 2, "minValues": {"p2": {}}, "maxValues": {"p2": {}}, "nullCount": {"p2": {}},
+        "numRecords": 2,
+        "minValues": {"p2": {}},
+        "maxValues": {"p2": {}},
+        "nullCount": {"p2": {}},
     }
 
 
@@ -489,7 +495,10 @@ def test_partition_columns_of_a_table_s_schema_have_no_statistics(tmp_path: Path
     pq.write_table(pa.table({"id": [1, 2], "p": ["x", "x"]}), tmp_path / "b.parquet")
     for found in compute([tmp_path / "a.parquet", tmp_path / "b.parquet"], table.schema)["stats"].to_pylist():
         assert json.loads(found) == {
-            "numRecords": 2, "minValues": {"id": 1}, "maxValues": {"id": 2}, "nullCount": {"id": 0}
+            "numRecords": 2,
+            "minValues": {"id": 1},
+            "maxValues": {"id": 2},
+            "nullCount": {"id": 0},
         }
     [explicit] = compute([tmp_path / "b.parquet"], table.schema, partition_columns=["day"])["stats"].to_pylist()
     assert json.loads(explicit)["nullCount"] == {"id": 0, "p": 0}

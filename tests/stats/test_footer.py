@@ -63,9 +63,7 @@ def statistics(type_: DataType, low: Any, high: Any, nulls: int | None = 0, **mo
     return {number: value for number, value in fields.items() if value is not None}
 
 
-def footer(
-    folder: Path, type_: DataType, chunks: list[dict[int, Any]], writer: str = CPP, **more: Any
-) -> Path:
+def footer(folder: Path, type_: DataType, chunks: list[dict[int, Any]], writer: str = CPP, **more: Any) -> Path:
     """A file of one column `c` with row groups of ten rows, each with these statistics."""
     element = {**more.get("element", PHYSICAL.get(type_, {})), 3: more.get("repetition", 1), 4: b"c"}
     groups = [

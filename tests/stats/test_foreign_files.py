@@ -94,9 +94,16 @@ def test_a_dictionary_given_up_for_delta_encoding_is_read() -> None:
     """Version 2 pages of parquet-mr: 0 to 3 by a dictionary, then 000 to 1999 by DELTA_BYTE_ARRAY."""
     path = Path(__file__).with_name("dictionary_then_delta.parquet")
     schema = StructType((StructField("s", STRING),))
-    assert one(path, schema, mode="scan") == one(path, schema) == {
-        "numRecords": 4000, "minValues": {"s": "0"}, "maxValues": {"s": "7cf"}, "nullCount": {"s": 0},
-    }
+    assert (
+        one(path, schema, mode="scan")
+        == one(path, schema)
+        == {
+            "numRecords": 4000,
+            "minValues": {"s": "0"},
+            "maxValues": {"s": "7cf"},
+            "nullCount": {"s": 0},
+        }
+    )
     deleted = pa.array([*range(2000), 3999])
     assert one(path, schema, deletion_vectors=[deleted])["minValues"] == {"s": "000"}
     assert one(path, schema, deletion_vectors=[deleted])["maxValues"] == {"s": "7ce"}

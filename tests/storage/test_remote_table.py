@@ -20,9 +20,7 @@ def stored(table: corpus.CorpusTable) -> ObjectStorage:
     return ObjectStorage(store, "memory://host")
 
 
-@looped(
-    "name", [t.name for t in corpus.tables() if t.entry["checkpoint_versions"] and t.versions][:12] or ["absent"]
-)
+@looped("name", [t.name for t in corpus.tables() if t.entry["checkpoint_versions"] and t.versions][:12] or ["absent"])
 def test_a_table_in_an_object_store_is_the_table(name: str) -> None:
     table = corpus.table(name)
     if not table.versions:

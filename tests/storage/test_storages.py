@@ -104,9 +104,7 @@ def test_files_are_read_one_after_another_whatever_the_listing_says_of_their_siz
     assert storage.read_joined([])[1] == []
 
 
-@looped(
-    "offset, length, size", [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)]
-)
+@looped("offset, length, size", [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)])
 def test_a_range_ends_where_the_file_ends(made: Made, offset: int, length: int, size: int) -> None:
     storage, root = made
     assert len(storage.read_range(f"{root}/t/a b%20ü#.bin", offset, length)) == size

@@ -67,12 +67,27 @@ def test_json_has_every_field(folder: Path) -> None:
     detail = ds.DeltaTable(folder).detail()
     found = json.loads(json.dumps(detail.to_dict()))
     assert list(found)[:15] == [
-        "format", "id", "name", "description", "location", "created_at", "last_modified", "partition_columns",
-        "clustering_columns", "num_files", "size_in_bytes", "properties", "min_reader_version", "min_writer_version",
+        "format",
+        "id",
+        "name",
+        "description",
+        "location",
+        "created_at",
+        "last_modified",
+        "partition_columns",
+        "clustering_columns",
+        "num_files",
+        "size_in_bytes",
+        "properties",
+        "min_reader_version",
+        "min_writer_version",
         "table_features",
     ]
     assert found["log"] == {
-        "checkpoint_version": None, "checkpoint_kind": None, "checkpoint_files": 0, "commits_after": 1,
+        "checkpoint_version": None,
+        "checkpoint_kind": None,
+        "checkpoint_files": 0,
+        "commits_after": 1,
         "has_checksum": False,
     }
     modified = (folder / "_delta_log" / f"{0:020}.json").stat().st_mtime
@@ -134,9 +149,7 @@ def test_the_log_is_described_as_it_is_now(folder: Path) -> None:
 
 @looped("value", ["true ", "", "1e400", "x" * 5000, "\0"])
 @pytest.mark.parametrize("name", ["delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion"])
-def test_a_malformed_property_hides_the_time_and_is_named_by_the_history(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_a_malformed_property_hides_the_time_and_is_named_by_the_history(tmp_path: Path, name: str, value: str) -> None:
     properties = {"delta.enableInCommitTimestamps": "true", name: value}
     TableBuilder(tmp_path / "t", {"c": LONG}, properties=properties).commit(add("a"))
     table = ds.DeltaTable(tmp_path / "t")

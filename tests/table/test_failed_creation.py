@@ -132,9 +132,10 @@ def test_a_creation_that_gets_no_name_is_withdrawn_with_its_folders_only(
 
     monkeypatch.setattr(catalog, "add_entry", refuse)
     for location in (place, tmp_path / "b" / "t"):
-        with pytest.raises(StorageError), catalog.stage_create(
-            "db.t", DDL, ["p"], properties={"location": str(location)}
-        ) as table:
+        with (
+            pytest.raises(StorageError),
+            catalog.stage_create("db.t", DDL, ["p"], properties={"location": str(location)}) as table,
+        ):
             table.append(ROWS)
         assert folders(tmp_path) == before
 

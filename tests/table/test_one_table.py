@@ -218,9 +218,7 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     assert DeltaTable(tmp_path / "t").version == commits + 1
 
 
-def test_a_valid_commit_stays_when_the_look_at_its_table_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_valid_commit_stays_when_the_look_at_its_table_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", 3)
 
     def failing(*_: object) -> None:

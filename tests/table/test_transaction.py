@@ -58,9 +58,7 @@ def test_a_conflict_at_the_end_of_a_block_deletes_what_it_wrote(tmp_path: Path) 
     assert sorted(row["id"] for row in rows_of(table.refresh())) == [1, 3]
 
 
-def test_files_stay_while_the_outcome_of_a_commit_is_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_stay_while_the_outcome_of_a_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     put, read = local.LocalStorage.put_if_absent, local.LocalStorage.read
 

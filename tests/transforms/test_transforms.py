@@ -65,7 +65,7 @@ def test_a_taken_name_gets_a_number() -> None:
         ("CAST(ts AS DATE)", t.date("ts")),
         ("to_date(ts)", t.date("ts")),
         ("YEAR(ts)", t.year("ts")),
-        ("date_format(ts, \"yyyy-MM\")", t.month("ts")),
+        ('date_format(ts, "yyyy-MM")', t.month("ts")),
         ("substr(name, 1, 4)", t.truncate("name", 4)),
         ("left(name, 4)", t.truncate("name", 4)),
         ("substring(CAST(day AS STRING), 1, 7)", t.month("day")),

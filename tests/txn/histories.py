@@ -24,7 +24,13 @@ __all__ = ["History", "State", "Writer"]
 
 DAY = 86_400_000
 FEATURES = (
-    "appendOnly", "invariants", "domainMetadata", "deletionVectors", "rowTracking", "v2Checkpoint", "inCommitTimestamp",
+    "appendOnly",
+    "invariants",
+    "domainMetadata",
+    "deletionVectors",
+    "rowTracking",
+    "v2Checkpoint",
+    "inCommitTimestamp",
 )
 FILE_ROWS = 10
 WEEK_AGO, EXPIRED = 7 * DAY, 1_000

@@ -25,7 +25,10 @@ def test_every_commit_of_several_processes_is_there_once_and_in_order(tmp_path: 
     writers = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.txn.writer", str(folder), name, str(COMMITS)],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for name in names
     ]

@@ -71,38 +71,68 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "append, append": (act(add=[("c", 20)]), act(add=[("d", 20)]), None, None),
     "append, append of the same path": (act(add=[("c", 20)]), act(add=[("c", 20)]), "add-add", "add-add"),
     "append, write after reading its rows": (
-        act(add=[("c", 20)]), act(read="id = 25", add=[("d", 20)]), "append", None
+        act(add=[("c", 20)]),
+        act(read="id = 25", add=[("d", 20)]),
+        "append",
+        None,
     ),
     "append, write after reading other rows": (act(add=[("c", 20)]), act(read="id = 5", add=[("d", 20)]), None, None),
     "append, write after reading all": (act(add=[("c", 20)]), act(read="true", add=[("d", 20)]), "append", None),
     "append, write after reading what a column without statistics says": (
-        act(add=[("c", 20)]), act(read="name = 'x'", add=[("d", 20)]), "append", None
+        act(add=[("c", 20)]),
+        act(read="name = 'x'", add=[("d", 20)]),
+        "append",
+        None,
     ),
     "read and append, write after reading its rows": (
-        act(read="id = 5", add=[("c", 20)]), act(read="id = 25", add=[("d", 20)]), "append", "append"
+        act(read="id = 5", add=[("c", 20)]),
+        act(read="id = 25", add=[("d", 20)]),
+        "append",
+        "append",
     ),
     "read and append, write after reading other rows": (
-        act(read="id = 5", add=[("c", 20)]), act(read="id = 5", add=[("d", 20)]), None, None
+        act(read="id = 5", add=[("c", 20)]),
+        act(read="id = 5", add=[("d", 20)]),
+        None,
+        None,
     ),
     "append, compaction after reading all": (
-        act(add=[("c", 20)]), act(read="true", drop=["a"], compact=[("a2", 0)]), None, None
+        act(add=[("c", 20)]),
+        act(read="true", drop=["a"], compact=[("a2", 0)]),
+        None,
+        None,
     ),
     "compaction of others, write after reading all of one": (
-        act(drop=["b"], compact=[("b2", 10)]), act(read="id = 5", add=[("d", 20)]), None, None
+        act(drop=["b"], compact=[("b2", 10)]),
+        act(read="id = 5", add=[("d", 20)]),
+        None,
+        None,
     ),
     "compaction, write after reading": (
-        act(drop=["a"], compact=[("a2", 0)]), act(read="id = 5", add=[("d", 20)]), "delete-read", "delete-read"
+        act(drop=["a"], compact=[("a2", 0)]),
+        act(read="id = 5", add=[("d", 20)]),
+        "delete-read",
+        "delete-read",
     ),
     "delete, append": (act(remove=["a"]), act(add=[("d", 20)]), None, None),
     "delete, write after reading it": (
-        act(remove=["a"]), act(read="id = 5", add=[("d", 20)]), "delete-read", "delete-read"
+        act(remove=["a"]),
+        act(read="id = 5", add=[("d", 20)]),
+        "delete-read",
+        "delete-read",
     ),
     "delete, write after reading it by name": (
-        act(remove=["a"]), act(read_files=["./a"], add=[("d", 20)]), "delete-read", "delete-read"
+        act(remove=["a"]),
+        act(read_files=["./a"], add=[("d", 20)]),
+        "delete-read",
+        "delete-read",
     ),
     "delete, write after reading another": (act(remove=["a"]), act(read="id = 15", add=[("d", 20)]), None, None),
     "delete, write after reading another by name": (
-        act(remove=["a"]), act(read_files=["b"], add=[("d", 20)]), None, None
+        act(remove=["a"]),
+        act(read_files=["b"], add=[("d", 20)]),
+        None,
+        None,
     ),
     "delete, delete": (act(remove=["a"]), act(remove=["%61"]), "delete-delete", "delete-delete"),
     "delete, delete of another": (act(remove=["a"]), act(remove=["b"]), None, None),
@@ -111,7 +141,10 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "deletion vector, delete": (act(vector="a"), act(remove=["a"]), "delete-delete", "delete-delete"),
     "deletion vector, statistics": (act(vector="a"), act(again=["a"]), "delete-delete", "delete-delete"),
     "deletion vector, write after reading": (
-        act(vector="a"), act(read="id = 5", add=[("d", 20)]), "delete-read", "delete-read"
+        act(vector="a"),
+        act(read="id = 5", add=[("d", 20)]),
+        "delete-read",
+        "delete-read",
     ),
     "statistics, delete": (act(again=["a"]), act(remove=["a"]), None, None),
     "statistics, write after reading": (act(again=["a"]), act(read="true", add=[("d", 20)]), None, None),
@@ -123,48 +156,74 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "protocol, append": (act(protocol=[*FEATURES, "vacuumless"][:4]), act(add=[("d", 20)]), "protocol", "protocol"),
     "append, protocol": (act(add=[("c", 20)]), act(protocol=FEATURES), None, None),
     "append, metadata after reading its rows": (
-        act(add=[("c", 20)]), act(read="id = 25", properties={"x": "y"}), "append", "append"
+        act(add=[("c", 20)]),
+        act(read="id = 25", properties={"x": "y"}),
+        "append",
+        "append",
     ),
     "append, metadata and write after reading its rows": (
-        act(add=[("c", 20)]), act(read="id = 25", properties={"x": "y"}, add=[("d", 20)]), "append", "append"
+        act(add=[("c", 20)]),
+        act(read="id = 25", properties={"x": "y"}, add=[("d", 20)]),
+        "append",
+        "append",
     ),
     "append, metadata after reading other rows": (
-        act(add=[("c", 20)]), act(read="id = 5", properties={"x": "y"}), None, None
+        act(add=[("c", 20)]),
+        act(read="id = 5", properties={"x": "y"}),
+        None,
+        None,
     ),
     "append, protocol after reading all": (act(add=[("c", 20)]), act(read="true", protocol=FEATURES), "append", None),
     "append, domain after reading its rows": (act(add=[("c", 20)]), act(read="id = 25", domain="x"), "append", None),
     "append, domain after reading other rows": (act(add=[("c", 20)]), act(read="id = 5", domain="x"), None, None),
-    "append, application after reading its rows": (
-        act(add=[("c", 20)]), act(read="id = 25", app="x"), "append", None
-    ),
+    "append, application after reading its rows": (act(add=[("c", 20)]), act(read="id = 25", app="x"), "append", None),
     "append, compaction and domain after reading all": (
-        act(add=[("c", 20)]), act(read="true", drop=["a"], compact=[("a2", 0)], domain="x"), "append", None
+        act(add=[("c", 20)]),
+        act(read="true", drop=["a"], compact=[("a2", 0)], domain="x"),
+        "append",
+        None,
     ),
     "read and append, domain after reading its rows": (
-        act(read="id = 5", add=[("c", 20)]), act(read="id = 25", domain="x"), "append", "append"
+        act(read="id = 5", add=[("c", 20)]),
+        act(read="id = 25", domain="x"),
+        "append",
+        "append",
     ),
     "delete, metadata after reading it": (
-        act(remove=["a"]), act(read="id = 5", properties={"x": "y"}), "delete-read", "delete-read"
+        act(remove=["a"]),
+        act(read="id = 5", properties={"x": "y"}),
+        "delete-read",
+        "delete-read",
     ),
     "delete, domain after reading it": (
-        act(remove=["a"]), act(read="id = 5", domain="x"), "delete-read", "delete-read"
+        act(remove=["a"]),
+        act(read="id = 5", domain="x"),
+        "delete-read",
+        "delete-read",
     ),
     "delete, domain": (act(remove=["a"]), act(domain="x"), None, None),
-    "compaction, delete": (
-        act(drop=["a"], compact=[("a2", 0)]), act(remove=["a"]), "delete-delete", "delete-delete"
-    ),
+    "compaction, delete": (act(drop=["a"], compact=[("a2", 0)]), act(remove=["a"]), "delete-delete", "delete-delete"),
     "compaction, append": (act(drop=["a"], compact=[("a2", 0)]), act(add=[("d", 20)]), None, None),
     "compaction, compaction": (
-        act(drop=["a"], compact=[("a2", 0)]), act(drop=["a"], compact=[("a3", 0)]), "delete-delete", "delete-delete"
+        act(drop=["a"], compact=[("a2", 0)]),
+        act(drop=["a"], compact=[("a3", 0)]),
+        "delete-delete",
+        "delete-delete",
     ),
     "compaction, statistics": (
-        act(drop=["a"], compact=[("a2", 0)]), act(again=["a"]), "delete-delete", "delete-delete"
+        act(drop=["a"], compact=[("a2", 0)]),
+        act(again=["a"]),
+        "delete-delete",
+        "delete-delete",
     ),
     "compaction, metadata": (act(drop=["a"], compact=[("a2", 0)]), act(properties={"x": "y"}), None, None),
     "deletion vector, deletion vector": (act(vector="a"), act(vector="a"), "delete-delete", "delete-delete"),
     "deletion vector, deletion vector of another": (act(vector="a"), act(vector="b"), None, None),
     "deletion vector, write after reading other rows": (
-        act(vector="a"), act(read="id = 15", add=[("d", 20)]), None, None
+        act(vector="a"),
+        act(read="id = 15", add=[("d", 20)]),
+        None,
+        None,
     ),
     "deletion vector, append": (act(vector="a"), act(add=[("d", 20)]), None, None),
     "metadata, delete": (act(properties={"x": "y"}), act(remove=["a"]), "metadata", "metadata"),
@@ -179,7 +238,10 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "application, same application": (act(app="x"), act(app="x"), "transaction", "transaction"),
     "application, other application": (act(app="x"), act(app="y"), None, None),
     "application, write after reading its version": (
-        act(app="x"), act(read_app="x", add=[("d", 20)]), "transaction", "transaction"
+        act(app="x"),
+        act(read_app="x", add=[("d", 20)]),
+        "transaction",
+        "transaction",
     ),
     "domain, same domain": (act(domain="x"), act(domain="x"), "domain", "domain"),
     "domain, other domain": (act(domain="x"), act(domain="y"), None, None),

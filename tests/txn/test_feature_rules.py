@@ -100,10 +100,13 @@ def test_a_supported_feature_takes_new_rows_old_files_and_removals(tmp_path: Pat
         assert txn.commit() == 2
         assert paths(folder) == ["a"]
 
-    each(sorted(
-        {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
-        - {"materializePartitionColumns"}
-    ), lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", case))
+    each(
+        sorted(
+            {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
+            - {"materializePartitionColumns"}
+        ),
+        lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", case),
+    )
 
 
 def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
@@ -245,7 +248,10 @@ def test_row_ids_are_fresh_for_new_files_and_stay_with_old_ones(folder: Path) ->
     txn.commit()
     rows = {row["path"]: row for row in table.refresh().scan().files().to_pylist()}
     assert {path: (row["base_row_id"], row["default_row_commit_version"]) for path, row in rows.items()} == {
-        "a": (0, 1), "b": (10, 1), "c": (20, 2), "d": (30, 3),
+        "a": (0, 1),
+        "b": (10, 1),
+        "c": (20, 2),
+        "d": (30, 3),
     }
     assert table.domains == {"delta.rowTracking": '{"rowIdHighWaterMark":39}'}
 

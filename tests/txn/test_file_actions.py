@@ -86,7 +86,8 @@ def test_a_remove_says_when(tmp_path: Path) -> None:
     txn.commit()
     a, b = actions(tmp_path / "t", 2, "remove")
     assert (a["deletionTimestamp"], b["deletionTimestamp"]) == (
-        actions(tmp_path / "t", 2, "commitInfo")[0]["timestamp"], 7,
+        actions(tmp_path / "t", 2, "commitInfo")[0]["timestamp"],
+        7,
     )
 
 

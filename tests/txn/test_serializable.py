@@ -76,7 +76,9 @@ class Operation:
 bounds = st.integers(0, IDS)
 operations = st.builds(
     lambda kind, a, b: Operation(kind, min(a, b), max(a, b)),
-    st.sampled_from(["append", "append", "delete", "replace", "count", "record", "rewrite"]), bounds, bounds,
+    st.sampled_from(["append", "append", "delete", "replace", "count", "record", "rewrite"]),
+    bounds,
+    bounds,
 )
 # Which writer takes its next step, beginning a transaction or committing it, and what it begins.
 schedules = st.lists(st.tuples(st.integers(0, WRITERS - 1), operations), min_size=4, max_size=30)

@@ -110,22 +110,25 @@ def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
         with pytest.raises(InvalidCommit, match="nothing to commit"):
             txn.commit()
 
-    each([
-        (lambda txn: txn.add("a"), "must be an AddFile, not str"),
-        (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
-        (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
-        (lambda txn: txn.add_cdc(file("a")), "must be an AddCdcFile, not AddFile"),
-        (lambda txn: txn.set_metadata({}), "metadata must be a Metadata action, not dict"),
-        (lambda txn: txn.set_protocol(None), "protocol must be a Protocol action, not NoneType"),
-        (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
-        (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
-        (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
-        (lambda txn: txn.set_app_version("x", True), "version must be an int, not bool"),
-        (lambda txn: txn.set_app_version("x", None), "version must be an int, not NoneType"),
-        (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
-        (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
-        (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
-    ], lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", *case))
+    each(
+        [
+            (lambda txn: txn.add("a"), "must be an AddFile, not str"),
+            (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
+            (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
+            (lambda txn: txn.add_cdc(file("a")), "must be an AddCdcFile, not AddFile"),
+            (lambda txn: txn.set_metadata({}), "metadata must be a Metadata action, not dict"),
+            (lambda txn: txn.set_protocol(None), "protocol must be a Protocol action, not NoneType"),
+            (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
+            (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
+            (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
+            (lambda txn: txn.set_app_version("x", True), "version must be an int, not bool"),
+            (lambda txn: txn.set_app_version("x", None), "version must be an int, not NoneType"),
+            (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
+            (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
+            (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
+        ],
+        lambda case: check(Path(mkdtemp(dir=tmp_path)) / "t", *case),
+    )
 
 
 def test_none_is_no_predicate_to_read(folder: Path) -> None:
@@ -185,7 +188,11 @@ def test_statistics_are_replaced_by_an_add_that_changes_no_data(folder: Path) ->
     found = {row["path"]: row for row in rows}
     assert (found["a"]["num_records"], found["b"]["num_records"]) == (7, 10)
     assert found["a"]["deletion_vector"] == {
-        "storage_type": "u", "path_or_inline_dv": f"ab{'1':0>18}", "offset": 1, "size_in_bytes": 40, "cardinality": 2,
+        "storage_type": "u",
+        "path_or_inline_dv": f"ab{'1':0>18}",
+        "offset": 1,
+        "size_in_bytes": 40,
+        "cardinality": 2,
     }
 
 

@@ -86,9 +86,7 @@ def listed_namespaces(names: Iterable[tuple[str, ...]], pattern: str | None) -> 
 
 def listed_tables(idents: Iterable[CatalogIdentifier], pattern: str | None) -> pa.Table:
     """Return the rows of SHOW TABLES."""
-    found = (
-        (display_name(ident.namespace), ident.name, False) for ident in idents if _matches(ident.name, pattern)
-    )
+    found = ((display_name(ident.namespace), ident.name, False) for ident in idents if _matches(ident.name, pattern))
     return rows("namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL", found)
 
 
@@ -104,9 +102,10 @@ def partitions_of(table: DeltaTable, where: str | None, time_zone: str) -> pa.Ta
     values = table.scan(where, time_zone=time_zone).files(columns=["partition_values"])["partition_values"]
     flat = values.combine_chunks().flatten() if values.num_chunks else []
     distinct = set(zip(*(domain_values(column) for column in flat), strict=True))
-    return rows("partition STRING NOT NULL", ((each,) for each in sorted(
-        partition_folder(columns, found, time_zone) for found in distinct
-    )))
+    return rows(
+        "partition STRING NOT NULL",
+        ((each,) for each in sorted(partition_folder(columns, found, time_zone) for found in distinct)),
+    )
 
 
 def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:
@@ -176,19 +175,21 @@ def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
         shown = display_name(path)
         raise SchemaError(f"DESCRIBE takes a column of the table {table.uri}, and {shown} is none.")
     comment = field.metadata.get(COMMENT_KEY)
-    facts = [("col_name", field.name), ("data_type", simple_string(field.type, field)),
-             ("comment", "NULL" if comment is None else str(comment))]
+    facts = [
+        ("col_name", field.name),
+        ("data_type", simple_string(field.type, field)),
+        ("comment", "NULL" if comment is None else str(comment)),
+    ]
     return rows(_INFO, facts)
 
 
-def described_namespace(
-    name: tuple[str, ...], properties: Mapping[str, str], catalog: str, extended: bool
-) -> pa.Table:
+def described_namespace(name: tuple[str, ...], properties: Mapping[str, str], catalog: str, extended: bool) -> pa.Table:
     """Return the rows of DESCRIBE NAMESPACE."""
     own = dict(properties)
     facts = [("Catalog Name", catalog), ("Namespace Name", display_name(name))]
     facts += [
-        (label, own.pop(key)) for label, key in (("Comment", "comment"), ("Location", "location"), ("Owner", "owner"))
+        (label, own.pop(key))
+        for label, key in (("Comment", "comment"), ("Location", "location"), ("Owner", "owner"))
         if key in own
     ]
     if extended:

@@ -84,9 +84,7 @@ def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField 
     return pa.table(arrays, names=names)
 
 
-def _distinct(
-    table: DeltaTable, scan: Scan, items: tuple[_Item, ...], fields: list[StructField]
-) -> pa.Table | None:
+def _distinct(table: DeltaTable, scan: Scan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table | None:
     """The different values of partition columns in files with rows; None for other columns, or a predicate."""
     if scan.where is not None or any(field.name not in table.partition_columns for field in fields):
         return None

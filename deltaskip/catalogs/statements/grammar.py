@@ -52,7 +52,6 @@ def _explain(reader: StatementReader) -> v.Query:
     return v.Query(reader.rest("the query"))
 
 
-
 _DESCRIBE = ("DESCRIBE", "DESC")
 
 GRAMMAR: tuple[Form, ...] = (
@@ -167,9 +166,7 @@ GRAMMAR: tuple[Form, ...] = (
         definitions.show_create_table,
     ),
     Form((("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", definitions.show_columns),
-    Form(
-        (_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail
-    ),
+    Form((_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail),
     Form(
         (_DESCRIBE, ("HISTORY",)),
         "DESCRIBE HISTORY name [LIMIT n]",
@@ -192,8 +189,13 @@ GRAMMAR: tuple[Form, ...] = (
         "for expressions",
         changes.insert,
     ),
-    Form((("DELETE",),), "DELETE FROM name [alias] [WHERE predicate]", "DeltaTable.delete", "for expressions",
-         changes.delete),
+    Form(
+        (("DELETE",),),
+        "DELETE FROM name [alias] [WHERE predicate]",
+        "DeltaTable.delete",
+        "for expressions",
+        changes.delete,
+    ),
     Form(
         (("UPDATE",),),
         "UPDATE name [alias] SET column = value, … [WHERE predicate]",

@@ -122,9 +122,7 @@ def partition_predicate(partition: Sequence[PartitionValue]) -> str | None:
     return " AND ".join(parts) or None
 
 
-def _fixed(
-    table: DeltaTable, partition: Sequence[PartitionValue], shown: str
-) -> list[tuple[StructField, str | None]]:
+def _fixed(table: DeltaTable, partition: Sequence[PartitionValue], shown: str) -> list[tuple[StructField, str | None]]:
     """The columns of PARTITION (…) with their values."""
     columns = {fold_name(name): name for name in table.partition_columns}
     fields = {field.name: field for field in table.schema.fields}

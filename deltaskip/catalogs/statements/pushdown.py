@@ -260,9 +260,7 @@ class _Search:
             else:
                 yield conjunct.renamed(names)
 
-    def joins(
-        self, node: exp.Select, relations: list[_Relation], pushed: dict[int, list[_Conjunct]]
-    ) -> None:
+    def joins(self, node: exp.Select, relations: list[_Relation], pushed: dict[int, list[_Conjunct]]) -> None:
         """Put conjuncts of ON to the relations that they are about."""
         supplied = {id(relations[0]): False}
         for i, join in enumerate(node.args.get("joins") or (), 1):
@@ -272,7 +270,10 @@ class _Search:
             right = inner or joined.hidden or side == "LEFT"
 
             def fits(
-                each: _Relation, joined: _Relation = joined, inner: bool = inner, right: bool = right,
+                each: _Relation,
+                joined: _Relation = joined,
+                inner: bool = inner,
+                right: bool = right,
                 supplied: Mapping[int, bool] = dict(supplied),
             ) -> bool:
                 return right if each is joined else inner and not supplied.get(id(each), True) and not each.hidden

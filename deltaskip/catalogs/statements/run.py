@@ -250,9 +250,7 @@ def _create_table(session: StatementSession, statement: v.CreateTable) -> pa.Tab
     return NOTHING
 
 
-def _check_still_latest(
-    catalog: TableCatalog, ident: CatalogIdentifier, scans: Sequence[Scan], location: str
-) -> None:
+def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: Sequence[Scan], location: str) -> None:
     """Raise CommitConflict if the table that is replaced has rows that a query over itself has not seen."""
     read = [scan.snapshot.version for scan in scans if scan.snapshot.table_root == location]
     if read and catalog.table_exists(ident) and catalog.load_table(ident).version != max(read):

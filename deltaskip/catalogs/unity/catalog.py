@@ -259,9 +259,7 @@ class UnityCatalog(LocatedCatalog):
     def _storage(self, entry: _UnityEntry) -> tuple[CatalogStorage, str]:
         """The storage of a table, with what the catalog says about its log, and its location."""
         name, client = self._given_name(entry.identifier), self._client
-        below = VendedStorage(
-            entry.location, self.storage_options, lambda: client.credentials(name, entry.uuid or "")
-        )
+        below = VendedStorage(entry.location, self.storage_options, lambda: client.credentials(name, entry.uuid or ""))
         with self._converted():
             below()
         root = below.root
@@ -581,5 +579,3 @@ def _described(properties: Mapping[str, str]) -> dict[str, Any]:
     """Comment and properties of a namespace in the form of the API."""
     own = {name: text for name, text in properties.items() if name != COMMENT}
     return {"properties": own, **({COMMENT: properties[COMMENT]} if COMMENT in properties else {})}
-
-

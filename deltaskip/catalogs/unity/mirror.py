@@ -77,9 +77,7 @@ def mirrored(before: Snapshot, change: StateChange) -> list[dict[str, Any]]:
         if metadata.schema_string != old.schema_string:
             updates.append({"action": "set-columns", "columns": _columns(metadata.schema_string)})
         if metadata.partition_columns != old.partition_columns:
-            updates.append(
-                {"action": "set-partition-columns", "partition-columns": list(metadata.partition_columns)}
-            )
+            updates.append({"action": "set-partition-columns", "partition-columns": list(metadata.partition_columns)})
         after, had = _own(metadata.configuration), _own(old.configuration)
         changed = {name: text for name, text in after.items() if had.get(name) != text}
         removed = sorted(name for name in had if name not in after)
@@ -128,9 +126,7 @@ def creation_request(table: Snapshot, location: str, managed: bool, timestamp_ms
 def _own(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties without those that the server derives."""
     return {
-        name: text
-        for name, text in properties.items()
-        if name not in _DERIVED and not name.startswith(_DERIVED_PREFIX)
+        name: text for name, text in properties.items() if name not in _DERIVED and not name.startswith(_DERIVED_PREFIX)
     }
 
 

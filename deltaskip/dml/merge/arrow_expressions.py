@@ -224,4 +224,3 @@ def _fields_in(field: StructField) -> Iterator[StructField]:
 def _renamed(field: StructField, prefix: str) -> dict[str, Any]:
     """The metadata of a field for another name of it."""
     return dict(rekeyed_metadata(field, prefix + field.name))
-

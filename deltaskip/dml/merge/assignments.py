@@ -293,4 +293,3 @@ def _parts(key: str, table: str) -> tuple[str, ...]:
     if not isinstance(named, Column):
         raise SchemaError(f"{key!r} is not the name of a column of {table}.")
     return named.parts
-

@@ -145,9 +145,7 @@ class MatchTemplate:
                 return part
 
 
-def match_template(
-    on: Node, snapshot: Snapshot, source: StructType, names: Names, time_zone: str
-) -> MatchTemplate:
+def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Names, time_zone: str) -> MatchTemplate:
     """Return what an ON condition says of target rows.
 
     Args:
@@ -328,4 +326,3 @@ def _joined(kind: type[And] | type[Or], nodes: Sequence[Node], neutral: Node, de
     if not kept:
         return neutral
     return kept[0] if len(kept) == 1 else kind(tuple(kept))
-

@@ -131,7 +131,11 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
         set_schema(transaction, planned.join.schema, planned.configuration)
     if changes or found.inserts:
         rows = ChangedRows(
-            files.take([]), files, found.deleted, found.updated, found.new if changes or found.inserts else None,
+            files.take([]),
+            files,
+            found.deleted,
+            found.updated,
+            found.new if changes or found.inserts else None,
             inserts=found.inserts,
         )
         applied = apply_changes(transaction, rows, source.row_execution(snapshot))

@@ -123,9 +123,7 @@ def column_text(
     return _text(field.type, assigned, raw, old, (field.name,), table, evolves)
 
 
-def check_stored(
-    source: DataType, target: DataType, path: tuple[str, ...], table: str, evolves: bool = False
-) -> bool:
+def check_stored(source: DataType, target: DataType, path: tuple[str, ...], table: str, evolves: bool = False) -> bool:
     """Return whether a column stores values of a type as ANSI store assignment does; otherwise by a cast.
 
     # delta-spark, UpdateExpressionsSupport: values are cast as by CAST in ANSI mode; structs have the same fields

@@ -28,9 +28,7 @@ class CheckpointFile:
         """Write a row group with only this action, so that readers of other actions skip it."""
         if not len(values):
             return
-        arrays = [
-            values if field.name == action else pa.nulls(len(values), field.type) for field in self._schema
-        ]
+        arrays = [values if field.name == action else pa.nulls(len(values), field.type) for field in self._schema]
         self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=len(values))
         self.rows += len(values)
 

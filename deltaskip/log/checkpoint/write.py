@@ -205,9 +205,7 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
     yield from snapshot.domains.values()
 
 
-def _file_actions(
-    snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint
-) -> Iterator[tuple[str, pa.StructArray]]:
+def _file_actions(snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint) -> Iterator[tuple[str, pa.StructArray]]:
     for removes in tombstones(snapshot, _now_ms() - snapshot.table_properties.deleted_file_retention_ms):
         yield "remove", removes
     made.num_adds = made.table_bytes = 0

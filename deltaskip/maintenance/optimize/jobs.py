@@ -171,9 +171,7 @@ def _rewritten(
 ) -> list[_Done]:
     """Write the new files of all bins, several at once. After an error no file is left."""
     row_ids = row_id_columns(snapshot.table_properties)
-    layout = layout_after(
-        snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC"
-    )
+    layout = layout_after(snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC")
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)
     rewritings = engines.of(snapshot)

@@ -230,9 +230,7 @@ class _Running:
         )
 
 
-def _parameters(
-    strategy: Strategy, request: OptimizeRequest, predicates: Sequence[str] | None
-) -> dict[str, object]:
+def _parameters(strategy: Strategy, request: OptimizeRequest, predicates: Sequence[str] | None) -> dict[str, object]:
     """# delta-spark, DeltaOperations.Optimize, Reorg"""
     given = [request.where] if request.where is not None else []
     if strategy.kind == "purge":
@@ -262,9 +260,7 @@ def _still_there(latest: Snapshot, bins: Sequence[Bin]) -> tuple[list[Bin], list
     )
 
 
-def _again(
-    latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strategy, done: _Running
-) -> Iterator[Bin]:
+def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strategy, done: _Running) -> Iterator[Bin]:
     """The bins with those of their files that the table still has, as it has them now."""
     for each in broken:
         if each.tries + 1 >= _MOST_TRIES:

@@ -178,9 +178,7 @@ def _give_back_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def _write(
-    table: pa.Table, rows: npt.NDArray[np.int64], new_files: int, layout: DataFileLayout
-) -> WrittenRows:
+def _write(table: pa.Table, rows: npt.NDArray[np.int64], new_files: int, layout: DataFileLayout) -> WrittenRows:
     """Write the rows in the given order, in files of about the same number of rows."""
     ends = (np.arange(1, new_files + 1) * len(rows)) // new_files
     starts = np.concatenate([[0], ends[:-1]])

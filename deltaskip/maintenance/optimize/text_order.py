@@ -115,4 +115,3 @@ def _keys(array: pa.Array, at: int, rows: _Numbers) -> npt.NDArray[np.uint64]:
 def _common_prefix(one: bytes, other: bytes) -> int:
     length = min(len(one), len(other))
     return next((i for i in range(length) if one[i] != other[i]), length)
-

@@ -38,6 +38,7 @@ _Bits = npt.NDArray[np.uint8]
 
 _EXAMPLES = 3
 
+
 def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Batch], Lane]) -> Explain:
     """Evaluate each leaf of the program over every file of the snapshot, and their combination.
 

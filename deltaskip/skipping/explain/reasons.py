@@ -87,9 +87,7 @@ def used(leaf: Leaf, generated: Collection[str]) -> tuple[str, ...]:
 
 def generated_columns(snapshot: Snapshot) -> frozenset[str]:
     """Return the names of the partition columns that are computed from other columns."""
-    derived = derived_columns(
-        snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
-    )
+    derived = derived_columns(snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties)
     return frozenset(".".join(one.column.logical) for one in derived)
 
 

@@ -260,7 +260,5 @@ def _cells(leaf: LeafReport) -> tuple[str, ...]:
 def _html_row(cells: tuple[str, ...], tag: str, depth: int) -> str:
     """A row whose first cell is indented by `depth`."""
     styles = [f"text-align:left;padding-left:{depth + 1}em", "text-align:left", "text-align:right", "text-align:left"]
-    shown = (
-        f'<{tag} style="{style}">{escape(cell)}</{tag}>' for cell, style in zip(cells, styles, strict=True)
-    )
+    shown = (f'<{tag} style="{style}">{escape(cell)}</{tag}>' for cell, style in zip(cells, styles, strict=True))
     return f"<tr>{''.join(shown)}</tr>"

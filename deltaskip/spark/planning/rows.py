@@ -76,9 +76,7 @@ def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
 def _pieces(spark: SparkSession, scan: Scan) -> DataFrame:
     """The files in pieces, distributed over tasks by hash, so that a file that is listed twice meets itself."""
     number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
-    [row] = collected(
-        planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1)))
-    )
+    [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
     size, pieces = (int(value or 0) for value in row[:2])
     tasks = max(1, min(pieces, max(-(-size // PIECE_BYTES), 2 * cores(spark))))
     files = planned_files(spark, scan, FILE_COLUMNS).withColumn(PIECES, number)

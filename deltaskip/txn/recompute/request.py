@@ -43,7 +43,12 @@ __all__ = [
 
 _LOG_ROWS = 8192
 _OF_ARGUMENTS = (
-    CollationUnavailable, InvalidArgument, InvalidArgumentType, InvalidCollation, PredicateError, SchemaError
+    CollationUnavailable,
+    InvalidArgument,
+    InvalidArgumentType,
+    InvalidCollation,
+    PredicateError,
+    SchemaError,
 )
 _FEATURE = "collations"
 
@@ -143,9 +148,7 @@ def finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | 
     return computed_before(snapshot, request.parameters) if request.resume else None
 
 
-def chosen_files(
-    snapshot: Snapshot, where: object, columns: Sequence[str] | None = None
-) -> Iterator[pa.RecordBatch]:
+def chosen_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
     kept = None if where is None else Scan(snapshot, where).files(columns=["path"])["path"].combine_chunks()
     for batch in snapshot.add_batches(_LOG_ROWS, columns):

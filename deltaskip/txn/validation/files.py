@@ -36,8 +36,7 @@ _OVERWRITES = ("TRUNCATE", "RESTORE", "CLONE", "REPLACE TABLE", "CREATE OR REPLA
 
 @dataclass(frozen=True, slots=True)
 class _Partitioning:
-    """The partition columns after the commit by physical name, and the values that were parsed: whether each is null.
-    """
+    """The partition columns after the commit by physical name, and parsed values: whether each is null."""
 
     columns: Mapping[str, StructField]
     parsed: dict[tuple[str, str | None], bool] = field(default_factory=dict)
@@ -118,8 +117,7 @@ def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -
     if (remove.size or 0) < 0:
         raise refusal(
             "files.numbers",
-            f"{remove.path} cannot be removed from {table_after(base)}: its size must not be "
-            f"negative",
+            f"{remove.path} cannot be removed from {table_after(base)}: its size must not be negative",
         )
 
 

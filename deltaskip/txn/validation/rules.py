@@ -201,4 +201,3 @@ def rule_table() -> str:
     lines = ["| rule | requires | from |", "|---|---|---|"]
     lines += [f"| `{row.name}` | {row.requires} | {row.source} |" for row in RULES.values()]
     return "\n".join(lines) + "\n"
-

@@ -250,9 +250,7 @@ class TestBrokenDatabases:
             assert f"tester:***@127.0.0.1:{postgres_server.port}" in shown
             assert "wrong-secret" not in shown and "also-hidden" not in shown
 
-    def test_a_connection_that_was_lost_is_made_again(
-        self, postgres_server: PostgresServer, tmp_path: Path
-    ) -> None:
+    def test_a_connection_that_was_lost_is_made_again(self, postgres_server: PostgresServer, tmp_path: Path) -> None:
         catalog = SqlCatalog(postgres_server.url(), tmp_path)
         catalog.create_namespace("db")
         for use in (lambda: catalog.list_namespaces(), lambda: catalog.create_table("db.t", "id BIGINT")):
@@ -339,9 +337,7 @@ class TestVersions:
             SqlCatalog(url).list_namespaces()
 
     @pytest.mark.parametrize("change", [{"version": 0}, None])
-    def test_a_missing_version_is_damage(
-        self, url: str, catalog: SqlCatalog, change: dict[str, int] | None
-    ) -> None:
+    def test_a_missing_version_is_damage(self, url: str, catalog: SqlCatalog, change: dict[str, int] | None) -> None:
         self._set(catalog, change)
         with pytest.raises(CatalogError, match="must contain one version"):
             SqlCatalog(url).list_namespaces()
@@ -385,7 +381,9 @@ class TestVersions:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("url", ["", "nonsense", "sqlite", "sqlite:///x.db:y:z@@//:p", "unknown://x", "sqlite+no:///x"])
+    @pytest.mark.parametrize(
+        "url", ["", "nonsense", "sqlite", "sqlite:///x.db:y:z@@//:p", "unknown://x", "sqlite+no:///x"]
+    )
     def test_no_url_of_a_database(self, url: str) -> None:
         if url.startswith("sqlite:///"):
             SqlCatalog(url)

@@ -72,10 +72,14 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
         ("DESCRIBE a.t@v12", v.TableName(("a", "t"), 12)),
         ("DESCRIBE t@20260131120000123", v.TableName(("t",), None, "'2026-01-31 12:00:00.123'")),
         ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", v.TableName(("t",), None, "'2026-01-01'")),
-        ("DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
-         v.TableName(("t",), None, "date_sub(current_date(), 1)")),
-        ("DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
-         v.TableName(("t",), None, "current_timestamp() - INTERVAL 1 DAY")),
+        (
+            "DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
+            v.TableName(("t",), None, "date_sub(current_date(), 1)"),
+        ),
+        (
+            "DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
+            v.TableName(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
+        ),
         ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", v.TableName(("t",), None, "TIMESTAMP '2026-01-01'")),
     ],
 )
@@ -108,8 +112,11 @@ def test_time_travel_in_names(text: str, name: v.TableName) -> None:
         ("UPDATE t SET a 1", "line 1, column 16", "'=' is expected"),
         ("MERGE INTO t USING s ON a = b", "line 1, column 30", "ends too early"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN INSERT *", "line 1, column 49", "WHEN NOT MATCHED"),
-        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)",
-         "line 1, column 74", "2 columns, but 1 values"),
+        (
+            "MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)",
+            "line 1, column 74",
+            "2 columns, but 1 values",
+        ),
         ("VACUUM t RETAIN many HOURS", "line 1, column 17", "number of hours"),
         ("RESTORE t", "line 1, column 10", "ends too early"),
         ("DESCRIBE t@x", "line 1, column 12", "t@v3"),

@@ -25,9 +25,7 @@ KINDS = [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING]
 @pytest.mark.parametrize("seed", range(extent(10, 60)))
 def test_random_merges_leave_what_the_model_says(tmp_path: Path, seed: int) -> None:
     chosen = random.Random(seed)
-    table = DeltaTable.create(
-        tmp_path / "t", DDL, ("p",) if seed % 3 == 0 else (), properties=KINDS[seed % len(KINDS)]
-    )
+    table = DeltaTable.create(tmp_path / "t", DDL, ("p",) if seed % 3 == 0 else (), properties=KINDS[seed % len(KINDS)])
     rows: list[dict[str, Any]] = []
     for _ in range(3):
         some = random_rows(chosen, 10, 30)

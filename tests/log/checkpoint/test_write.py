@@ -31,11 +31,25 @@ from tests.log.builder import TableBuilder, add, metadata, remove
 
 NOW = time.time_ns() // 1_000_000
 COLUMNS = [
-    "path", "partition_values", "size", "modification_time", "stats", "tags", "deletion_vector", "base_row_id",
-    "default_row_commit_version", "clustering_provider",
+    "path",
+    "partition_values",
+    "size",
+    "modification_time",
+    "stats",
+    "tags",
+    "deletion_vector",
+    "base_row_id",
+    "default_row_commit_version",
+    "clustering_provider",
 ]
-V2 = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"],
-                   "writerFeatures": ["v2Checkpoint"]}}
+V2 = {
+    "protocol": {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["v2Checkpoint"],
+        "writerFeatures": ["v2Checkpoint"],
+    }
+}
 
 
 # Out of a struct, an instant's text may have other digits.
@@ -103,22 +117,43 @@ def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable,
 
 def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
     full = {
-        "partitionValues": {"p": "1", "q": None}, "size": 5, "modificationTime": 6, "tags": {"t": None, "u": "v"},
-        "stats": '{"numRecords":1}', "baseRowId": 7, "defaultRowCommitVersion": 8, "clusteringProvider": "liquid",
+        "partitionValues": {"p": "1", "q": None},
+        "size": 5,
+        "modificationTime": 6,
+        "tags": {"t": None, "u": "v"},
+        "stats": '{"numRecords":1}',
+        "baseRowId": 7,
+        "defaultRowCommitVersion": 8,
+        "clusteringProvider": "liquid",
         "deletionVector": {
-            "storageType": "u", "pathOrInlineDv": "x", "offset": 4, "sizeInBytes": 5, "cardinality": 6,
+            "storageType": "u",
+            "pathOrInlineDv": "x",
+            "offset": 4,
+            "sizeInBytes": 5,
+            "cardinality": 6,
         },
     }
     old = {
-        "deletionTimestamp": NOW, "extendedFileMetadata": True, "partitionValues": {"p": "1"}, "size": 9,
-        "baseRowId": 3, "defaultRowCommitVersion": 2, "dataChange": False,
+        "deletionTimestamp": NOW,
+        "extendedFileMetadata": True,
+        "partitionValues": {"p": "1"},
+        "size": 9,
+        "baseRowId": 3,
+        "defaultRowCommitVersion": 2,
+        "dataChange": False,
     }
     txn = {"txn": {"appId": "app", "version": 3, "lastUpdated": 9}}
     domain = {"domainMetadata": {"domain": "d", "configuration": '{"a":1}', "removed": False}}
     dead = {"domainMetadata": {"domain": "dead", "configuration": "{}", "removed": True}}
     partitioned = metadata(partitionColumns=[], name="n", description="d", createdTime=5, configuration={"k": "v"})
-    protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
-                             "writerFeatures": ["deletionVectors", "rowTracking"]}}
+    protocol = {
+        "protocol": {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["deletionVectors"],
+            "writerFeatures": ["deletionVectors", "rowTracking"],
+        }
+    }
     table.commit(protocol, partitioned, txn, domain, dead, add("a%20b", **full))
     table.commit(remove("gone", **old))
     before = load(table.path)
@@ -156,8 +191,11 @@ def test_tombstones_pass_from_checkpoint_to_checkpoint(table: TableBuilder) -> N
     checkpointed(table.path, group_rows=1)
     table.commit(add("b"), add("c", "2"), remove("x", deletionTimestamp=NOW))
     _, after = checkpointed(table.path)
-    found = [(row["path"], row["deletionVector"] and row["deletionVector"]["pathOrInlineDv"])
-             for batch in tombstones(after, 0) for row in batch.to_pylist()]
+    found = [
+        (row["path"], row["deletionVector"] and row["deletionVector"]["pathOrInlineDv"])
+        for batch in tombstones(after, 0)
+        for row in batch.to_pylist()
+    ]
     assert sorted(found, key=str) == [("a", None), ("c", "1"), ("x", None)]
     assert [row["path"] for row in rows(after)] == ["b", "c"]
 
@@ -180,8 +218,19 @@ def test_expired_transactions_go_where_the_table_says_when(table: TableBuilder) 
 
 
 TYPES = {
-    "i": "integer", "l": "long", "sh": "short", "by": "byte", "d": "double", "f": "float", "dec": "decimal(10,2)",
-    "s": "string", "da": "date", "ts": "timestamp", "ntz": "timestamp_ntz", "bo": "boolean", "bin": "binary",
+    "i": "integer",
+    "l": "long",
+    "sh": "short",
+    "by": "byte",
+    "d": "double",
+    "f": "float",
+    "dec": "decimal(10,2)",
+    "s": "string",
+    "da": "date",
+    "ts": "timestamp",
+    "ntz": "timestamp_ntz",
+    "bo": "boolean",
+    "bin": "binary",
 }
 
 
@@ -205,9 +254,17 @@ def struct_of(table: TableBuilder, stats: Sequence[Any], types: Mapping[str, Any
 
 def test_statistics_become_a_struct_of_the_columns_types(table: TableBuilder) -> None:
     values = {
-        "i": -5, "l": 2**63 - 1, "sh": 300, "by": -128, "d": 0.1, "f": 0.1, "dec": 12.5, "s": "é\"x",
+        "i": -5,
+        "l": 2**63 - 1,
+        "sh": 300,
+        "by": -128,
+        "d": 0.1,
+        "f": 0.1,
+        "dec": 12.5,
+        "s": 'é"x',
         "da": "2020-02-29",
-        "ts": "2020-01-01T00:00:00.123Z", "ntz": "1850-01-01T00:00:00.5",
+        "ts": "2020-01-01T00:00:00.123Z",
+        "ntz": "1850-01-01T00:00:00.5",
     }
     nulls = dict.fromkeys(TYPES, 1)
     stats = {"numRecords": 3, "tightBounds": False, "minValues": values, "maxValues": values, "nullCount": nulls}
@@ -226,9 +283,19 @@ def test_statistics_become_a_struct_of_the_columns_types(table: TableBuilder) ->
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
-        ("byte", 128), ("integer", 2**31), ("long", 1.5), ("integer", "5"), ("decimal(10,2)", "1.005"),
-        ("decimal(4,2)", 100.5), ("date", "20-1-1"), ("date", 5), ("timestamp", "2020-01-01T00:00:00"),
-        ("timestamp", "1883-11-18T00:00:00.000-07:52"), ("timestamp_ntz", "x"), ("string", 7), ("double", "x"),
+        ("byte", 128),
+        ("integer", 2**31),
+        ("long", 1.5),
+        ("integer", "5"),
+        ("decimal(10,2)", "1.005"),
+        ("decimal(4,2)", 100.5),
+        ("date", "20-1-1"),
+        ("date", 5),
+        ("timestamp", "2020-01-01T00:00:00"),
+        ("timestamp", "1883-11-18T00:00:00.000-07:52"),
+        ("timestamp_ntz", "x"),
+        ("string", 7),
+        ("double", "x"),
     ],
 )
 def test_what_the_type_cannot_hold_is_not_known(table: TableBuilder, type_: str, value: Any) -> None:
@@ -274,12 +341,17 @@ def test_collated_bounds_stand_in_text_and_struct(table: TableBuilder) -> None:
         {"numRecords": 2},
         {"numRecords": 3, "statsWithCollation": {"icu.UNICODE_CI.78.3": other}},
     ]
-    nested = {"type": "struct", "fields": [{"name": "t", "type": "string", "nullable": True,
-                                            "metadata": {"__COLLATIONS": {"t": "icu.UNICODE_CI"}}}]}
+    nested = {
+        "type": "struct",
+        "fields": [
+            {"name": "t", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {"t": "icu.UNICODE_CI"}}}
+        ],
+    }
     collated = {"__COLLATIONS": {"s": "icu.UNICODE_CI"}}
     found = struct_of(table, stats, {"s": "string", "x": "long", "n": nested}, s=collated)
     assert found[0]["statsWithCollation"]["icu.UNICODE_CI.77.1"] == {
-        "minValues": {"s": "a", "n": {"t": "B"}}, "maxValues": {"s": "É", "n": {"t": None}},
+        "minValues": {"s": "a", "n": {"t": "B"}},
+        "maxValues": {"s": "É", "n": {"t": None}},
     }
     assert found[2]["statsWithCollation"]["icu.UNICODE_CI.78.3"]["maxValues"] == {"s": "z"}
     empty = {"n": {"t": None}, "s": None}
@@ -407,8 +479,15 @@ def test_a_checkpoint_that_another_writer_left_is_used_or_named(table: TableBuil
 def test_the_version_checksum_holds_the_snapshot(table: TableBuilder) -> None:
     info = {"commitInfo": {"timestamp": 5, "operation": "WRITE", "txnId": "the-id"}}
     domain = {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}}
-    table.commit(info, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata(), domain,
-                 {"txn": {"appId": "x", "version": 2}}, add("a", size=5), add("b", size=6))
+    table.commit(
+        info,
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        metadata(),
+        domain,
+        {"txn": {"appId": "x", "version": 2}},
+        add("a", size=5),
+        add("b", size=6),
+    )
     write_checkpoint(load(table.path))
     fields = json.loads((table.log / f"{0:020d}.crc").read_text())
     assert (fields["numFiles"], fields["tableSizeBytes"], fields["txnId"]) == (2, 11, "the-id")

@@ -170,8 +170,10 @@ def _assignment(chance: random.Random, model: Model, column: Column, alias: str)
     if key in ("k", "p", "w", "d", "bin"):
         value = column.draw(chance)
         return Assignment(name, key, literal(value, column), lambda row: value)
-    return Assignment(name, key, name, lambda row: row[key]) if column.required else Assignment(
-        name, key, "NULL", lambda row: None
+    return (
+        Assignment(name, key, name, lambda row: row[key])
+        if column.required
+        else Assignment(name, key, "NULL", lambda row: None)
     )
 
 

@@ -388,6 +388,4 @@ def _vector(action: Action) -> tuple[Any, ...] | None:
 
 
 def _without_empty(action: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        k: sorted(v) if k.endswith("Features") else v for k, v in action.items() if v not in (None, {}, [])
-    }
+    return {k: sorted(v) if k.endswith("Features") else v for k, v in action.items() if v not in (None, {}, [])}

@@ -158,9 +158,7 @@ class Model:
         convert = convert or {}
 
         def kept(row: Row) -> Row:
-            return {
-                c.key: _converted(row[c.key], convert.get(c.key)) if c.key in known else None for c in columns
-            }
+            return {c.key: _converted(row[c.key], convert.get(c.key)) if c.key in known else None for c in columns}
 
         self.state = replace(self.state, columns=columns, rows={i: kept(row) for i, row in self.rows.items()})
 

@@ -107,10 +107,14 @@ class TableReader:
                     found = self._find(field, list(there))
                     convert = None if found is None else self._converter(field["type"], found.type)
                     members.append((field["name"], None if found is None else found.name, convert))
-                return lambda value: None if value is None else {
-                    name: None if inner is None or convert is None else convert(value[inner])
-                    for name, inner, convert in members
-                }
+                return lambda value: (
+                    None
+                    if value is None
+                    else {
+                        name: None if inner is None or convert is None else convert(value[inner])
+                        for name, inner, convert in members
+                    }
+                )
             case {"type": "array", "elementType": element}:
                 of = self._converter(element, there.value_type)
                 return lambda value: None if value is None else [of(v) for v in value]

@@ -43,9 +43,7 @@ def optimize(h: History) -> Change:
         size = h.chance.choice((None, None, 1, 20_000))
         h.note("  by deltaskip", target_file_bytes=size)
         predicate = where and where.sql
-        in_process_or_spark(
-            h, lambda spark: h.table.optimize(predicate, size, zorder, spark=spark, time_zone=h.zone)
-        )
+        in_process_or_spark(h, lambda spark: h.table.optimize(predicate, size, zorder, spark=spark, time_zone=h.zone))
     return Change(operation="OPTIMIZE", may_commit_nothing=True)
 
 

@@ -55,11 +55,15 @@ def installed_catalog(session: Session) -> None:
             return [tuple(row) for row in session.spark.sql(text).collect()]
 
         rows("CREATE NAMESPACE lake.db")
-        rows("CREATE TABLE lake.db.t (a INT, p STRING, ts TIMESTAMP, q INT DEFAULT 7, "
-             "g INT GENERATED ALWAYS AS (a + 1)) USING delta PARTITIONED BY (p, days(ts)) "
-             "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-        rows("INSERT INTO lake.db.t (p, a, q, ts, g) "
-             "VALUES ('b', 2, 7, NULL, NULL), ('a', 1, 7, NULL, NULL), ('a', 3, 7, NULL, NULL)")
+        rows(
+            "CREATE TABLE lake.db.t (a INT, p STRING, ts TIMESTAMP, q INT DEFAULT 7, "
+            "g INT GENERATED ALWAYS AS (a + 1)) USING delta PARTITIONED BY (p, days(ts)) "
+            "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+        )
+        rows(
+            "INSERT INTO lake.db.t (p, a, q, ts, g) "
+            "VALUES ('b', 2, 7, NULL, NULL), ('a', 1, 7, NULL, NULL), ('a', 3, 7, NULL, NULL)"
+        )
         equal(rows("SELECT * FROM lake.db.t WHERE a < 3 ORDER BY a"), [(1, "a", None, 7, 2), (2, "b", None, 7, 3)])
         rows("DELETE FROM lake.db.t WHERE a = 1")
         equal(rows("SELECT g, p FROM lake.db.t ORDER BY a"), [(3, "b"), (4, "a")])

@@ -30,10 +30,11 @@ def rows_to_write(session: Session) -> None:
         given = session.spark.range(1).selectExpr(f"{number}L AS N", "array(named_struct('K', 7), NULL) AS tags")
         return rows_to_write(given.coalesce(1), plan, 1).collect()
 
-    equal([row.asDict(True) for row in stored(9)],
-          [{"id": 1, "n": 9, "s": "x", "twice": 18, "tags": [{"k": 7}, None]}])
-    for number, rule, row in ((100, "small", {"id": 1, "n": 100, "s": "x", "twice": 200, "tags": [{"k": 7}, None]}),
-                              (200, "type of n", None)):
+    equal([row.asDict(True) for row in stored(9)], [{"id": 1, "n": 9, "s": "x", "twice": 18, "tags": [{"k": 7}, None]}])
+    for number, rule, row in (
+        (100, "small", {"id": 1, "n": 100, "s": "x", "twice": 200, "tags": [{"k": 7}, None]}),
+        (200, "type of n", None),
+    ):
         try:
             stored(number)
         except Exception as error:

@@ -35,13 +35,18 @@ def mapping(session: Session, mode: str) -> None:
     rows = pa.Table.from_pylist([{"col-1": i, "col-2": value, "col-5": [value]} for i in (1, 2)], stored)
     properties = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "7"}
     table = table_of(
-        session.folder, StructType(fields), {"a.parquet": rows}, partition_by=["part"],
-        values={"a.parquet": {"col-6": "p"}}, properties=properties,
+        session.folder,
+        StructType(fields),
+        {"a.parquet": rows},
+        partition_by=["part"],
+        values={"a.parquet": {"col-6": "p"}},
+        properties=properties,
     )
     found = table.scan("`s.x`.`z z` = 7 AND id < 2").to_spark(session.spark).collect()
-    equal([row.asDict(recursive=True) for row in found], [
-        {"id": 1, "s.x": {"z z": 7, "y": "w"}, "list": [{"z z": 7, "y": "w"}], "part": "p"}
-    ])
+    equal(
+        [row.asDict(recursive=True) for row in found],
+        [{"id": 1, "s.x": {"z z": 7, "y": "w"}, "list": [{"z z": 7, "y": "w"}], "part": "p"}],
+    )
 
 
 def id_of(number: int) -> dict[str, str]:

@@ -32,7 +32,11 @@ def columns(session: Session) -> None:
         for i in range(5)
     }
     schema = {
-        "id": LONG, "name": STRING, "day": DATE, "at": TIMESTAMP, "amount": DecimalType(5, 2),
+        "id": LONG,
+        "name": STRING,
+        "day": DATE,
+        "at": TIMESTAMP,
+        "amount": DecimalType(5, 2),
         "s": StructType((StructField("x", DOUBLE),)),
     }
     table = table_of(session.folder, schema, files)

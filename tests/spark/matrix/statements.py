@@ -19,14 +19,21 @@ def statements(session: Session) -> None:
     rows("CREATE TABLE db.t (id BIGINT, day DATE, s STRING) PARTITIONED BY (day)")
     rows("INSERT INTO db.t VALUES (1, DATE '2026-01-01', 'a'), (2, DATE '2026-01-02', '{b}'), (3, NULL, NULL)")
     rows("CREATE TABLE db.u AS SELECT id, concat(s, '!') AS s FROM db.t WHERE day = DATE '2026-01-02'")
-    equal(rows("SELECT t.id, u.s FROM db.t LEFT JOIN db.u ON db.t.id = u.id WHERE t.id > :x ORDER BY 1", {"x": 1}),
-          [(2, "{b}!"), (3, None)])
+    equal(
+        rows("SELECT t.id, u.s FROM db.t LEFT JOIN db.u ON db.t.id = u.id WHERE t.id > :x ORDER BY 1", {"x": 1}),
+        [(2, "{b}!"), (3, None)],
+    )
     frame = catalog.sql(session.spark, "SELECT * FROM db.t WHERE day = DATE '2026-01-01'")
     equal(len(frame.inputFiles()), 1)
     # What is made of a query later still finds its tables.
     equal([row[0] for row in frame.select("id").union(frame.select("id")).collect()], [1, 1])
-    equal(rows("MERGE INTO db.t USING (SELECT id, 'merged' AS s FROM db.u) AS n ON t.id = n.id "
-               "WHEN MATCHED THEN UPDATE SET s = n.s"), [(1, 1, 0, 0)])
+    equal(
+        rows(
+            "MERGE INTO db.t USING (SELECT id, 'merged' AS s FROM db.u) AS n ON t.id = n.id "
+            "WHEN MATCHED THEN UPDATE SET s = n.s"
+        ),
+        [(1, 1, 0, 0)],
+    )
     equal(rows("UPDATE db.t SET s = concat(s, '?') WHERE id = 2"), [(1,)])
     equal(rows("DELETE FROM db.t WHERE s IS NULL"), [(1,)])
     equal(rows("SELECT id, s FROM db.t ORDER BY id"), [(1, "a"), (2, "merged?")])

@@ -75,9 +75,7 @@ def test_rows_are_the_same_after_a_recomputation(spark: Any, bare: Path) -> None
     assert len(table.scan(demo.PREDICATE).files()) == 7
 
 
-def test_a_run_that_died_is_finished_by_the_next(
-    spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_died_is_finished_by_the_next(spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]) -> None:
     # Bounds that say too much, as writers leave them: nothing is missing.
     log = bare / "_delta_log" / f"{0:020d}.json"
     wide = {"minValues": {"amount": -1e9}, "maxValues": {"amount": 1e9}, "nullCount": {"amount": 0}}

@@ -63,9 +63,7 @@ def check_each(cases: Mapping[str, Case], folder: Path) -> None:
 def check(case: Case, folder: Path) -> None:
     """The commit is refused by the case's rule, with its table and name, and writes nothing; or it succeeds."""
     old = [*case.actions, *({"add": each.to_json()} for each in case.files)]
-    table = make_table(
-        folder / "t", case.properties, case.features, case.schema, case.partition_by, old, case.protocol
-    )
+    table = make_table(folder / "t", case.properties, case.features, case.schema, case.partition_by, old, case.protocol)
     if case.before is not None:
         with table.transaction() as first:
             case.before(first)
@@ -135,7 +133,6 @@ def stats(rows: Any = 10, **members: Any) -> str:
 def vector(cardinality: int, name: str = "1") -> DeletionVectorDescriptor:
     """A deletion vector that is never read."""
     return DeletionVectorDescriptor("u", f"ab{name:0>18}", 40, cardinality, 1)
-
 
 
 def _dotted(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,8 +63,10 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=iceberg(2))
     name = table.schema.fields[0].metadata["delta.columnMapping.physicalName"]
     (tmp_path / "t/a.parquet").write_bytes(b"x")
-    with pytest.raises(UnsupportedFeature, match=r"icebergCompatV2.*append\(\) or overwrite\(\)"), \
-            table.transaction() as txn:
+    with (
+        pytest.raises(UnsupportedFeature, match=r"icebergCompatV2.*append\(\) or overwrite\(\)"),
+        table.transaction() as txn,
+    ):
         txn.add(AddFile("a.parquet", {}, 1, 1, True, stats=json.dumps({"numRecords": 1, "nullCount": {name: 0}})))
     with pytest.raises(InvalidCommit, match="no row count") as raised, table.transaction() as txn:
         txn.add_written(AddFile("a.parquet", {}, 1, 1, True))
@@ -72,8 +74,11 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
 
 
 def test_enabling_it_is_for_tables_without_files(tmp_path: Path) -> None:
-    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.columnMapping.mode": "name",
-                                                                          "delta.feature.icebergCompatV2": "supported"})
+    table = ds.DeltaTable.create(
+        tmp_path / "t",
+        "id BIGINT",
+        properties={"delta.columnMapping.mode": "name", "delta.feature.icebergCompatV2": "supported"},
+    )
     table.append(pa.table({"id": [1]}))
     old = table.metadata.to_json()
     new = {**old, "configuration": {**old["configuration"], **iceberg(2)}}

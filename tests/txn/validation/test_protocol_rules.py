@@ -67,9 +67,7 @@ CASES = {
 
 WRITERS = [name for name, row in FEATURES.items() if row.kind == "writer" and row.writes != "no"]
 BOTH = [
-    name
-    for name, row in FEATURES.items()
-    if row.kind == "reader-writer" and row.writes != "no" and not row.by_name
+    name for name, row in FEATURES.items() if row.kind == "reader-writer" and row.writes != "no" and not row.by_name
 ]
 
 
@@ -164,4 +162,3 @@ def test_what_the_metadata_uses_is_in_the_protocol(tmp_path: Path) -> None:
         check(Case(act, "protocol.unlisted", f"needs the table feature {feature}"), tmp_path)
 
     each(USES, lambda case: checked(Path(mkdtemp(dir=tmp_path)), case))
-

@@ -191,9 +191,7 @@ def test_a_function_of_a_column_prunes(five: ds.DeltaTable, where: str, files: s
 
 
 @looped("zone", ["America/New_York", "Asia/Kolkata", "+05:30", "Pacific/Apia"])
-@looped(
-    "where", ["year(t) = 2023", "to_date(t) = DATE'2023-05-05'", "hour(t) = 5 AND t < '2020-02-02'"]
-)
+@looped("where", ["year(t) = 2023", "to_date(t) = DATE'2023-05-05'", "hour(t) = 5 AND t < '2020-02-02'"])
 def test_zones_with_clock_changes_prune_too(five: ds.DeltaTable, zone: str, where: str) -> None:
     assert five.scan(where=where, time_zone=zone).files().num_rows == 1
 
