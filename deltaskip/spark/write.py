@@ -218,7 +218,7 @@ def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> Da
 
 
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
-    """The rows of a file of the target size, if no value is compressed, or fewer if the session says so. 0: no limit."""
+    """The rows of a file of the target size, if none is compressed, or fewer if the session says so. 0: no limit."""
     if layout.arranged:
         return 0
     limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
