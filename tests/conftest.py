@@ -114,11 +114,23 @@ def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long tests unless everything runs."""
-    left_out = [] if WHOLE else [item for item in items if item.get_closest_marker("long") is not None]
+    """Leave out of the gate what is long, and of tests with Spark combinations of values that all occur otherwise."""
+    if WHOLE:
+        return
+    seen: set[tuple[object, str, int]] = set()
+    kept, left_out = [], []
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "indices", {})
+        new = {(item.nodeid.partition("[")[0], name, index) for name, index in values.items()} - seen
+        with_spark = item.get_closest_marker("spark") or item.get_closest_marker("reference")
+        if item.get_closest_marker("long") or (with_spark and values and not new):
+            left_out.append(item)
+        else:
+            kept.append(item)
+            seen |= new
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.get_closest_marker("long") is None]
+        items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -39,6 +39,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from tests.extent import some
 from tests.spark.made import MadeTable
 
 pytestmark = pytest.mark.spark
@@ -145,7 +146,7 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
         assert found["p"].to_pylist() == expected.to_pylist()
 
 
-@OF_TYPES
+@pytest.mark.parametrize(("kind", "values"), some(TYPED, 3))
 def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_spark(
     spark: Any, tmp_path: Path, kind: DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, Ro
 from tests.dml.tables import DDL, actions_of, files_below, row_ids_of, rows, rows_of
 from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, table_of
 from tests.dml.test_update import SETS, images_of, in_order_of_all
+from tests.extent import extent
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +42,7 @@ def persisted(spark: Any) -> int:
     return len(spark.sparkContext._jsc.getPersistentRDDs())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(extent(2, 10)))
 def test_a_table_has_the_rows_of_the_model_after_every_update(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
