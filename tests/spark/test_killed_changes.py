@@ -19,7 +19,8 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.dml.killed import SOURCE, WHERE
 from tests.dml.tables import files_below, rows_of
-from tests.dml.test_killed_changes import ALL_STEPS, Failing, expected, made, referenced
+from tests.dml.test_killed_changes import Failing, expected, made, referenced
+from tests.extent import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +66,8 @@ CASES = [
     pytest.param(way, what, properties, id=f"{way}-{what}-{number}")
     for first, what in enumerate(CHANGES)
     for number, properties in enumerate(PROPERTIES)
-    for way in (JOBS if ALL_STEPS else [JOBS[(first + number) % 2]])
+    if WHOLE or number == first % len(PROPERTIES)
+    for way in (JOBS if WHOLE else [JOBS[first % 2]])
 ]
 each_case = pytest.mark.parametrize(("jobs", "what", "properties"), CASES, indirect=["jobs"])
 
