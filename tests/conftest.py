@@ -114,23 +114,32 @@ def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out of the gate what is long, and of tests with Spark combinations of values that all occur otherwise."""
+    """Leave out of the gate what is long, and in tests with Spark combinations of values that each come otherwise."""
     if WHOLE:
         return
-    seen: set[tuple[object, str, int]] = set()
-    kept, left_out = [], []
-    for item in items:
-        values = getattr(getattr(item, "callspec", None), "indices", {})
-        new = {(item.nodeid.partition("[")[0], name, index) for name, index in values.items()} - seen
-        with_spark = item.get_closest_marker("spark") or item.get_closest_marker("reference")
-        if item.get_closest_marker("long") or (with_spark and values and not new):
-            left_out.append(item)
-        else:
-            kept.append(item)
-            seen |= new
+    seen: set[tuple[str, str, int]] = set()
+    kept = {item for item in items if not _with_spark(item) or not _values(item)}
+    # First what brings nothing but new values.
+    for enough in (set.isdisjoint, lambda new, seen: not new <= seen):
+        for item in items:
+            if item not in kept and enough(_values(item), seen):
+                kept.add(item)
+                seen |= _values(item)
+    left_out = [item for item in items if item not in kept or item.get_closest_marker("long") is not None]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _with_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None or item.get_closest_marker("reference") is not None
+
+
+def _values(item: pytest.Item) -> set[tuple[str, str, int]]:
+    """The values of a test's parameters, each by the test, its name and its identity."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    return {(item.nodeid.partition("[")[0], name, id(value)) for name, value in given.items()}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
