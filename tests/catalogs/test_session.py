@@ -283,7 +283,10 @@ class TestOpening:
 
 
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
-@pytest.mark.parametrize(("kind", "parts"), [("hive", [""]), ("connect", ["_namespaces", "_staged"])])
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [pytest.param("hive", [""], marks=pytest.mark.long), ("connect", ["_namespaces"])],
+)
 def test_the_contract_holds_for_other_sessions(kind: str, parts: list[str]) -> None:
     if WHOLE:
         parts = ["", "_changes", "_namespaces", "_staged"]
@@ -298,6 +301,7 @@ def test_the_contract_holds_for_other_sessions(kind: str, parts: list[str]) -> N
     assert " passed" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
 def test_a_creation_that_is_killed_beside_a_hive_metastore_is_whole_or_absent(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.catalogs.killed_session", str(tmp_path)]

@@ -14,6 +14,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.spark.settings import session_settings
 from tests.corpus_digests import arrow_digest
+from tests.extent import some
 from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
@@ -112,7 +113,7 @@ def values(spark: Any) -> Any:
     return spark.sql(stack).coalesce(1)
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("schema", some(SCHEMAS, 7))
 def test_values_are_those_that_spark_reads(spark: Any, shredded: Any, tmp_path: Path, schema: str) -> None:
     rows = values(spark)
     table = shredded(tmp_path / "t", rows, schema)
