@@ -20,7 +20,7 @@ SAMPLE = [
     "made here, dates", "made here, local", "made here, buckets", "made here, texts", "made here, numbers",
     "made there, hours", "made there, texts", "replaced, dates", "replaced, buckets",
 ]  # fmt: skip
-NAMES = extent(SAMPLE, CASES)
+NAMES = extent(SAMPLE[::2], CASES)
 
 
 @pytest.fixture(scope="module")
