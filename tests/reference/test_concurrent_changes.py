@@ -16,7 +16,7 @@ from tests.txn.trial import run
 
 pytestmark = pytest.mark.reference
 
-SECONDS = float(os.environ.get("DELTASKIP_TRIAL_SECONDS", extent("8", "60")))
+SECONDS = float(os.environ.get("DELTASKIP_TRIAL_SECONDS", extent("30", "60")))
 
 
 def test_two_writers_of_ours_and_delta_spark_leave_the_rows_of_a_serial_order(tmp_path: Path) -> None:
