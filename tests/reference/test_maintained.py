@@ -21,7 +21,7 @@ SAMPLE = [
     "restore, vectors and odd partitions",
     "clone, by name with vectors and times",
 ]
-NAMES = extent(SAMPLE, CASES)
+NAMES = extent(SAMPLE[-1:], CASES)
 
 
 @pytest.fixture(scope="module")

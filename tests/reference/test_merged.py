@@ -16,7 +16,7 @@ from tests.reference.merged import CASES
 
 pytestmark = pytest.mark.reference
 
-NAMES = extent(["plain, partitions", "vectors, feed and row ids by name"], list(CASES))
+NAMES = extent(["vectors, feed and row ids by name"], list(CASES))
 MERGES = extent("4", "20")
 
 
