@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 
@@ -14,7 +13,7 @@ from deltaskip.storage import local
 
 
 def rows_of(table: ds.DeltaTable) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = deltalake.DeltaTable(table.uri).to_pyarrow_table().to_pylist()
+    found: list[dict[str, Any]] = pytest.importorskip("deltalake").DeltaTable(table.uri).to_pyarrow_table().to_pylist()
     return found
 
 
