@@ -17,6 +17,7 @@ from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.dml.update import update_in
 from deltaskip.doors import door
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
@@ -46,8 +47,9 @@ class TableTransaction(Transaction):
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         """See Transaction.feed_inserts."""
-        given = arguments.instance("files", files, Sequence, "a sequence of AddFile")
-        found = [arguments.instance("Each file", file, AddFile, "an AddFile") for file in given]
+        if not isinstance(files, Sequence):
+            raise InvalidArgumentType.of("files", "a sequence of AddFile", files)
+        found = [arguments.instance("Each file", file, AddFile, "an AddFile") for file in files]
         # The files have the columns that this transaction has added.
         after = self.snapshot.with_state(self.protocol, self.metadata)
         write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))

@@ -19,7 +19,7 @@ def test_the_kernels_take_what_pyarrow_decodes_or_leave_it_to_pyarrow(tmp_path: 
     assert findings == []
     # Damage in one column leaves the others to the kernels.
     assert counts["taken, decoded"] > 10 * counts["left to pyarrow, decoded"] / 4
-    assert counts["left to pyarrow, raises"] > extent(20, 200) and counts["scans"] > extent(1, 10)
+    assert counts["left to pyarrow, raises"] > extent(20, 200) and counts["scans"] >= extent(1, 11)
 
 
 @pytest.mark.parametrize("predicate", ["id IN (5, 40, 41)", "id = 5", None])
