@@ -95,12 +95,10 @@ def table_params(*expect: str, where: Callable[[CorpusTable], bool] = _any_table
     return _params([(t.name, (t,)) for t in _chosen(expect, where)])
 
 
-def covering_params(times: int, *expect: str, where: Callable[[CorpusTable], bool] = _any_table) -> list[Any]:
-    """As table_params, few tables: of all that the tables exercise, each by `times` of them where there are so many."""
-    return _params([(t.name, (t,)) for t in _covering(times, _chosen(expect, where))])
-
-
-def _covering(times: int, tables: list[CorpusTable]) -> list[CorpusTable]:
+def _in_the_gate(times: int | None, tables: list[CorpusTable]) -> list[CorpusTable]:
+    """Few tables: of all that the tables exercise, each by `times` of them. All in the whole run, or if it is None."""
+    if WHOLE or times is None:
+        return tables
     rest = list(tables)
     tags = [tag for t in rest for tag in t.exercises]
     needed = {tag: min(times, tags.count(tag)) for tag in tags}
@@ -119,10 +117,8 @@ def has_rows(table: CorpusTable) -> bool:
 
 
 def params_with_rows(times: int) -> list[Any]:
-    """As covering_params, tables that can be read and have rows; in the whole run all of them."""
-    if WHOLE:
-        return table_params("read", where=has_rows)
-    return covering_params(times, "read", where=has_rows)
+    """As table_params, tables that can be read and have rows; in the gate few of them, as of `_in_the_gate`."""
+    return _params([(t.name, (t,)) for t in _in_the_gate(times, _chosen(("read",), has_rows))])
 
 
 def each_table(
@@ -130,10 +126,9 @@ def each_table(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorator: one test of the tables of table_params, each of which is its `table`.
 
-    gate: how often all that the tables exercise comes in the gate, as in covering_params; None for every table.
+    gate: how often all that the tables exercise comes in the gate; None for every table.
     """
-    chosen = _chosen(expect, where)
-    return _each("table", chosen if WHOLE or gate is None else _covering(gate, chosen), lambda table: table.name)
+    return _each("table", _in_the_gate(gate, _chosen(expect, where)), lambda table: table.name)
 
 
 def versions(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[tuple[CorpusTable, dict[str, Any]]]:
@@ -154,7 +149,7 @@ def each_version(
     pairs = versions(*expect, where=where)
     if not WHOLE and gate is not None:
         latest = {table.name: (table, version) for table, version in reversed(pairs)}
-        pairs = [latest[table.name] for table in _covering(gate, [table for table, _ in latest.values()])]
+        pairs = [latest[table.name] for table in _in_the_gate(gate, [table for table, _ in latest.values()])]
     return _each("table, version", pairs, version_name)
 
 
@@ -162,11 +157,6 @@ def _each(names: str, values: list[Any], name: Callable[[Any], object]) -> Calla
     if not present():
         return pytest.mark.skip(reason=ABSENT)
     return looped(names, values, name)
-
-
-def version_params(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[Any]:
-    """The pairs of `versions` as parameters with 'name@version' as id."""
-    return _params([(version_name(pair), pair) for pair in versions(*expect, where=where)], width=2)
 
 
 def version_name(pair: tuple[CorpusTable, dict[str, Any]]) -> str:

@@ -25,9 +25,8 @@ def same_rows(found: pa.Table, expected: pa.Table) -> bool:
 @pytest.mark.filterwarnings("ignore")
 def test_datasets_of_the_corpus_have_the_rows_of_the_scan_or_are_refused() -> None:
     made = refused = 0
-    last = {each.values[0].path: each for each in corpus.version_params("read")}
-    for each in last.values():
-        table, version = each.values
+    last = {table.path: (table, version) for table, version in corpus.versions("read")}
+    for table, version in last.values():
         scan = ds.DeltaTable(table.path, version["version"]).scan()
         try:
             found = scan.to_dataset()
@@ -35,7 +34,7 @@ def test_datasets_of_the_corpus_have_the_rows_of_the_scan_or_are_refused() -> No
             refused += 1
             continue
         made += 1
-        assert same_rows(found.to_table(), scan.to_arrow()), each.id
+        assert same_rows(found.to_table(), scan.to_arrow()), corpus.version_name((table, version))
     assert made > refused or not made + refused
 
 
