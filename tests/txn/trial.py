@@ -143,8 +143,9 @@ def work(folder: Path, name: str, kind: str, seconds: float, seed: int, pause: f
     act = changed_by_delta_spark if kind == "delta-spark" else changed
     print(json.dumps({"ready": True}), flush=True)
     sys.stdin.readline()
-    end, number = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    end, number, committed = time.monotonic() + seconds, 0, False
+    # A writer that has only met conflicts goes on until the others have ended and it can commit.
+    while time.monotonic() < end or not committed:
         number += 1
         if kind != "delta-spark":
             time.sleep(rng.uniform(0, pause))
@@ -152,6 +153,7 @@ def work(folder: Path, name: str, kind: str, seconds: float, seed: int, pause: f
         said: dict[str, Any] = {"done": done}
         try:
             said["version"] = act(folder, done, spark)
+            committed = committed or bool(said["version"]) or done["kind"] in ("append", "merge")
         except CommitConflict as error:
             said["conflict"] = f"CommitConflict {error.kind}"
         except Exception as error:
