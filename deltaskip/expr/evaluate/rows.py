@@ -39,7 +39,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, z
 from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]
+__all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate", "left_to_spark"]
 
 # Logical path of a column → its value in the value domain.
 Row = Mapping[tuple[str, ...], object]
