@@ -15,16 +15,17 @@ from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of, parse_sql
+from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import left_to_spark
+from deltaskip.expr.evaluate.columns import Evaluator, column_at
+from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.arrow_expressions import at_time, column_at, row_values, whole_columns
-from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
-from deltaskip.rows.running_order import running_order
+from deltaskip.rows.running_order import RunningCollations
 from deltaskip.rows.written import WrittenRows
-from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
@@ -60,7 +61,7 @@ class ArrowUpdates(NewRows):
         self._table = execution.snapshot.root
         # The time that current_timestamp() returns in every row.
         self._now = time.time_ns() // 1000
-        self._order = running_order()
+        self._collations = RunningCollations()
         fields = {field.name: field for field in assignments.schema.fields}
         self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}
         incoming = [
@@ -138,21 +139,16 @@ class ArrowUpdates(NewRows):
         return pa.StructArray.from_arrays(list(inner.values()), names=list(inner))
 
     def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-        data_type = stored_type(type_of(node) or VOID)
-        whole = whole_columns(node, columns, rows)
-        if isinstance(whole, pa.Scalar):
-            return pa.repeat(whole, rows)
-        if whole is not None:
-            return one_chunk(whole)
+        if isinstance(node, FieldRef):
+            return one_chunk(column_at(columns, node.logical))
         try:
-            values = row_values(node, columns, rows, self._execution.time_zone, self._order)
+            return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
         except Undecided as error:
             raise self._needs_session(to_sql(node), error) from error
         except EvaluationError as error:
             raise PredicateError(
                 f"The new value {to_sql(node)} fails for a row of {self._table}: {error} Nothing was written."
             ) from error
-        return typed_array(values, data_type)
 
     def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
         """The new value with columns resolved, or those of fields."""

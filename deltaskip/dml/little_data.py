@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.expr.by_column_functions import FLOATING
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import BOOLEAN, DataType, StructType
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType, StructType
 
 __all__ = ["is_little_to_collect", "is_little_to_copy", "is_little_to_read"]
 
@@ -63,4 +62,4 @@ def _is_little(snapshot: Snapshot, num_records: Sequence[int | None], width: int
 
 
 def _is_narrow(type_: DataType) -> bool:
-    return type_ in INTEGRAL_BITS or type_ in DATETIMES or type_ in FLOATING or type_ == BOOLEAN
+    return type_ in INTEGRAL_BITS or type_ in DATETIMES or type_ in (FLOAT, DOUBLE, BOOLEAN)

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
-from deltaskip.expr import top_level_columns
-from deltaskip.reading.matching_rows import padded_column, true_by_column
+from deltaskip.expr import EvaluationError, top_level_columns
+from deltaskip.expr.evaluate.columns import Evaluator
+from deltaskip.reading.matching_rows import padded_column
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.scan import Scan
@@ -25,10 +26,6 @@ __all__ = ["matching_here", "positions_where", "removed_rows_match"]
 
 # Files whose positions are in memory at once.
 _FILES_AT_ONCE = 64
-
-
-class _ByRow(Exception):
-    """Some batch cannot be evaluated by whole columns."""
 
 
 def positions_where(
@@ -63,16 +60,14 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
     if not is_little_to_read(snapshot, files["num_records"].to_pylist(), wanted):
         return None
     rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+    evaluator = Evaluator(scan.predicate, time_zone)
 
     def true_rows(batch: StoredBatch) -> npt.NDArray[Any]:
-        found = true_by_column(scan.predicate, batch, time_zone)
-        if found is None:
-            raise _ByRow
-        return found
+        return evaluator.mask(batch.columns, len(batch.positions))
 
     try:
         return positions_where(rows, files, true_rows)
-    except (_ByRow, UnsupportedFeature):
+    except (EvaluationError, UnsupportedFeature):
         return None
 
 
@@ -88,11 +83,11 @@ def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     files = scan.files(columns=["path", "uri", "partition_values", "deletion_vector"])
     file = files.filter(pc.equal(files["path"], arrow_scalar(path, pa.string())))
     rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+    evaluator = Evaluator(scan.predicate, scan.time_zone or "UTC")
     try:
         for _, batch in rows.live(file.combine_chunks()):
             chosen = batch.filter(np.isin(batch.positions, numpy_values(positions)))
-            found = true_by_column(scan.predicate, chosen, scan.time_zone or "UTC") if len(chosen.positions) else None
-            if len(chosen.positions) and (found is None or found.any()):
+            if evaluator.mask(chosen.columns, len(chosen.positions)).any():
                 return True
     except DeltaSkipError:
         return True

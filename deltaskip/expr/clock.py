@@ -21,7 +21,7 @@ gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three things are not monotone
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
@@ -33,6 +33,7 @@ from deltaskip.expr.nodes import (
     And,
     Call,
     Cast,
+    Column,
     Compare,
     FieldRef,
     In,
@@ -43,6 +44,7 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     children_of,
+    transform,
 )
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.records import dataclass
@@ -55,8 +57,9 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["CLOCK_FUNCTIONS", "EPOCH_FUNCTIONS", "SLACK", "Clock", "reads_clock", "special_time"]
+__all__ = ["CLOCK_FUNCTIONS", "EPOCH_FUNCTIONS", "SLACK", "Clock", "at_time", "reads_clock", "special_time"]
 
+_OF_STATEMENT = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
 SLACK = 10 * 60 * MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""
 
@@ -125,6 +128,29 @@ def special_time(text: str, type_: DataType) -> Node | None:
     today = Call("current_date", (), DATE)
     day = today if not days else Call("date_add", (today, Literal(days, INTEGER)), DATE)
     return day if type_ == DATE else Cast(day, type_)
+
+
+def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str]) -> Node:
+    """Return an unbound expression with a time in place of the functions that return the time of a statement.
+
+    Args:
+        node: The expression.
+        now_micros: The time, in microseconds since the epoch.
+        time_zone: The time zone of local dates and times.
+        columns: Names of columns, which go before functions without parentheses.
+    """
+    match node:
+        case Call(name, ()) | Column((name,)) if name.lower() in _OF_STATEMENT:
+            if isinstance(node, Column) and name.lower() in map(str.lower, columns):
+                return node
+            local = local_of(now_micros, zone_of(time_zone))
+            if name.lower() in ("current_date", "curdate"):
+                return Literal(local // MICROS_PER_DAY, DATE)
+            if name.lower() == "localtimestamp":
+                return Literal(local, TIMESTAMP_NTZ)
+            return Literal(now_micros, TIMESTAMP)
+        case _:
+            return transform(node, lambda each: at_time(each, now_micros, time_zone, columns))
 
 
 @dataclass(frozen=True, slots=True)

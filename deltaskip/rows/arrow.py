@@ -17,19 +17,18 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
-from deltaskip.expr.by_column_functions import UnsupportedByColumn, from_layout
+from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import Order
-from deltaskip.rows.arrow_expressions import at_time, expression_values, row_values, whole_columns
+from deltaskip.expr.evaluate.columns import CollatedOrder, Evaluator
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
-from deltaskip.rows.running_order import running_order
+from deltaskip.rows.running_order import RunningCollations
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
-from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.arrow_values import domain_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
     ArrayType,
@@ -55,14 +54,18 @@ class ArrowRows:
     """
 
     def __init__(
-        self, plan: RowPlan, time_zone: str = "UTC", order: Order | None = None, now_micros: int | None = None
+        self,
+        plan: RowPlan,
+        time_zone: str = "UTC",
+        collations: CollatedOrder | None = None,
+        now_micros: int | None = None,
     ) -> None:
         """Prepare the conversion.
 
         Args:
             plan: The plan.
             time_zone: The time zone for casts between instants and local times.
-            order: Compares collated strings; see `evaluate`. The default is `running_order`.
+            collations: Those of collated strings. The default is `RunningCollations`.
             now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
         """
         self.plan = plan
@@ -70,7 +73,7 @@ class ArrowRows:
             c.field.name: c.identity for c in plan.columns if c.identity is not None and c.origin == "identity"
         }
         self._time_zone = time_zone
-        self._order = running_order() if order is None else order
+        self._collations = RunningCollations() if collations is None else collations
         self._target = ArrowTarget(plan.table, zone_of(time_zone))
         self._now = time.time_ns() // 1000 if now_micros is None else now_micros
         self._stored = plan.written_schema
@@ -135,40 +138,20 @@ class ArrowRows:
         if name not in self._constants:
             what = f"The default of the column {name}"
             node = self._node(what, column.expression or "", StructType())
-            value = self._rows(what, node, {}, 1)[0]
-            self._constants[name] = self._typed([value], node, column)
+            self._constants[name] = self._typed(self._values(what, node, {}, 1), node, column)
         return self._constants[name]
 
     def _generated(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
         what = f"The generated column {column.field.name}"
         node = self._node(what, column.expression or "", self._stored)
-        found = self._by_column(node, column, columns, n_rows)
-        if found is None:
-            found = self._typed(self._rows(what, node, columns, n_rows), node, column)
+        found = self._typed(self._values(what, node, columns, n_rows), node, column)
         return _without_empty(found) if column.empty_is_null else found
 
-    def _by_column(
-        self, node: Node, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int
-    ) -> pa.Array | None:
-        """The values of an expression of the column's type; None if they must be computed row by row."""
-        if type_of(node) != column.field.type:
-            return None
-        values = expression_values(node, columns, n_rows, self._time_zone)
-        if values is None:
-            return None
-        try:
-            return from_layout(column.field.type, stored_type(column.field.type), values)
-        except UnsupportedByColumn:
-            return None
-
-    def _typed(self, values: list[object], node: Node, column: PlannedColumn) -> pa.Array:
+    def _typed(self, values: pa.Array, node: Node, column: PlannedColumn) -> pa.Array:
         source, field = type_of(node), column.field
-        if source is None:
-            raise needs_session(f"The expression of the column {field.name}", self.plan.table, "its type is not known.")
         if source == field.type:
-            return typed_array(values, stored_type(source))
-        path = (field.name,)
-        return store_array(typed_array(values, stored_type(source)), field.type, path, self._target)
+            return values
+        return store_array(values, field.type, (field.name,), self._target)
 
     def _node(self, what: str, text: str, schema: StructType) -> Node:
         """The bound expression of a text, parsed once."""
@@ -182,9 +165,9 @@ class ArrowRows:
             self._nodes[text] = found
         return found
 
-    def _rows(self, what: str, node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> list[object]:
+    def _values(self, what: str, node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
         try:
-            return row_values(node, columns, n_rows, self._time_zone, self._order)
+            return Evaluator(node, self._time_zone, self._collations).values(columns, n_rows)
         except Undecided as error:
             raise needs_session(what, self.plan.table, error) from error
         except EvaluationError as error:
@@ -209,16 +192,8 @@ class ArrowRows:
 
     def _first_untrue(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
         node = self._condition(rule)
-        whole = whole_columns(node, columns, n_rows)
-        if whole is not None:
-            if isinstance(whole, pa.Scalar):
-                return None if whole.as_py() is True else 0
-            return _first(pc.invert(pc.fill_null(whole, False)))
-        truth = expression_values(node, columns, n_rows, self._time_zone)
-        if truth is not None:
-            return _first(pc.invert(pc.fill_null(truth, False)))
-        values = self._rows(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
-        return next((i for i, value in enumerate(values) if value is not True), None)
+        truth = self._values(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
+        return _first(pc.invert(pc.fill_null(truth, False)))
 
     def _condition(self, rule: Rule) -> Node:
         found = self._nodes.get(rule.sql)

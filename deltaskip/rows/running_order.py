@@ -1,24 +1,30 @@
-"""The order of strings under a collation, in the version by which rows are compared now."""
+"""The collations under which rows are compared now."""
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from deltaskip.collations.collation import Collation
 from deltaskip.engine import collation_version
-from deltaskip.expr.evaluate import Order
 from deltaskip.skipping.proofs.collated import Collations
 
-__all__ = ["running_order"]
+__all__ = ["RunningCollations"]
 
 
-def running_order() -> Order:
-    """Return what compares strings as the running session does, else the installed Spark, else Spark 4.1.
+class RunningCollations:
+    """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.
 
     It asks for the version when it first compares.
     """
-    found: list[Order] = []
 
-    def order(collation: str, left: str, right: str) -> int:
-        if not found:
-            found.append(Collations(collation_version()).order)
-        return found[0](collation, left, right)
+    @cached_property
+    def _collations(self) -> Collations:
+        return Collations(collation_version())
 
-    return order
+    def evaluator(self, collation: str) -> Collation | None:
+        """See expr.evaluate.columns.CollatedOrder.evaluator."""
+        return self._collations.evaluator(collation)
+
+    def order(self, collation: str, left: str, right: str) -> int:
+        """See expr.evaluate.columns.CollatedOrder.order."""
+        return self._collations.order(collation, left, right)

@@ -1,8 +1,7 @@
 """Terms of a program over partition columns, evaluated once for each distinct value or tuple of values.
 
-Values are those of the log, never of directory names (PROTOCOL, Partition Value Serialization). Terms are evaluated by
-column (expr.by_column) where that is possible, and else value by value. The results of a term are kept with the
-snapshot, so that the next scan with the same term only looks them up.
+Values are those of the log, never of directory names (PROTOCOL, Partition Value Serialization). The results of a term
+are kept with the snapshot, so that the next scan with the same term only looks them up.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.by_column import may_be_true
 from deltaskip.expr.evaluate import Order, evaluate
+from deltaskip.expr.evaluate.columns import Evaluator
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import And, FieldRef, Node
+from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -105,34 +104,24 @@ class PartitionTruth:
         known: dict[tuple[int, ...], bool],
     ) -> np.ndarray:
         """Whether each tuple of codes may make the term TRUE; codes: for each column, those of all tuples."""
-        keep = np.ones(len(codes[0]), bool)
         single = np.zeros(len(codes[0]), bool)
-        taken: dict[FieldRef, pa.Array] = {}
+        taken: dict[str, pa.Array] = {}
         for ref, column, own in zip(term.columns, columns, codes, strict=True):
             single |= column.read(self._time_zone).odd[own]
-            taken[ref] = column.ordered(self._time_zone).take(arrow_array(own))
-        rest = []
-        for part in term.node.children if isinstance(term.node, And) else (term.node,):
-            truth = may_be_true(part, taken.__getitem__, len(keep), self._time_zone or "UTC", self._collation_of)
-            if truth is None:
-                rest.append(part)
-            else:
-                keep &= truth
-        # An odd value is read in every way that it may be; for the others, what Arrow has decided stands.
-        keep |= single
-        left = term.node if len(rest) != 1 or single.any() else rest[0]
-        for at in np.flatnonzero(single if not rest else keep).tolist():
+            taken[ref.logical[0]] = column.read(self._time_zone).array.take(arrow_array(own))
+        evaluator = Evaluator(term.node, self._time_zone or "UTC", self._collations)
+        keep = evaluator.may_be_true(taken, len(single))
+        # An odd value is read in every way that it may be.
+        for at in np.flatnonzero(single).tolist():
             values = tuple([int(own[at]) for own in codes])
             if values not in known:
                 if len(known) >= _MOST_TUPLES:
                     known.clear()
-                known[values] = self._may_match(left, term, columns, values)
+                known[values] = self._may_match(term, columns, values)
             keep[at] = known[values]
         return keep
 
-    def _may_match(
-        self, node: Node, term: PartitionTerm, columns: Sequence[PartitionColumn], codes: tuple[int, ...]
-    ) -> bool:
+    def _may_match(self, term: PartitionTerm, columns: Sequence[PartitionColumn], codes: tuple[int, ...]) -> bool:
         rows: list[dict[tuple[str, ...], Any]] = [{}]
         zone = self._time_zone or "UTC"
         for ref, column, code in zip(term.columns, columns, codes, strict=True):
@@ -141,10 +130,7 @@ class PartitionTruth:
                 return True
             rows = [{**row, ref.logical: reading} for row in rows for reading in possible]
         order = None if self._collations is None else self._collations.order
-        return any(_is_true(node, row, zone, order) for row in rows)
-
-    def _collation_of(self, name: str) -> Any:
-        return None if self._collations is None else self._collations.evaluator(name)
+        return any(_is_true(term.node, row, zone, order) for row in rows)
 
 
 def _is_true(node: Node, row: dict[tuple[str, ...], Any], time_zone: str, order: Order | None) -> bool:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.expr.by_column_functions import FLOATING, ordered_floats
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.vectors import ordered_floats
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
@@ -20,6 +20,8 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DOUBLE,
+    FLOAT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -50,14 +52,8 @@ class PartitionValues:
         return PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
 
     def ordered(self, type_: DataType) -> pa.Array:
-        """The values in the layout of `expr.by_column`."""
-        if type_ in FLOATING:
-            return ordered_floats(pc.cast(self.array, pa.float64()))
-        if type_ == DATE:
-            return pc.cast(self.array.view(pa.int32()), pa.int64())
-        if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-            return self.array.view(pa.int64())
-        return pc.cast(self.array, pa.int64()) if type_ in INTEGRAL_BITS else self.array
+        """The values, of which two are the same in Arrow if they are equal in Spark."""
+        return ordered_floats(self.array) if type_ in (FLOAT, DOUBLE) else self.array
 
 
 def read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> PartitionValues:
@@ -112,7 +108,7 @@ def _pattern(type_: DataType, zone: str | None) -> str | None:
         whole = type_.precision - type_.scale
         part = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
         return rf"^-?[0-9]{{1,{whole}}}{part}$" if whole else None
-    if type_ in FLOATING:
+    if type_ in (FLOAT, DOUBLE):
         return _NUMBER
     if type_ == BOOLEAN:
         return "^(true|false)$"
@@ -133,7 +129,7 @@ def _converted(texts: pa.Array, type_: DataType, zone: str | None) -> pa.Array:
         if zone not in (None, "UTC") and pc.any(pc.invert(in_utc)).as_py():
             local = _instants(local, in_utc, zone)
         return local.view(pa.int64()).view(arrow_type(type_))
-    if type_ in FLOATING:
+    if type_ in (FLOAT, DOUBLE):
         # Rounded once, to the width of the column.
         return pc.cast(texts, pa.float32() if arrow_type(type_) == pa.float32() else pa.float64())
     return pc.cast(texts, arrow_type(type_))

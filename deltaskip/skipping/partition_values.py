@@ -32,7 +32,6 @@ class PartitionColumn:
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
         self._read: dict[str | None, PartitionValues] = {}
-        self._ordered: dict[str | None, pa.Array] = {}
         self._values: dict[str | None, list[Any]] = {}
         self._lock = Lock()
 
@@ -56,12 +55,8 @@ class PartitionColumn:
             return known
 
     def ordered(self, zone: str | None) -> pa.Array:
-        """The value of each code in the layout of `expr.by_column`; zone as in `read`."""
-        read = self.read(zone)
-        found = self._ordered.get(zone)
-        if found is None or len(found) < len(read.array):
-            found = self._ordered[zone] = read.ordered(self.type)
-        return found
+        """The value of each code, of which two are the same in Arrow if they are equal in Spark; zone as in `read`."""
+        return self.read(zone).ordered(self.type)
 
     def values(self, zone: str | None) -> list[Any]:
         """Value of each code: in the value domain, a TimestampRange, or a PartitionValueError; zone as in `read`."""

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
+from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.nodes import Opaque, walk
-from deltaskip.rows.arrow_expressions import at_time
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from deltaskip.dml.merge.names import Names
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
+from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.expr.nodes import Cast, Column, Opaque, top_level_columns, transform
+from deltaskip.expr.evaluate.columns import Evaluator, column_at
+from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
-from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.arrow_values import one_chunk, typed_array
+from deltaskip.rows.running_order import RunningCollations
+from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_type
@@ -86,6 +87,7 @@ class MergeExpressions:
         self._schema = scope.schema
         self._zone = time_zone
         self.now = now
+        self._collations = RunningCollations()
         self._known: dict[int, tuple[Any, Node]] = {}
 
     @property
@@ -137,22 +139,17 @@ class MergeExpressions:
             PredicateError: It fails for a row.
             UnsupportedFeature: Only Spark can evaluate it.
         """
-        whole = whole_columns(node, columns, rows)
-        if isinstance(whole, pa.Scalar):
-            return pa.repeat(whole, rows)
-        if whole is not None:
-            return one_chunk(whole)
-        return typed_array(self._row_values(node, columns, rows), stored_type(type_of(node) or VOID))
+        if isinstance(node, FieldRef):
+            return one_chunk(column_at(columns, node.logical))
+        found: pa.Array = self._evaluated(node, lambda evaluator: evaluator.values(columns, rows))
+        return found
 
     def mask(self, condition: Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
         """Return whether a bound condition is TRUE in each row; no condition is TRUE in all."""
         if condition is None:
             return np.ones(rows, np.bool_)
-        whole = whole_columns(condition, columns, rows)
-        if isinstance(whole, pa.Scalar):
-            return np.full(rows, whole.as_py() is True)
-        values = self._row_values(condition, columns, rows) if whole is None else whole.to_pylist()
-        return np.array([value is True for value in values], np.bool_)
+        found: npt.NDArray[Any] = self._evaluated(condition, lambda evaluator: evaluator.mask(columns, rows))
+        return found
 
     def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, DataType]:
         """Return the values of an expression and their type."""
@@ -178,9 +175,9 @@ class MergeExpressions:
         inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
         return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
-    def _row_values(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> list[Any]:
+    def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
         try:
-            return row_values(node, columns, rows, self._zone, None)
+            return evaluate(Evaluator(node, self._zone, self._collations))
         except Undecided as error:
             raise self.needs_session(to_sql(node), error) from error
         except EvaluationError as error:

@@ -20,8 +20,8 @@ from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.values import expressions_of
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node
+from deltaskip.expr.evaluate.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, columns_of
-from deltaskip.rows.arrow_expressions import whole_columns
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
@@ -109,7 +109,7 @@ class _Scope:
         return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, Expression))
 
     def _is_whole(self, node: Node) -> bool:
-        return isinstance(node, FieldRef) or whole_columns(node, self._columns, 0) is not None
+        return isinstance(node, FieldRef) or never_fails(node)
 
 
 def _is_special(field: StructField) -> bool:

@@ -163,6 +163,9 @@ class _Evaluation:
 
     def comparison(self, node: Compare) -> object:
         left = self.value(node.left)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(other, Literal):
+                self.check_clock(side)
         if node.op == "<=>":
             right = self.value(node.right)
             if left is None or right is None:
@@ -203,6 +206,8 @@ class _Evaluation:
         child = self.value(node.child)
         if child is None:
             return None if node.values else False
+        if any(isinstance(value, Literal) for value in nodes_in(node.values)):
+            self.check_clock(node.child)
         collation = comparison_collation(node.child, *nodes_in(node.values)) if isinstance(child, str) else None
         if isinstance(node.values, LiteralList) and collation is None:
             return child in node.values.distinct_values
@@ -237,7 +242,6 @@ class _Evaluation:
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
-        self.check_clock(node, value, source)
         self.check_float(node, value)
         if not node.safe:
             return cast_value(value, source, node.type, self.zone)
@@ -248,13 +252,16 @@ class _Evaluation:
         except EvaluationError:
             return None
 
-    def check_clock(self, node: Cast, value: object, source: DataType) -> None:
+    def check_clock(self, node: Node) -> None:
         """Raise Undecided for casts of columns between instants and local times near a clock change.
 
         Spark's optimizer moves such a cast from the column to the constant that it is compared with
         (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
         """
-        if not isinstance(value, int) or isinstance(node.child, Literal) or source not in DATETIMES:
+        if not isinstance(node, Cast) or isinstance(node.child, Literal):
+            return
+        source, value = type_of(node.child), self.value(node.child)
+        if not isinstance(value, int) or source not in DATETIMES:
             return
         micros = value * MICROS_PER_DAY if source == DATE else value
         mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)

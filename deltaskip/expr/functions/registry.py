@@ -8,7 +8,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,8 +28,10 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions import numbers, text, times
 from deltaskip.expr.hashes import SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone, local_of
 from deltaskip.schema.floats import compare_floats
@@ -59,6 +61,8 @@ __all__ = ["FUNCTIONS", "Function", "Signature"]
 Signature = Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], DataType] | None]
 # Values of the arguments with the signature's types, the typed call, the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
+# The same for whole columns.
+ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,9 @@ class Function:
     `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
     `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
     `widens`: the arguments are cast to a common type, which the signature finds as in ANSI mode.
+    `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
+    NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
+    NotByColumn for arguments without a form by column.
     """
 
     signature: Signature
@@ -75,6 +82,7 @@ class Function:
     null_in_null_out: bool = True
     binary_only: bool = False
     widens: bool = False
+    by_column: ByColumn | None = None
 
 
 def _takes(result: DataType, *parameters: DataType) -> Signature:
@@ -295,18 +303,22 @@ def _no_binary(signature: Signature) -> Signature:
     return checked
 
 
-def _text(result: DataType, count: int, compute: Callable[..., object]) -> Function:
+def _text(result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn) -> Function:
     """A function of `count` strings whose result may depend on the collation."""
     signature = _no_binary(_takes(result, *[STRING] * count))
-    return Function(signature, lambda args, call, zone: compute(*args), binary_only=True)
+    return Function(signature, lambda args, call, zone: compute(*args), binary_only=True, by_column=by_column)
 
 
-def _trim(at_start: bool, at_end: bool) -> Function:
-    return _text(STRING, 1, lambda text: strings.trimmed(text, " ", at_start, at_end))
+def _trim(at_start: bool, at_end: bool, by_column: ByColumn) -> Function:
+    return _text(STRING, 1, lambda string: strings.trimmed(string, " ", at_start, at_end), by_column)
 
 
 def _date_field(name: str) -> Function:
-    return Function(_takes(INTEGER, DATE), lambda args, call, zone: dates.date_field(name, args[0]))
+    return Function(
+        _takes(INTEGER, DATE),
+        lambda args, call, zone: dates.date_field(name, args[0]),
+        by_column=times.date_field_column,
+    )
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -320,22 +332,36 @@ FUNCTIONS: Mapping[str, Function] = {
             (_additive_signature if op in "+-" else _arithmetic_signature)(op),
             partial(_compute_arithmetic, op),
             widens=True,
+            by_column=numbers.arithmetic_column,
         )
         for op in ARITHMETIC
     },
-    "negative": Function(_same_number, lambda args, call, zone: negated(args[0], call.type)),
-    "positive": Function(_same_number, lambda args, call, zone: args[0]),
-    "abs": Function(_same_number, lambda args, call, zone: absolute(args[0], call.type)),
-    "floor": Function(_whole_signature, lambda args, call, zone: whole(args[0], False, call.type)),
-    "ceil": Function(_whole_signature, lambda args, call, zone: whole(args[0], True, call.type)),
-    "round": Function(_round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type)),
-    "pmod": Function(_pmod_signature, _pmod, widens=True),
+    "negative": Function(
+        _same_number, lambda args, call, zone: negated(args[0], call.type), by_column=numbers.negative_column
+    ),
+    "positive": Function(_same_number, lambda args, call, zone: args[0], by_column=numbers.same_column),
+    "abs": Function(
+        _same_number, lambda args, call, zone: absolute(args[0], call.type), by_column=numbers.absolute_column
+    ),
+    "floor": Function(
+        _whole_signature, lambda args, call, zone: whole(args[0], False, call.type), by_column=numbers.floor_column
+    ),
+    "ceil": Function(
+        _whole_signature, lambda args, call, zone: whole(args[0], True, call.type), by_column=numbers.ceil_column
+    ),
+    "round": Function(
+        _round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type), by_column=numbers.round_column
+    ),
+    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=numbers.pmod_column),
     "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False),
     "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False),
-    "sign": Function(_takes(DOUBLE, DOUBLE), _sign),
-    "signum": Function(_takes(DOUBLE, DOUBLE), _sign),
+    "sign": Function(_takes(DOUBLE, DOUBLE), _sign, by_column=numbers.sign_column),
+    "signum": Function(_takes(DOUBLE, DOUBLE), _sign, by_column=numbers.sign_column),
     "isnan": Function(
-        _takes(BOOLEAN, DOUBLE), lambda args, call, zone: args[0] is not None and args[0] != args[0], False
+        _takes(BOOLEAN, DOUBLE),
+        lambda args, call, zone: args[0] is not None and args[0] != args[0],
+        False,
+        by_column=numbers.is_nan_column,
     ),
     # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
@@ -344,55 +370,92 @@ FUNCTIONS: Mapping[str, Function] = {
         False,
         widens=True,
     ),
-    "upper": _text(STRING, 1, lambda text: strings.cased(text, True)),
-    "lower": _text(STRING, 1, lambda text: strings.cased(text, False)),
-    "trim": _trim(True, True),
-    "btrim": _trim(True, True),
-    "ltrim": _trim(True, False),
-    "rtrim": _trim(False, True),
-    "contains": _text(BOOLEAN, 2, lambda text, part: part in text),
-    "endswith": _text(BOOLEAN, 2, lambda text, part: text.endswith(part)),
-    "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text)),
-    "locate": _text(INTEGER, 2, strings.locate),
-    "position": _text(INTEGER, 2, strings.locate),
+    "upper": _text(STRING, 1, lambda string: strings.cased(string, True), text.upper_column),
+    "lower": _text(STRING, 1, lambda string: strings.cased(string, False), text.lower_column),
+    "trim": _trim(True, True, text.btrim_column),
+    "btrim": _trim(True, True, text.btrim_column),
+    "ltrim": _trim(True, False, text.ltrim_column),
+    "rtrim": _trim(False, True, text.rtrim_column),
+    "contains": _text(BOOLEAN, 2, lambda text, part: part in text, text.contains_column),
+    "endswith": _text(BOOLEAN, 2, lambda text, part: text.endswith(part), text.ends_with_column),
+    "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text), text.locate_column),
+    "locate": _text(INTEGER, 2, strings.locate, text.locate_column),
+    "position": _text(INTEGER, 2, strings.locate, text.locate_column),
     "replace": Function(
         _no_binary(_takes(STRING, STRING, STRING, STRING)),
         lambda args, call, zone: strings.replaced(*args),
         binary_only=True,
+        by_column=text.replace_column,
     ),
-    "reverse": Function(_no_binary(_takes(STRING, STRING)), lambda args, call, zone: args[0][::-1]),
-    "length": Function(_text_or_bytes(INTEGER), lambda args, call, zone: len(args[0])),
+    "reverse": Function(
+        _no_binary(_takes(STRING, STRING)), lambda args, call, zone: args[0][::-1], by_column=text.reverse_column
+    ),
+    "length": Function(_text_or_bytes(INTEGER), lambda args, call, zone: len(args[0]), by_column=text.length_column),
     "octet_length": Function(
         _text_or_bytes(INTEGER),
         lambda args, call, zone: len(args[0].encode() if isinstance(args[0], str) else args[0]),
+        by_column=text.octet_length_column,
     ),
     "substring": Function(
         lambda args: _text_or_bytes(None, *[INTEGER] * (len(args) - 1))(args) if len(args) in (2, 3) else None,
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else 2**31 - 1),
+        by_column=text.substring_column,
     ),
-    "left": Function(_text_or_bytes(None, INTEGER), lambda args, call, zone: strings.left(args[0], args[1])),
-    "right": Function(_takes(STRING, STRING, INTEGER), lambda args, call, zone: strings.right(args[0], args[1])),
+    "left": Function(
+        _text_or_bytes(None, INTEGER),
+        lambda args, call, zone: strings.left(args[0], args[1]),
+        by_column=text.left_column,
+    ),
+    "right": Function(
+        _takes(STRING, STRING, INTEGER),
+        lambda args, call, zone: strings.right(args[0], args[1]),
+        by_column=text.right_column,
+    ),
     "concat": Function(
-        _concat_signature, lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else "")
+        _concat_signature,
+        lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
+        by_column=text.concat_column,
     ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
-    **{name: Function(_time_signature, partial(_compute_time_field, name)) for name in dates.TIME_FIELDS},
-    "last_day": Function(_takes(DATE, DATE), lambda args, call, zone: dates.checked_date(dates.last_day(args[0]))),
-    "date_add": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], args[1])),
-    "date_sub": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1])),
-    "add_months": Function(_takes(DATE, DATE, INTEGER), lambda args, call, zone: dates.add_months(args[0], args[1])),
-    "datediff": Function(_takes(INTEGER, DATE, DATE), lambda args, call, zone: dates.days_between(*args)),
+    **{
+        name: Function(_time_signature, partial(_compute_time_field, name), by_column=times.time_field_column)
+        for name in dates.TIME_FIELDS
+    },
+    "last_day": Function(
+        _takes(DATE, DATE),
+        lambda args, call, zone: dates.checked_date(dates.last_day(args[0])),
+        by_column=times.last_day_column,
+    ),
+    "date_add": Function(
+        _days_signature, lambda args, call, zone: dates.add_days(args[0], args[1]), by_column=times.add_days_column
+    ),
+    "date_sub": Function(
+        _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=times.add_days_column
+    ),
+    "add_months": Function(
+        _takes(DATE, DATE, INTEGER),
+        lambda args, call, zone: dates.add_months(args[0], args[1]),
+        by_column=times.add_months_column,
+    ),
+    "datediff": Function(
+        _takes(INTEGER, DATE, DATE), lambda args, call, zone: dates.days_between(*args), by_column=times.datediff_column
+    ),
     "trunc": Function(
         _takes(DATE, DATE, STRING),
         lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
+        by_column=times.trunc_column,
     ),
     "date_trunc": Function(
         _takes(TIMESTAMP, STRING, TIMESTAMP),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
+        by_column=times.date_trunc_column,
     ),
     "date_format": Function(
         _takes(STRING, TIMESTAMP, STRING),
         lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
+        by_column=times.date_format_column,
     ),
-    "unix_timestamp": Function(_seconds_signature, lambda args, call, zone: dates.whole_seconds(args[0])),
+    "unix_timestamp": Function(
+        _seconds_signature, lambda args, call, zone: dates.whole_seconds(args[0]), by_column=times.unix_timestamp_column
+    ),
 }

@@ -1,4 +1,4 @@
-"""Evaluation by column against evaluation row by row, over the grid of the edges of types (tests.expr.edges)."""
+"""Evaluation by column against Spark's answers at the edges of types (tests.expr.edges), and against that of single rows."""
 
 from __future__ import annotations
 
@@ -12,36 +12,67 @@ import pytest
 
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
-from deltaskip.expr.by_column import may_be_true, values_by_column
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.dates import formatted
+from deltaskip.expr.evaluate.columns import Evaluator
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructField, StructType
-from deltaskip.skipping.partition_texts import PartitionValues
+from deltaskip.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, DataType, StructField, StructType
 from deltaskip.skipping.proofs.collated import Collations
 from tests.each import each
 from tests.expr.edge_values import EDGES
-from tests.expr.edges import bound, cases
+from tests.expr.edges import ERROR, bound, cases, encoded
+from tests.expr.test_edges import answered
 from tests.extent import extent
 
 EACH = extent(7, 1)
-BY_COLUMN = frozenset(
-    ("string", "integer", "long", "date", "timestamp", "timestamp_ntz", "double", "decimal(38,10)", "boolean")
-)
 
 
-def layout(values: list[Any], type_: DataType) -> pa.Array:
-    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        array = arrow_array(values, pa.int32() if type_ == DATE else pa.int64()).view(arrow_type(type_))
-    else:
-        array = arrow_array(values, arrow_type(type_))
-    return PartitionValues(array, None).ordered(type_)  # type: ignore[arg-type]
+def column(values: list[Any], type_: DataType) -> dict[str, pa.Array]:
+    return {"c": typed_array(values, arrow_type(type_))}
+
+
+def test_values_are_those_of_spark() -> None:
+    def check(type_: DataType) -> None:
+        wrong: list[str] = []
+        agreed = undecided = 0
+        by_case = itertools.groupby(answered(type_, "on", extent(3, 1)), lambda found: (found[0], found[1]))
+        for (case, node), rows in by_case:
+            evaluator = Evaluator(node, case.zone)
+            known = [(edge, answer) for _, _, edge, answer in rows]
+            has_value = [(edge, answer) for edge, answer in known if answer != ERROR]
+            results = attempted(evaluator, [edge for edge, _ in has_value], type_)
+            for (edge, answer), found in zip(has_value, results, strict=True):
+                if found is UNDECIDED:
+                    undecided += 1
+                    continue
+                agreed += 1
+                shown = encoded(found, type_of(node) or BOOLEAN)
+                if shown != answer:
+                    wrong.append(f"{case.key} of {edge!r}: {shown}, in Spark {answer}")
+            for edge in [edge for edge, answer in known if answer == ERROR]:
+                if attempted(evaluator, [edge], type_) != [UNDECIDED]:
+                    wrong.append(f"{case.key} of {edge!r} has a value, and fails in Spark")
+        assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:40])
+        assert agreed > 3 * undecided, (agreed, undecided)
+
+    each(list(EDGES), check, simple_string)
+
+
+UNDECIDED = object()
+
+
+def attempted(evaluator: Evaluator, edges: list[Any], type_: DataType) -> list[Any]:
+    """The values of all rows at once; if that fails, those of each row."""
+    try:
+        return list(domain_values(evaluator.values(column(edges, type_), len(edges))))
+    except EvaluationError:
+        return [UNDECIDED] if len(edges) == 1 else [attempted(evaluator, [edge], type_)[0] for edge in edges]
 
 
 def predicates(node: Node, results: list[Any]) -> list[Node]:
@@ -59,21 +90,16 @@ def predicates(node: Node, results: list[Any]) -> list[Node]:
 
 def test_evaluation_by_column_is_evaluation_row_by_row() -> None:
     def check(type_: DataType) -> None:
-        by_column = 0
         values = [*EDGES[type_], None]
+        columns = column(values, type_)
         for case in [case for case in cases() if case.type == type_][::EACH]:
             node = bound(case)
             if node is None:
                 continue
-            columns = layout(values, type_)
             for predicate in predicates(node, [result(node, value, case.zone) for value in values]):
-                keep = may_be_true(predicate, lambda _: columns, len(values), case.zone, lambda _: None)  # noqa: B023
-                if keep is None:
-                    continue
-                by_column += 1
+                keep = Evaluator(predicate, case.zone).may_be_true(columns, len(values))
                 wanted = [result(predicate, value, case.zone, True) is True for value in values]
                 assert keep.tolist() == wanted, (case.key, predicate)
-        assert by_column * EACH > 20 or simple_string(type_) not in BY_COLUMN
 
     each(list(EDGES), check, simple_string)
 
@@ -93,10 +119,7 @@ def test_texts_by_column_are_kept_where_row_by_row_keeps_them() -> None:
         metadata = {"__COLLATIONS": {"c": collation}} if collation else {}
         node = bind(parse_sql(where), StructType((StructField("c", STRING, metadata=metadata),)))
         collations = Collations(SPARK_VERSION)
-        keep = may_be_true(node, lambda _: arrow_array(TEXTS, pa.string()), len(TEXTS), "UTC", collations.evaluator)
-        if keep is None:
-            assert collation or "upper" in where
-            return
+        keep = Evaluator(node, "UTC", collations).may_be_true(column(TEXTS, STRING), len(TEXTS))
         for text, kept in zip(TEXTS, keep.tolist(), strict=True):
             try:
                 assert kept == (evaluate(node, {("c",): text}, order=collations.order) is True), text
@@ -147,11 +170,10 @@ def test_local_times_by_column_are_those_of_each_instant(zone: str) -> None:
         ("substring(CAST(ts AS STRING), 1, 13)", lambda ts, d: format_timestamp(local_of(ts, zone_of(zone)))[:13]),
     ):
         node = bind_expression(parse_sql(text), schema, time_zone=zone)
-        arrays = {name: arrow_array(values, pa.int64()) for name, values in columns.items()}
-        found = values_by_column(node, lambda ref: arrays[ref.logical[0]], len(columns["ts"]), zone)  # noqa: B023
+        arrays = {field.name: typed_array(columns[field.name], arrow_type(field.type)) for field in schema.fields}
+        found = domain_values(Evaluator(node, zone).values(arrays, len(columns["ts"])))
         rows = zip(columns["ts"], columns["d"], strict=True)
-        assert found is not None, text
-        assert found.to_pylist() == [None if ts is None or d is None else expected(ts, d) for ts, d in rows], text
+        assert found == [None if ts is None or d is None else expected(ts, d) for ts, d in rows], text
 
 
 def midnight(day: int, zone: str) -> int:

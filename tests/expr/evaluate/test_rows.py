@@ -30,7 +30,7 @@ from tests.each import each
 from tests.expr.predicates import SCHEMA
 
 # [SQL, repr of the value or "error"]: constants that Spark 4.1.4 evaluated in ANSI mode, time zone UTC.
-SPARK_ANSWERS = json.loads((Path(__file__).parent / "spark_answers.json").read_text(encoding="utf-8"))
+SPARK_ANSWERS = json.loads((Path(__file__).parents[1] / "spark_answers.json").read_text(encoding="utf-8"))
 EMPTY = StructType()
 CI = FieldRef(("c",), ("c",), STRING, collation="icu.UNICODE_CI")
 BARE = FieldRef(("e",), ("e",), STRING)

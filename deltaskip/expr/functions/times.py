@@ -1,0 +1,241 @@
+"""Functions of dates and timestamps by column.
+
+# Spark 4.1, DateTimeUtils.scala, datetimeExpressions.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.dates import formatted
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import Call
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    any_of,
+    constant,
+    constant_of,
+    is_constant,
+    made,
+    numbers,
+    texts,
+    valid,
+)
+from deltaskip.expr.zones import instants, local_times, near_limits
+from deltaskip.schema.arrow_values import NOTHING
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
+from deltaskip.schema.types import TIMESTAMP
+
+__all__ = [
+    "add_days_column",
+    "add_months_column",
+    "date_field_column",
+    "date_format_column",
+    "date_trunc_column",
+    "datediff_column",
+    "last_day_column",
+    "time_field_column",
+    "time_texts",
+    "trunc_column",
+    "unix_timestamp_column",
+]
+
+_DATES_FROM, _DATES_TO = -719_162, 2_932_896
+"""The years 1 to 9999, in which Arrow's calendar functions are used."""
+
+_DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
+    "year": pc.year,
+    "month": pc.month,
+    "quarter": pc.quarter,
+    "dayofmonth": pc.day,
+    "dayofyear": pc.day_of_year,
+    "weekofyear": pc.iso_week,
+}
+_SECONDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
+_MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
+_TIME_UNITS = {"DAY": 86_400, "DD": 86_400, "HOUR": 3600, "MINUTE": 60}
+_INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
+_HOUR = MICROS_PER_DAY // 24
+# Days of dates of 32 bits, moved so that no cycle of 400 years is negative.
+_CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
+
+
+def date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """A field of a date."""
+    days = numbers(_array(args[0]))
+    if call.name == "weekday":
+        return made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
+    if call.name == "dayofweek":
+        return made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
+    if any_of((days < _DATES_FROM) | (days > _DATES_TO), args[0]):
+        raise NotByColumn
+    return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
+
+
+def time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """Hour, minute or second of a timestamp."""
+    local = _local(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
+    unit, count = _SECONDS[call.name]
+    return _within_limits(made((local // (unit * MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
+
+
+def last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`last_day(date)`."""
+    year, month, _ = _civil(numbers(_array(args[0])))
+    return _dates(_first_of_month(year, month + 1) - 1, args[0])
+
+
+def add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`date_add(date, days)` and `date_sub`. Java computes in 32 bits, without an error."""
+    days, count = np.asarray(numbers(args[0]), np.int32), np.asarray(numbers(args[1]), np.int32)
+    with np.errstate(over="ignore"):
+        return made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
+
+
+def add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
+    year, month, day = _civil(np.atleast_1d(np.asarray(numbers(args[0]), np.int64)))
+    months = month - 1 + np.asarray(numbers(args[1]), np.int64)
+    year, month = year + months // 12, months % 12 + 1
+    first, after = _first_of_month(year, month), _first_of_month(year, month + 1)
+    found = np.minimum(first + day - 1, after - 1)
+    if any_of((found < -(2**31)) | (found >= 2**31), *args):
+        raise EvaluationError("The date is out of range.")
+    return made(found.astype(np.int32), pa.date32(), *args)
+
+
+def datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`datediff(end, start)`. Java subtracts in 32 bits, without an error."""
+    with np.errstate(over="ignore"):
+        found = np.asarray(numbers(args[0]), np.int32) - np.asarray(numbers(args[1]), np.int32)
+    return made(found, pa.int32(), *args)
+
+
+def trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`trunc(date, unit)` with a constant unit; NULL for an unknown one."""
+    days = np.asarray(numbers(_array(args[0])), np.int64)
+    found = _truncated_days(days, constant(args[1]).upper())
+    return pa.nulls(len(days), pa.date32()) if found is None else _dates(found, args[0])
+
+
+def date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
+    unit, micros = constant(args[0]).upper(), numbers(_array(args[1]))
+    if unit in _INSTANT_UNITS:
+        return _within_limits(made(micros - micros % _INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
+    local = _local(args[1], True, zone)
+    if unit in _TIME_UNITS:
+        truncated = local - local % (_TIME_UNITS[unit] * MICROS_PER_SECOND)
+        # In the repeated hour of a clock change the offset is unchanged.
+        kept = truncated - (local - micros)
+        found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
+    else:
+        days = _truncated_days(local // MICROS_PER_DAY, unit)
+        if days is None:
+            return pa.nulls(len(micros), args[1].type)
+        found = instants(days * MICROS_PER_DAY, zone)
+    return _within_limits(made(found, args[1].type, args[1]), args[1])
+
+
+def date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`date_format(timestamp, pattern)` with a constant pattern."""
+    pattern = constant(args[1])
+    cell = MICROS_PER_SECOND if "s" in pattern else _HOUR // 60 if "m" in pattern else _HOUR
+    cell = cell if "H" in pattern or cell < _HOUR else MICROS_PER_DAY
+    local = _local(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
+    return _of_cells(local, cell, lambda start: formatted(start, pattern), args[0])
+
+
+def unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """`unix_timestamp(timestamp)`: towards zero."""
+    micros = numbers(_array(args[0]))
+    seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
+    return _within_limits(made(seconds, pa.int64(), args[0]), args[0])
+
+
+def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
+    """The texts of local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
+    seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
+    usual = (local >= _DATES_FROM * MICROS_PER_DAY) & (local < (_DATES_TO + 1) * MICROS_PER_DAY)
+    whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
+    found = pc.cast(whole, pa.string())
+    if fraction.any():
+        digits = pc.utf8_lpad(pc.cast(made(fraction, pa.int64(), given), pa.string()), 6, "0")
+        tail = pc.if_else(made(fraction != 0, pa.bool_()), pc.utf8_rtrim(digits, "0"), NOTHING)
+        point = pc.if_else(pc.equal(tail, NOTHING), NOTHING, constant_of(".", pa.string()))
+        found = pc.binary_join_element_wise(found, point, tail, NOTHING)
+    return found if usual.all() else Partly(found, ~usual)
+
+
+def _within_limits(found: pa.Array, times: Values) -> Values | Partly:
+    """What was found; times near the limits of 64 bits are left over."""
+    rest = near_limits(numbers(times))
+    return found if rest is None else Partly(found, rest)
+
+
+def _array(values: Values) -> pa.Array:
+    if is_constant(values):
+        raise NotByColumn
+    return values
+
+
+def _local(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
+    """Local microseconds of an array of timestamps; 0 where it is null."""
+    micros: np.ndarray = numbers(_array(values))
+    rows = valid(values)
+    if rows is not None:
+        micros = np.where(rows, micros, 0)
+    return local_times(micros, zone) if zoned else micros
+
+
+def _truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
+    if unit not in _MONTHS and unit != "WEEK":
+        return None
+    year, month, _ = _civil(days)
+    count = _MONTHS.get(unit, 1)
+    found: np.ndarray = days - (days + 3) % 7
+    return found if unit == "WEEK" else _first_of_month(year, (month - 1) // count * count + 1)
+
+
+def _dates(days: np.ndarray, *given: Values) -> pa.Array:
+    """Dates; what none can hold is left to the caller, as Spark raises for some units, and wraps for others."""
+    if any_of((days < -(2**31)) | (days >= 2**31), *given):
+        raise NotByColumn
+    return made(days.astype(np.int32), pa.date32(), *given)
+
+
+def _civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Year, month and day of days since 1970-01-01, as `calendar.civil_from_days`."""
+    moved = days.astype(np.int64) + _EPOCH_DAY
+    era = moved // _CYCLE_DAYS
+    of_era = moved - era * _CYCLE_DAYS
+    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = (shifted + 2) % 12 + 1
+    return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+
+
+def _first_of_month(year: np.ndarray, month: np.ndarray) -> np.ndarray:
+    """Days from 1970-01-01 to the first day of a month from 1 to 13, as `calendar.days_from_civil`."""
+    year, month = year + (month > 12), np.where(month > 12, month - 12, month)
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    of_era = shifted - era * 400
+    of_year = (153 * ((month + 9) % 12) + 2) // 5
+    found: np.ndarray = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    return found
+
+
+def _of_cells(local: np.ndarray, cell: int, text: Callable[[int], str], given: Values) -> pa.Array:
+    """The text of each time, which all times of a cell have in common."""
+    cells, of_row = np.unique(local // cell, return_inverse=True)
+    found = texts([text(start) for start in (cells * cell).tolist()])
+    return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))

@@ -1,0 +1,181 @@
+"""Values of an expression for the rows of a batch: an Arrow array, or an Arrow scalar for a constant.
+
+Arrays have the Arrow type of their Delta type (`schema.arrow.arrow_type`). Functions compute on the numbers in an
+array's buffer, whatever stands where it is null, and make the result null there again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.kernels.decimals import rescale
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, typed_array
+
+__all__ = [
+    "NotByColumn",
+    "Partly",
+    "Values",
+    "any_of",
+    "constant",
+    "constant_of",
+    "decimals",
+    "is_constant",
+    "made",
+    "none_of",
+    "numbers",
+    "ordered_floats",
+    "repeated",
+    "rescaled",
+    "scattered",
+    "texts",
+    "valid",
+]
+
+Values: TypeAlias = Any
+"""A pyarrow Array, or a Scalar for a constant."""
+
+_STORED: dict[pa.DataType, pa.DataType] = {pa.date32(): pa.int32()}
+_MAGNITUDE = np.int64((1 << 63) - 1)
+_INFINITY = np.float64(np.inf).view(np.int64)
+_NAN = 0x7FF0_0000_0000_0001
+
+
+class NotByColumn(Exception):
+    """The function has no form for whole columns with these arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partly:
+    """Values of most rows.
+
+    rest: The rows whose values must be computed one by one.
+    """
+
+    values: pa.Array
+    rest: np.ndarray
+
+
+def is_constant(values: Values) -> bool:
+    """Whether the value is the same in every row."""
+    return isinstance(values, pa.Scalar)
+
+
+def constant_of(value: object, type_: pa.DataType) -> pa.Scalar:
+    """A constant of a Python value of the package's value domain."""
+    return pa.nulls(1, type_)[0] if value is None else typed_array([value], type_)[0]
+
+
+def constant(values: Values) -> Any:
+    """The Python value, in the value domain, of a constant; NotByColumn for an array."""
+    if not isinstance(values, pa.Scalar):
+        raise NotByColumn
+    if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
+        return values.value
+    return values.as_py()
+
+
+def repeated(values: Values, rows: int) -> pa.Array:
+    """The values as an array; a constant is repeated."""
+    return pa.repeat(values, rows) if isinstance(values, pa.Scalar) else values
+
+
+def numbers(values: Values) -> Any:
+    """The numbers of an array (dates as int32, timestamps as int64), anything where it is null; a number of a constant.
+
+    They are not copied and must not be changed.
+    """
+    if isinstance(values, pa.Scalar):
+        return constant(values)
+    stored = values.type
+    if stored == pa.bool_():
+        return numpy_values(pc.fill_null(values, FALSE) if values.null_count else values)
+    stored = _STORED.get(stored, pa.int64() if pa.types.is_timestamp(stored) else stored)
+    if not (pa.types.is_integer(stored) or pa.types.is_floating(stored)):
+        raise NotByColumn
+    data = values.buffers()[1]
+    if data is None:
+        return np.zeros(len(values), stored.to_pandas_dtype())
+    return np.frombuffer(data, stored.to_pandas_dtype())[values.offset : values.offset + len(values)]
+
+
+def valid(*given: Values) -> np.ndarray | None:
+    """In which rows no array is null; None if that is in all. Constants are not null."""
+    found: np.ndarray | None = None
+    for values in given:
+        if isinstance(values, pa.Array) and values.null_count:
+            here = numpy_values(values.is_valid())
+            found = here if found is None else found & here
+    return found
+
+
+def any_of(flags: np.ndarray, *given: Values) -> bool:
+    """Whether a flag is set in a row where no array is null."""
+    if not flags.any():
+        return False
+    rows = valid(*given)
+    return rows is None or bool((flags & rows).any())
+
+
+def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
+    """An array of numbers, null where one of the given arrays is."""
+    array = arrow_array(found)
+    rows = valid(*given)
+    if rows is not None:
+        bits = pa.py_buffer(np.packbits(rows, bitorder="little"))
+        array = pa.Array.from_buffers(array.type, len(array), [bits, array.buffers()[1]])
+    if array.type == type_:
+        return array
+    return array.view(type_) if type_ == pa.date32() or pa.types.is_timestamp(type_) else array.cast(type_)
+
+
+def scattered(values: Values, taken: np.ndarray) -> pa.Array:
+    """Values of the rows that were taken at their places, and null in all others."""
+    places = np.cumsum(taken, dtype=np.int64) - 1
+    if isinstance(values, pa.Scalar):
+        values = pa.repeat(values, int(np.count_nonzero(taken)))
+    bits = pa.py_buffer(np.packbits(taken, bitorder="little"))
+    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [bits, pa.py_buffer(places)]))
+
+
+def rescaled(values: pa.Array, precision: int, scale: int, rounding: str = "half up") -> pa.Array | Partly:
+    """Decimals at another scale, rounded; those with too many digits are left over."""
+    return decimals(*rescale(values, values.type.scale, precision, scale, rounding), precision)
+
+
+def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Partly:
+    """The results of a kernel of `kernels.decimals` as decimals of a precision."""
+    type_ = pa.decimal128(precision, found.type.scale)
+    values = pa.Array.from_buffers(type_, len(found), found.buffers())
+    rest = numpy_values(states) != 0
+    return Partly(values, rest) if rest.any() else values
+
+
+def ordered_floats(values: pa.Array) -> pa.Array:
+    """Floating point numbers as int64 in Spark's order: -0.0 = 0.0, NaN = NaN and above every other number."""
+    doubles = pc.cast(values, pa.float64())
+    bits = np.array(numbers(doubles)).view(np.int64)
+    sign = bits >> 63
+    ordered = bits & _MAGNITUDE
+    nan = ordered > _INFINITY
+    # The magnitude, negated where the sign bit is set.
+    ordered ^= sign
+    ordered -= sign
+    if nan.any():
+        ordered[nan] = _NAN
+    return made(ordered, pa.int64(), doubles)
+
+
+def none_of(type_: pa.DataType) -> pa.Scalar:
+    """NULL of a type."""
+    return arrow_scalar(None, type_)
+
+
+def texts(values: Sequence[str | None]) -> pa.Array:
+    """An array of strings."""
+    return arrow_array(values, pa.string())

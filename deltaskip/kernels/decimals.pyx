@@ -1,0 +1,262 @@
+"""Arithmetic of decimals of 128 bits, as far as 127 bits suffice.
+
+Every function returns the results and a state for each row: 0 is done, where a row is null as well, 1 is left to the
+caller (more than 127 bits, or more digits than the type of the result has), 2 is a division of a number by zero. What
+stands in rows of other states than 0 is null.
+
+# Spark 4.1, Decimal.scala: a quotient is rounded half up to 39 places, and then to the scale of its type
+"""
+
+import pyarrow as pa
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+from deltaskip.kernels.arrow cimport (
+    ByteBuffer, PrimitiveView, check_decimal128, is_valid, primitive_view, zeros
+)
+from deltaskip.kernels.lane cimport same_length
+
+cdef extern from *:
+    """
+    typedef __int128 deltaskip_int128;
+    """
+    ctypedef long long int128 "deltaskip_int128"
+    bint multiplied_beyond "__builtin_mul_overflow"(int128 a, int128 b, int128* product) nogil
+    bint added_beyond "__builtin_add_overflow"(int128 a, int128 b, int128* total) nogil
+    bint subtracted_beyond "__builtin_sub_overflow"(int128 a, int128 b, int128* difference) nogil
+
+cdef enum:
+    DONE = 0
+    LEFT_OVER = 1
+    BY_ZERO = 2
+
+cdef enum Operation:
+    SUM
+    DIFFERENCE
+    PRODUCT
+    QUOTIENT
+    REMAINDER
+    WHOLE
+
+cdef enum Rounding:
+    HALF_UP
+    FLOOR
+    CEILING
+
+cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, "%": REMAINDER, "div": WHOLE}
+cdef dict ROUNDINGS = {"half up": HALF_UP, "floor": FLOOR, "ceiling": CEILING}
+
+# Two roundings give the digits of one unless the divisor has more digits than this allows.
+cdef int PLACES = 39
+
+
+def compute(object left, object right, int left_scale, int right_scale, str op, int precision, int scale):
+    """Return `left op right`, rounded half up, as decimal128(38, scale), and the states as uint8.
+
+    Args:
+        left: The left operands, a decimal128 array.
+        right: The right operands, of the same length.
+        left_scale: The scale of the left operands.
+        right_scale: The scale of the right operands.
+        op: One of + - * / % (with the sign of the left operand) and div (towards zero).
+        precision: The most digits of a result.
+        scale: The scale of the result.
+
+    Raises TypeError for arrays of another type, and ValueError for lengths that differ and other operators.
+    """
+    cdef PrimitiveView first = primitive_view(left)
+    cdef PrimitiveView second = primitive_view(right)
+    check_decimal128(first)
+    check_decimal128(second)
+    same_length(second.length, first.length)
+    if op not in OPERATIONS:
+        raise ValueError(f"{op!r} is no operator of decimals.")
+    cdef Operation operation = OPERATIONS[op]
+    _check_scales(left_scale, right_scale, precision, scale)
+    cdef int64_t rows = first.length
+    cdef ByteBuffer found = zeros(16 * rows)
+    cdef ByteBuffer validity = zeros((rows + 7) // 8)
+    cdef ByteBuffer states = zeros(rows)
+    with nogil:
+        _compute(
+            first, second, left_scale, right_scale, operation, precision, scale,
+            <int128*>found.data, validity.data, states.data,
+        )
+    return _arrays(found, validity, states, rows, scale)
+
+
+def rescale(object values, int old_scale, int precision, int scale, str rounding="half up"):
+    """Return decimals at another scale as decimal128(38, scale), and the states as uint8.
+
+    Args:
+        values: The decimals, a decimal128 array.
+        old_scale: Their scale.
+        precision: The most digits of a result.
+        scale: The scale of the result.
+        rounding: "half up", "floor" or "ceiling".
+
+    Raises TypeError for an array of another type, and ValueError for another rounding.
+    """
+    cdef PrimitiveView view = primitive_view(values)
+    check_decimal128(view)
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"{rounding!r} is no rounding.")
+    cdef Rounding mode = ROUNDINGS[rounding]
+    _check_scales(old_scale, 0, precision, scale)
+    cdef int64_t rows = view.length
+    cdef ByteBuffer found = zeros(16 * rows)
+    cdef ByteBuffer validity = zeros((rows + 7) // 8)
+    cdef ByteBuffer states = zeros(rows)
+    with nogil:
+        _rescale(view, old_scale, precision, scale, mode, <int128*>found.data, validity.data, states.data)
+    return _arrays(found, validity, states, rows, scale)
+
+
+cdef int _check_scales(int one, int other, int precision, int scale) except -1:
+    if not (0 <= one <= 38 and 0 <= other <= 38 and 0 <= scale <= 38 and 1 <= precision <= 38):
+        raise ValueError("Scales are from 0 to 38, and precisions from 1 to 38.")
+    return 0
+
+
+cdef object _arrays(ByteBuffer found, ByteBuffer validity, ByteBuffer states, int64_t rows, int scale):
+    buffers = [pa.py_buffer(validity), pa.py_buffer(found)]
+    return (
+        pa.Array.from_buffers(pa.decimal128(38, scale), rows, buffers),
+        pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(states)]),
+    )
+
+
+cdef int _compute(
+    PrimitiveView first, PrimitiveView second, int left_scale, int right_scale, Operation op, int precision,
+    int scale, int128* out, uint8_t* validity, uint8_t* states,
+) noexcept nogil:
+    cdef const int128* a = <const int128*>first.values
+    cdef const int128* b = <const int128*>second.values
+    # What each side is multiplied by, and the scale of the integer that comes out.
+    cdef int up, down, common, wide = left_scale if left_scale > right_scale else right_scale
+    cdef int128 left_factor = 1, right_factor = 1, limit, most = 0, unit = 1, one, other, result
+    cdef int64_t i
+    if op == QUOTIENT:
+        up = right_scale - left_scale + scale
+        down = -up if up < 0 else 0
+        up = up if up > 0 else 0
+        common = scale
+        # Below it, rounding to 39 places first makes no difference.
+        if scale + wide - right_scale < PLACES:
+            most = power(PLACES - 1 - scale - wide + right_scale)
+    elif op == PRODUCT:
+        up, down, common = 0, 0, left_scale + right_scale
+    else:
+        up, down = wide - left_scale, wide - right_scale
+        common = 0 if op == WHOLE else wide
+    cdef bint fits = up <= 38 and down <= 38 and common - scale <= 38
+    if fits:
+        left_factor, right_factor = power(up), power(down)
+        if common > scale:
+            unit = power(common - scale)
+    limit = power(precision)
+    for i in range(first.length):
+        if not is_valid(first.validity, first.offset + i) or not is_valid(second.validity, second.offset + i):
+            continue
+        states[i] = LEFT_OVER
+        if op >= QUOTIENT and unaligned(b + i) == 0:
+            states[i] = BY_ZERO
+            continue
+        if not fits or common < scale:
+            continue
+        if multiplied_beyond(unaligned(a + i), left_factor, &one):
+            continue
+        if multiplied_beyond(unaligned(b + i), right_factor, &other):
+            continue
+        if op == SUM:
+            if added_beyond(one, other, &result):
+                continue
+        elif op == DIFFERENCE:
+            if subtracted_beyond(one, other, &result):
+                continue
+        elif op == PRODUCT:
+            if multiplied_beyond(one, other, &result):
+                continue
+        elif op == QUOTIENT:
+            if magnitude(unaligned(b + i)) > most:
+                continue
+            result = half_up(one, other)
+        else:
+            result = one / other
+            if op == REMAINDER:
+                result = one - result * other
+        if unit != 1:
+            result = half_up(result, unit)
+        store(result, limit, i, out, validity, states)
+    return 0
+
+
+cdef int _rescale(
+    PrimitiveView view, int old_scale, int precision, int scale, Rounding mode, int128* out, uint8_t* validity,
+    uint8_t* states,
+) noexcept nogil:
+    cdef const int128* values = <const int128*>view.values
+    cdef int128 up = power(scale - old_scale if scale > old_scale else 0)
+    cdef int128 unit = power(old_scale - scale if old_scale > scale else 0)
+    cdef int128 limit = power(precision), value, whole
+    cdef int64_t i
+    for i in range(view.length):
+        if not is_valid(view.validity, view.offset + i):
+            continue
+        states[i] = LEFT_OVER
+        if multiplied_beyond(unaligned(values + i), up, &value):
+            continue
+        if unit != 1:
+            if mode == HALF_UP:
+                value = half_up(value, unit)
+            else:
+                whole = value / unit
+                if whole * unit != value:
+                    if mode == FLOOR and value < 0:
+                        whole = whole - 1
+                    elif mode == CEILING and value > 0:
+                        whole = whole + 1
+                value = whole
+        store(value, limit, i, out, validity, states)
+    return 0
+
+
+cdef inline void store(
+    int128 value, int128 limit, int64_t i, int128* out, uint8_t* validity, uint8_t* states
+) noexcept nogil:
+    """Keep a result that has no more digits than allowed."""
+    if magnitude(value) < limit:
+        states[i] = DONE
+        validity[i >> 3] |= <uint8_t>(1 << (i & 7))
+        out[i] = value
+
+
+cdef inline int128 half_up(int128 dividend, int128 divisor) noexcept nogil:
+    """The quotient, rounded half away from zero."""
+    cdef int128 quotient = dividend / divisor
+    cdef int128 rest = magnitude(dividend - quotient * divisor)
+    if rest >= magnitude(divisor) - rest:
+        return quotient + (1 if (dividend < 0) == (divisor < 0) else -1)
+    return quotient
+
+
+cdef inline int128 power(int exponent) noexcept nogil:
+    """Ten to an exponent from 0 to 38."""
+    cdef int128 found = 1
+    cdef int k
+    for k in range(exponent):
+        found = found * 10
+    return found
+
+
+cdef inline int128 magnitude(int128 value) noexcept nogil:
+    # Decimals have at most 38 digits, so that the sign of none is lost.
+    return -value if value < 0 else value
+
+
+cdef inline int128 unaligned(const int128* place) noexcept nogil:
+    """The number at a place that is a multiple of 8."""
+    cdef int128 found
+    memcpy(&found, place, 16)
+    return found
