@@ -17,8 +17,8 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of, parse_sql
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.expr.evaluate.columns import Evaluator, column_at
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows

@@ -16,7 +16,7 @@ from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, top_level_columns
-from deltaskip.expr.evaluate.columns import Evaluator
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.reading.matching_rows import padded_column
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values

@@ -2,7 +2,7 @@
 
 from deltaskip.expr.bind import bind, bind_expression
 from deltaskip.expr.column import ColumnExpr, col, lit, to_node
-from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of, top_level_columns
 from deltaskip.expr.normalize import normalize

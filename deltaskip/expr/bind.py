@@ -25,7 +25,7 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.dates import DATE_FIELDS
-from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
-from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.intervals import moved

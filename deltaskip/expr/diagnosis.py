@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import has_null, nodes_in

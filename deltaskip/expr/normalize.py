@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import deterministic
+from deltaskip.expr.evaluation import deterministic
 from deltaskip.expr.literal_list import LiteralList, has_null
 from deltaskip.expr.nodes import (
     MIRRORED,

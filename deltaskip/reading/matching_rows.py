@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, columns_of
-from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.expr.evaluate.columns import Evaluator
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Node
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch

@@ -22,9 +22,9 @@ class RunningCollations:
         return Collations(collation_version())
 
     def evaluator(self, collation: str) -> Collation | None:
-        """See expr.evaluate.columns.CollatedOrder.evaluator."""
+        """See expr.evaluation.columns.CollatedOrder.evaluator."""
         return self._collations.evaluator(collation)
 
     def order(self, collation: str, left: str, right: str) -> int:
-        """See expr.evaluate.columns.CollatedOrder.order."""
+        """See expr.evaluation.columns.CollatedOrder.order."""
         return self._collations.order(collation, left, right)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.evaluate import Order, evaluate
-from deltaskip.expr.evaluate.columns import Evaluator
+from deltaskip.expr.evaluation import Order, evaluate
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.lane import Lane, take_lane

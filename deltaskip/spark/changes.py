@@ -21,7 +21,7 @@ from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
-from deltaskip.expr.evaluate import left_to_spark
+from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.rows.parquet_files import DataFileLayout

@@ -15,7 +15,7 @@ import pytest
 
 from deltaskip.expr import bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
-from deltaskip.rows.arrow_expressions import expression_values
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.ddl import parse_columns, type_text
@@ -57,8 +57,7 @@ def compared(spark: Any, table: pa.Table, schema: StructType, texts: list[str], 
     for i, text in enumerate(texts):
         node = bind_expression(parse_sql(text), schema)
         assert type_of(node) is not None, text
-        found = expression_values(node, columns, len(table), "UTC")
-        assert found is not None, text
+        found = Evaluator(node).values(columns, len(table))
         assert found.to_pylist() == expected[f"c{i}"].to_pylist(), text
         if by_row:
             lists = {(name,): domain_values(column) for name, column in columns.items()}

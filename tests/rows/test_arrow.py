@@ -7,17 +7,22 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.actions import decode_path
+from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.rows import arrow_expressions
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.nodes import Node
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.schema import from_arrow
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.storage import LocalStorage
@@ -44,7 +49,7 @@ def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest
     def refuse(*args: object) -> None:
         raise AssertionError("evaluated row by row")
 
-    monkeypatch.setattr("deltaskip.rows.arrow.row_values", refuse)
+    monkeypatch.setattr("deltaskip.expr.evaluation.columns.evaluate", refuse)
     rows = pa.table(
         {
             "a": pa.array([1, 2], pa.int32()),
@@ -105,8 +110,12 @@ def test_both_ways_of_evaluation_agree_on_random_rows(monkeypatch: pytest.Monkey
                 found.append(str(error))
         return found
 
+    def nothing_known(batch: Any, node: Node) -> pa.Scalar:
+        batch.unknown.append(np.ones(batch.rows, np.bool_))
+        return pa.nulls(1, arrow_type(type_of(node)))[0]
+
     by_columns = verdicts()
-    monkeypatch.setattr("deltaskip.rows.arrow.whole_columns", lambda *args: None)
+    monkeypatch.setattr("deltaskip.expr.evaluation.columns._Batch.value", nothing_known)
     assert verdicts() == by_columns
 
 
@@ -230,20 +239,17 @@ def test_what_only_spark_evaluates_says_that_a_session_is_needed(schema: str, co
         converted(schema, pa.table({"s": ["x"]}), configuration=configuration)
 
 
-def test_collated_rules_use_the_given_order() -> None:
+def test_collated_rules_use_the_given_collations() -> None:
     plan = planned(
         "s STRING COLLATE UTF8_LCASE",
         pa.schema([("s", pa.string())]),
         configuration={"delta.constraints.c": "s = 'abc'"},
     )
 
-    def order(collation: str, left: str, right: str) -> int:
-        assert collation == "spark.UTF8_LCASE"
-        return (left.lower() > right.lower()) - (left.lower() < right.lower())
-
-    assert ArrowRows(plan, order=order).convert(pa.table({"s": ["ABC"]})).to_pylist() == [{"s": "ABC"}]
+    collations = Collations(SPARK_VERSION)
+    assert ArrowRows(plan, collations=collations).convert(pa.table({"s": ["ABC"]})).to_pylist() == [{"s": "ABC"}]
     with pytest.raises(RowViolation):
-        ArrowRows(plan, order=order).convert(pa.table({"s": ["x"]}))
+        ArrowRows(plan, collations=collations).convert(pa.table({"s": ["x"]}))
 
 
 def test_an_error_of_an_expression_is_a_violation() -> None:
@@ -327,12 +333,3 @@ def test_batches_without_rows_and_columns_in_chunks_are_converted() -> None:
 def test_carried_columns_stay_as_they_are() -> None:
     rows = pa.table({"_row-id-col-1": [7], "a": [1]})
     assert converted("a BIGINT", rows, carried=["_row-id-col-1"]) == [{"a": 1, "_row-id-col-1": 7}]
-
-
-def test_whole_columns_leave_unknown_expressions_to_rows() -> None:
-    from deltaskip.expr import bind, parse_sql
-
-    columns = {"a": pa.array([1, 2])}
-    schema = from_arrow(pa.schema([("a", pa.int64())]))
-    assert arrow_expressions.whole_columns(bind(parse_sql("a % 2 = 0"), schema), columns, 2) is None
-    assert arrow_expressions.whole_columns(bind(parse_sql("a > 1"), schema), columns, 2).to_pylist() == [False, True]

@@ -10,7 +10,7 @@ from typing import Any
 from deltaskip.errors import PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import EvaluationError, evaluate
+from deltaskip.expr.evaluation import EvaluationError, evaluate
 from deltaskip.expr.nodes import (
     And,
     Call,

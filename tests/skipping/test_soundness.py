@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.expr import Node, bind
-from deltaskip.expr.evaluate import EvaluationError, evaluate
+from deltaskip.expr.evaluation import EvaluationError, evaluate
 from tests.extent import extent
 from tests.skipping.random_predicates import random_predicate
 from tests.skipping.random_tables import RandomTable, random_table

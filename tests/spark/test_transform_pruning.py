@@ -22,7 +22,7 @@ from deltaskip import DeltaTable
 from deltaskip import transforms as t
 from deltaskip.actions import serialize_partition_value
 from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.rows.arrow_expressions import expression_values
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.types import (
@@ -163,9 +163,8 @@ def test_partitions_with_matching_rows_are_kept_and_no_others(
         if field.name != "s":
             # What an append of Arrow data writes is what Spark writes.
             node = bind_expression(parse_sql(texts[number]), schema, time_zone=writer)
-            found = expression_values(node, {"s": values}, len(values), writer)
-            assert found is not None, texts[number]
-            assert [None if v == "" else v for v in found.to_pylist()] == of_row, texts[number]
+            found = domain_values(Evaluator(node, writer).values({"s": values}, len(values)))
+            assert [None if v == "" else v for v in found] == of_row, texts[number]
         distinct = list(dict.fromkeys(of_row))
         table = partitioned_by(tmp_path / f"t{number}", transform, field, schema, distinct)
         for at, (text, points) in enumerate(chosen):

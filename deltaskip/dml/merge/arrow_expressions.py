@@ -16,8 +16,8 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.expr.evaluate.columns import Evaluator, column_at
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass

@@ -20,7 +20,7 @@ from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.values import expressions_of
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node
-from deltaskip.expr.evaluate.columns import never_fails
+from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, columns_of
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY

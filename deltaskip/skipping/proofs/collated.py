@@ -102,7 +102,7 @@ class Collations:
         return f"the collation {identifier} cannot be evaluated here"
 
     def order(self, collation: str, left: str, right: str) -> int:
-        """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (expr.evaluate.Order)."""
+        """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (expr.evaluation.Order)."""
         found = self.evaluator(collation)
         if found is None or not (found.trusts(left) and found.trusts(right)):
             raise LookupError(collation)

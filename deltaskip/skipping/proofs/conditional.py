@@ -8,7 +8,7 @@ least there: NOT c, or an operand that can make c NULL is NULL.
 from __future__ import annotations
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import (
     And,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.expr.clock import Clock, reads_clock
-from deltaskip.expr.evaluate import deterministic
+from deltaskip.expr.evaluation import deterministic
 from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize
 from deltaskip.expr.render import to_sql

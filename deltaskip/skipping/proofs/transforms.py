@@ -14,7 +14,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
-from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk

@@ -37,7 +37,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.strings import cased, compare_strings, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.floats import compare_floats
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
 
 __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate", "left_to_spark"]
 

@@ -22,7 +22,7 @@ from deltaskip.expr import (
     evaluate,
     parse_sql,
 )
-from deltaskip.expr.evaluate import compare_values
+from deltaskip.expr.evaluation import compare_values
 from deltaskip.expr.nodes import Compare, FieldRef, In, Like, Literal, Not, StartsWith
 from deltaskip.expr.strings import like
 from deltaskip.schema.types import BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType

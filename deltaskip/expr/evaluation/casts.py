@@ -41,8 +41,6 @@ _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
 # Powers of ten that a double holds exactly.
 _EXACT_SCALE = 22
-# Digits of a decimal that int64 holds.
-_LONG_DIGITS = 18
 # Smaller decimals may have an exponent in their text.
 _PLAIN_SCALE = 6
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
@@ -152,8 +150,6 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
         return _rescaled(values, target)
     if target == BOOLEAN:
         return Converted(pc.not_equal(values, constant_of(Decimal(0), values.type)))
-    if source.precision > _LONG_DIGITS:
-        raise NotByColumn
     unscaled = _unscaled(values)
     if target in _FLOATING:
         if target == FLOAT or source.scale > _EXACT_SCALE or (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
@@ -285,10 +281,14 @@ def _rescaled(values: pa.Array, target: DecimalType) -> Converted:
 
 
 def _unscaled(values: pa.Array) -> np.ndarray:
-    """The unscaled integers of decimals of at most 18 digits, 0 where they are null."""
+    """The unscaled integers of decimals, 0 where they are null. Raises NotByColumn if one has more than 64 bits."""
     data = values.buffers()[1]
     if data is None:
         return np.zeros(len(values), np.int64)
-    low = np.frombuffer(data, np.int64)[2 * values.offset : 2 * (values.offset + len(values)) : 2]
-    rows = valid(values)
-    return low if rows is None else np.where(rows, low, 0)
+    halves = np.frombuffer(data, np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
+    low, high, rows = halves[::2], halves[1::2], valid(values)
+    if rows is not None:
+        low, high = np.where(rows, low, 0), np.where(rows, high, 0)
+    if (high != low >> 63).any():
+        raise NotByColumn
+    return low

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
-from deltaskip.expr.evaluate.casts import cast_column
-from deltaskip.expr.evaluate.rows import evaluate
+from deltaskip.expr.evaluation.casts import cast_column
+from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.functions.hashing import HASHES, hashed
@@ -399,10 +399,9 @@ class _Batch:
         if type_ is None or type_ != type_of(node.right):
             raise Undecided("Values of two types cannot be compared.")
         left = self.value(node.left)
-        if node.op == "<=>":
-            right = self.value(node.right)
-        else:
-            right = self.reached(node.right, lambda: self.not_null(left))
+        # `<=>` evaluates both sides.
+        reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
+        right = self.reached(node.right, reach)
         self.check_clock(node.left, left, node.right)
         self.check_clock(node.right, right, node.left)
         collation = comparison_collation(node.left, node.right) if type_ == STRING else None

@@ -1,4 +1,4 @@
-"""Evaluation by column against Spark's answers at the edges of types (tests.expr.edges), and against that of single rows."""
+"""Evaluation by column against Spark's answers at the edges of types (tests.expr.edges), and against single rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.dates import formatted
-from deltaskip.expr.evaluate.columns import Evaluator
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not
 from deltaskip.expr.normalize import FALSE, TRUE

@@ -1,0 +1,5 @@
+"""Evaluation of bound expressions: of one row (`rows`), the reference of all proofs, and by column (`columns`)."""
+
+from deltaskip.expr.evaluation.rows import Order, Row, compare_values, deterministic, evaluate, left_to_spark
+
+__all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate", "left_to_spark"]
