@@ -229,6 +229,7 @@ def test_tables_that_must_be_refused_are_refused_in_one_sentence(run: Run, table
     assert tree(table.path) == before
 
 
+@pytest.mark.long
 @each_table("read", "snapshot-only")
 def test_every_readable_table_can_be_listed_and_inspected(run: Run, table: CorpusTable) -> None:
     listing = run("files", table.path, "--json")

@@ -322,6 +322,7 @@ SETS: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
 ]
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("seed", extent(range(1, 10, 2), range(20)))
 def test_a_table_has_the_rows_of_the_model_after_every_update(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -70,6 +70,7 @@ def test_a_killed_creation_leaves_no_table_or_a_whole_one(tmp_path: Path) -> Non
         assert table.append(ROWS).version == 1, step
 
 
+@pytest.mark.long
 def test_a_killed_append_leaves_the_old_or_the_new_rows_and_files_that_vacuum_finds(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "t", COLUMNS, ["p"]).append(ROWS)
     (tmp_path / "copies").mkdir()
