@@ -19,7 +19,7 @@ from tests.extent import WHOLE, extent, some
 from tests.jvm import start_quickly
 
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
-settings.register_profile("deltaskip", settings(), deadline=None, max_examples=extent(30, 100))
+settings.register_profile("deltaskip", settings(), deadline=None, max_examples=extent(20, 100))
 settings.load_profile("deltaskip")
 
 start_quickly()

@@ -1,8 +1,8 @@
 """How much of a long test runs: a part in the gate, everything with `bash .ci/test --all`.
 
-`@pytest.mark.long(gate=2)`: the gate runs two of the test's cases, chosen as `some` does. `@pytest.mark.long`, of a test
-that has no smaller form: it runs none. `conftest.py` does so for every test. A fixture that prepares all cases at once
-must take `some` of them itself.
+`@pytest.mark.long(gate=2)`: the gate runs two of the test's cases, chosen as `some` does. `@pytest.mark.long`, of a
+test that has no smaller form: it runs none. `conftest.py` does so for every test. A fixture that prepares all cases at
+once must take `some` of them itself.
 """
 
 from __future__ import annotations

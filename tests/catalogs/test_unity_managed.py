@@ -573,7 +573,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
     assert not cat.table_exists("db.f")
 
 
-@pytest.mark.long(gate=2)
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("error", [Lost(), Refusal(503, "ServiceUnavailable", "busy")], ids=["lost", "503"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_the_place_of_a_new_table_is_asked_for_again(

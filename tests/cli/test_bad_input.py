@@ -72,6 +72,7 @@ def without_privileges() -> Iterator[None]:
         os.seteuid(0)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("part", ["folder", "commit"])
 def test_what_may_not_be_read_is_named(run: Run, customers: Path, own_customers: Path, part: str) -> None:
     run("files", customers)  # everything that the command imports is loaded before privileges are dropped

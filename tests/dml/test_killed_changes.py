@@ -98,7 +98,7 @@ class Failing(LocalStorage):
             raise StorageError("the disk is full")
 
 
-@pytest.mark.long(gate=2)
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("what", "properties"), KINDS)
 def test_a_change_that_fails_leaves_no_file(tmp_path: Path, what: str, properties: dict[str, str]) -> None:
     table = made(tmp_path / "t", properties)

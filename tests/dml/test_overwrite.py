@@ -90,7 +90,7 @@ def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
 
 
 class TestWhere:
-    @pytest.mark.long(gate=9)
+    @pytest.mark.long(gate=4)
     @pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**FEED, **VECTORS}, {**TRACKED, **VECTORS}])
     @pytest.mark.parametrize("partition_by", [(), ("p",)])
     def test_rows_that_match_are_replaced_and_null_stays(
@@ -389,6 +389,7 @@ class TestSchema:
             table.overwrite(1)
 
 
+@pytest.mark.long(gate=5)
 @pytest.mark.parametrize("mode", ["name", "id"])
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
 def test_mapped_columns(tmp_path: Path, mode: str, properties: dict[str, str]) -> None:

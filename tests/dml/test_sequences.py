@@ -53,7 +53,7 @@ def in_order(found: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: row["id"])
 
 
-@pytest.mark.long(gate=3)
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", extent(range(1, 10, 2), range(20)))
 def test_a_table_has_the_rows_of_the_model_after_every_step(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -133,7 +133,7 @@ def test_no_path_of_a_log_leads_a_vacuum_to_a_file_that_is_not_the_table_s(tmp_p
     assert (tmp_path / "home" / "notes.txt").read_text() == "sentinel"
 
 
-@pytest.mark.long(gate=3)
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_path_alone_deletes_nothing(tmp_path: Path, kind: str) -> None:
     """None of them hides behind an error that another one raises."""

@@ -85,6 +85,7 @@ def test_a_table_is_dropped_or_renamed_with_its_files(url: str, catalog: SqlCata
     assert {catalog.load_table(ident).uri for ident in catalog.list_tables("db")} == tables_on_disk(catalog)
 
 
+@pytest.mark.long(gate=1)
 def test_a_namespace_is_dropped_or_gets_a_table(url: str, catalog: SqlCatalog) -> None:
     for turn in range(TURNS):
         catalog.create_namespace(f"ns{turn}")
@@ -117,7 +118,7 @@ def killed(catalog: SqlCatalog, url: str, kind: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.long(gate=1)
+@pytest.mark.long
 def test_rows_and_name_of_a_killed_creation_are_there_or_neither_is(url: str, catalog: SqlCatalog) -> None:
     steps = killed(catalog, url, "ctas")
     assert {"linked", "row written", "row committed"} <= set(steps)
