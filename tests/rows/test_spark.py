@@ -26,7 +26,7 @@ from tests.rows.tables import plan_for, planned, random_row, table_of
 pytestmark = pytest.mark.spark
 
 RANDOM_ROWS = 240
-VIOLATIONS_TRIED = extent(4, 30)
+VIOLATIONS_TRIED = extent(2, 30)
 REFUSED_VALUES = extent(2, 8)
 
 
