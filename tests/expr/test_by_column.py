@@ -30,7 +30,7 @@ from tests.expr.edge_values import EDGES
 from tests.expr.edges import bound, cases
 from tests.extent import extent
 
-EACH = extent(10, 1)
+EACH = extent(7, 1)
 BY_COLUMN = frozenset(
     ("string", "integer", "long", "date", "timestamp", "timestamp_ntz", "double", "decimal(38,10)", "boolean")
 )

@@ -17,7 +17,7 @@ from tests import corpus
 from tests.extent import some
 from tests.reference.conftest import require_delta_spark, run_module
 
-TABLES = some(corpus.params_with_rows(1), 5)
+TABLES = some(corpus.params_with_rows(1), 3)
 pytestmark = [
     pytest.mark.reference,
     pytest.mark.spark,
