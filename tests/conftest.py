@@ -15,11 +15,11 @@ from hypothesis import settings
 
 from deltaskip import engine
 from tests import corpus, not_compared
-from tests.extent import WHOLE
+from tests.extent import WHOLE, extent, some
 from tests.jvm import start_quickly
 
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
-settings.register_profile("deltaskip", settings(), deadline=None)
+settings.register_profile("deltaskip", settings(), deadline=None, max_examples=extent(20, 100))
 settings.load_profile("deltaskip")
 
 start_quickly()
@@ -127,11 +127,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item not in kept and enough(_values(item), seen):
                 kept.add(item)
                 seen |= _values(item)
-    left_out = [item for item in items if item not in kept or item.get_closest_marker("long") is not None]
+    # Of a test that is long, so many of its cases.
+    cases: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in items:
+        long = item.get_closest_marker("long")
+        if item in kept and long is not None:
+            cases.setdefault((item.nodeid.partition("[")[0], long.kwargs.get("gate", 0)), []).append(item)
+    for (_, gate), found in cases.items():
+        kept.difference_update(found)
+        kept.update(some(found, gate))
+    left_out = [item for item in items if item not in kept]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
+        items[:] = [item for item in items if item in kept]
 
 
 @pytest.hookimpl(wrapper=True)

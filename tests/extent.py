@@ -1,6 +1,8 @@
 """How much of a long test runs: a part in the gate, everything with `bash .ci/test --all`.
 
-A test that has no smaller form has the mark `long`, which the gate leaves out.
+`@pytest.mark.long(gate=2)`: the gate runs two of the test's cases, chosen as `some` does. `@pytest.mark.long`, of a
+test that has no smaller form: it runs none. `conftest.py` does so for every test. A fixture that prepares all cases at
+once must take `some` of them itself.
 """
 
 from __future__ import annotations
@@ -25,6 +27,6 @@ def some(values: Iterable[T], count: int) -> list[T]:
     found = list(values)
     if WHOLE or len(found) <= count:
         return found
-    if count == 1:
-        return found[:1]
+    if count < 2:
+        return found[:count]
     return [found[place * (len(found) - 1) // (count - 1)] for place in range(count)]

@@ -165,6 +165,7 @@ def test_reads_let_no_other_error_out(base: Path, tmp_path: Path) -> None:
     assert raised > 60
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("door_", WRITES)
 def test_writes_let_no_other_error_out_and_leave_nothing(base: Path, tmp_path: Path, door_: str) -> None:
     act, number, raised = WRITES[door_], list(WRITES).index(door_), 0
@@ -206,6 +207,7 @@ def test_a_version_that_cannot_be_read_after_the_commit_is_a_warning(base: Path,
     assert opened.append(rows(34, 36)).version == 6
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("what", ["nothing", "half", "noise", "one byte less"])
 def test_short_and_garbled_reads_are_errors_of_the_package(
     base: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch

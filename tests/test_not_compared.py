@@ -38,6 +38,7 @@ def test_what_is_here_is_not_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert not [line for line in not_compared.not_compared() if line.startswith("delta-spark")]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("markers", ["", "not spark and not reference"])
 def test_pytest_ends_with_its_closing_line_after_what_is_absent(markers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DELTASKIP_BOTH_RUNS", raising=False)

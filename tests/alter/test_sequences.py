@@ -118,6 +118,7 @@ def append(table: ds.DeltaTable, model: Model, chance: random.Random) -> None:
     model.rows += count
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(extent(4, 12)))
 def test_random_changes_and_rows_are_those_of_a_plain_model(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

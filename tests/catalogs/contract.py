@@ -133,13 +133,13 @@ def _spark(request: pytest.FixtureRequest) -> Contract:
     return Contract(found, str(folder / "outside"), lacks=lacks, remote=True)
 
 
-# What makes the catalog of one test, with the marks of its tests.
+# What makes the catalog of one test, with the marks of its tests. The gate takes three or four of a test, as `some`.
 BACKENDS = [
     pytest.param(_warehouse, id="warehouse"),
-    pytest.param(_warehouse_on_s3, id="warehouse-on-S3"),
     pytest.param(_sqlite, id="SQLite"),
-    pytest.param(_postgres, id="Postgres"),
+    pytest.param(_warehouse_on_s3, id="warehouse-on-S3"),
     pytest.param(_unity, id="unity"),
+    pytest.param(_postgres, id="Postgres"),
     pytest.param(_spark, id="Spark", marks=pytest.mark.spark),
 ]
 

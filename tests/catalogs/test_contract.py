@@ -28,6 +28,8 @@ from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
+pytestmark = pytest.mark.long(gate=4)
+
 ODD = [
     "with.dot", "with`tick", "two words", "a/b", "100%", "%41", "Grüße", "..", "雪", "😀", "_leading", ".hidden",
     "UPPER", "key=value", "quote'\"", "semi;colon", "back\\slash", "-dash", "1st", "_delta_log", "*?[x]", "tab\there",

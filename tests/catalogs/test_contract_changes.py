@@ -16,6 +16,8 @@ from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
+pytestmark = pytest.mark.long(gate=3)
+
 SCHEMA = "id BIGINT, data STRING, point STRUCT<x: DOUBLE, y: DOUBLE>"
 MAPPED = {"delta.columnMapping.mode": "name"}
 

@@ -20,6 +20,8 @@ from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
+pytestmark = pytest.mark.long(gate=3)
+
 
 def test_namespaces_are_listed_sorted(contract: Contract) -> None:
     contract.catalog.create_namespace("more")

@@ -26,6 +26,8 @@ from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
+pytestmark = pytest.mark.long(gate=3)
+
 MORE = pa.table({"id": pa.array([7, 8], pa.int64()), "name": ["x", "y"]})
 
 

@@ -114,6 +114,7 @@ def test_letter_case_does_not_count_as_in_spark(catalog: ds.TransactionalTableCa
         catalog.create_table("db.oRDERS", "id BIGINT")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("name", ["odd.name", "a b", "é", "x-y"])
 def test_names_that_spark_refuses_are_refused_and_leave_no_files(
     catalog: ds.TransactionalTableCatalog, name: str
@@ -282,6 +283,7 @@ class TestOpening:
         assert "no active Spark session" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
 @pytest.mark.parametrize(
     ("kind", "parts"),

@@ -22,6 +22,7 @@ def steps_of(url: str, what: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
+@pytest.mark.long
 def test_a_creation_that_is_killed_leaves_a_whole_table_or_none(tmp_path: Path) -> None:
     with unity_server(tmp_path) as server:
         steps = steps_of(server.url, "ctas")
@@ -38,6 +39,7 @@ def test_a_creation_that_is_killed_leaves_a_whole_table_or_none(tmp_path: Path) 
             assert ids_of(cat.load_table(name))[-1] == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("what", "new"), some([("append", [0, 1, 2]), ("rtas", [1, 2])], 1))
 def test_a_commit_that_is_killed_is_whole_or_not_there(tmp_path: Path, what: str, new: list[int]) -> None:
     with unity_server(tmp_path) as server:

@@ -266,6 +266,7 @@ def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnitySer
     assert ids(cat.load_table("db.t")) == [2]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     "error", [Lost(), Refusal(500, "CommitStateUnknownException", "who knows"), Refusal(503, "", "busy")], ids=repr
@@ -482,6 +483,7 @@ def test_a_clone_is_a_table_of_its_own(cat: UnityCatalog, tmp_path: Path) -> Non
     assert ids(ds.DeltaTable(tmp_path / "copy")) == [1, 2]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_writers_on_a_bad_network_commit_every_row_once(
     server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -571,6 +573,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
     assert not cat.table_exists("db.f")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("error", [Lost(), Refusal(503, "ServiceUnavailable", "busy")], ids=["lost", "503"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_the_place_of_a_new_table_is_asked_for_again(
@@ -588,6 +591,7 @@ def test_the_place_of_a_new_table_is_asked_for_again(
     assert not left and ids(cat.load_table("db.t")) == [1]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", ["view", "volume"])
 def test_a_namespace_is_dropped_by_one_request_or_not_at_all(server: UnityServer, cat: UnityCatalog, kind: str) -> None:
     cat.create_namespace("n")

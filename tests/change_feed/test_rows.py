@@ -65,6 +65,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("properties", "partitioned", "seed"), some(itertools.product(KINDS, [False, True], range(3)), len(KINDS))
 )

@@ -72,6 +72,7 @@ def without_privileges() -> Iterator[None]:
         os.seteuid(0)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("part", ["folder", "commit"])
 def test_what_may_not_be_read_is_named(run: Run, customers: Path, own_customers: Path, part: str) -> None:
     run("files", customers)  # everything that the command imports is loaded before privileges are dropped
@@ -229,6 +230,7 @@ def test_tables_that_must_be_refused_are_refused_in_one_sentence(run: Run, table
     assert tree(table.path) == before
 
 
+@pytest.mark.long
 @each_table("read", "snapshot-only")
 def test_every_readable_table_can_be_listed_and_inspected(run: Run, table: CorpusTable) -> None:
     listing = run("files", table.path, "--json")

@@ -91,6 +91,7 @@ def test_a_pruned_read_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch)
         demo.run(None, lambda _line: None)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_with_spark_the_table_is_written_and_read_by_spark() -> None:
     pytest.importorskip("pyspark")

@@ -39,6 +39,7 @@ class TestOnHdfs:
 
     pytestmark = NEEDS_HDFS
 
+    @pytest.mark.long
     def test_a_table_on_hdfs_is_opened(self, cluster: Cluster, customers: Path) -> None:
         root = uploaded(customers / "_delta_log", cluster.storage(), f"{cluster.uri}/cli/_delta_log")
         table = root.removesuffix("/_delta_log")

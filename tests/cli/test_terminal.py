@@ -161,6 +161,7 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_closed_pipe_ends_quietly(stream: str, table: Path) -> None:
     code = "import sys; from deltaskip.cli import main; sys.exit(main())"

@@ -96,6 +96,7 @@ def installed_libraries() -> list[Path]:
     return [path for path in (*bundled, *system) if path.is_file()]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("path", installed_libraries(), ids=lambda path: path.name)
 def test_tables_are_those_of_the_installed_libraries(path):
     version, _, table = from_library(path)

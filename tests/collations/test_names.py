@@ -195,6 +195,7 @@ REGIONS = (
 )
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("version", sorted(icu_libraries()))
 def test_the_equal_in_spark_has_the_same_sort_keys(version):
     library = icu_libraries()[version]

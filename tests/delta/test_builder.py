@@ -51,6 +51,7 @@ def check_built(table: Any) -> None:
     assert (detail.description, detail.partitionColumns, detail.properties) == ("comment", ["col1"], {"foo": "bar"})
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("method", ["create", "createIfNotExists", "createOrReplace"])
 def test_a_table_is_created_at_a_location(spark: Any, tmp_path: Path, method: str) -> None:
     where = str(tmp_path / "t")

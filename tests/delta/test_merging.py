@@ -34,6 +34,7 @@ def rows(table: DeltaTable) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in table.toDF().collect())
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
 def test_clauses_of_all_kinds(table: DeltaTable, source: Any, text: bool) -> None:
     merge = table.merge(source, "key = k" if text else expr("key = k"))
@@ -47,6 +48,7 @@ def test_clauses_of_all_kinds(table: DeltaTable, source: Any, text: bool) -> Non
     assert rows(table) == [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
 def test_conditions_of_clauses_by_position(table: DeltaTable, source: Any, text: bool) -> None:
     def when(condition: str) -> Any:
@@ -75,6 +77,7 @@ def test_all_columns_by_name_with_aliases(table: DeltaTable, source: Any) -> Non
     assert rows(table) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5)]
 
 
+@pytest.mark.long
 def test_the_schema_evolves_if_the_builder_or_the_session_says_so(spark: Any, table: DeltaTable, source: Any) -> None:
     wider = source.toDF("key", "value").withColumn("more", expr("1")).alias("s")
     merge = table.alias("t").merge(wider, "t.key = s.key").whenMatchedUpdateAll()
@@ -106,6 +109,7 @@ def test_errors_are_of_the_classes_that_delta_spark_raises(spark: Any, table: De
     assert rows(table) == BEFORE
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("when", "values"), [("zz = 1", {"n": "1"}), ("t.zz = 1", {"n": "1"}), (None, {"n": "zz"}), (None, {"n": "s.st"})]
 )

@@ -42,6 +42,7 @@ def test_compaction_returns_the_metrics_of_delta_spark(spark: Any, path: str) ->
     assert table.history(1).first()["version"] == last["version"]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("predicates", "shown"),
     [
@@ -63,6 +64,7 @@ def test_predicates_are_in_the_history_as_delta_spark_writes_them(
     assert table.history(1).first()["operationParameters"]["predicate"] == shown
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("columns", [(["value", "x"],), ("value", "x"), (("value",),), ("value",)])
 def test_zorder_orders_each_partition(spark: Any, path: str, columns: tuple[Any, ...]) -> None:
     table = DeltaTable.forPath(spark, path)

@@ -290,6 +290,7 @@ def test_rows_are_deleted(spark: Any, path: str) -> None:
     assert table.toDF().count() == 0
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_rows_are_updated(spark: Any, tmp_path: Path, vectors: str) -> None:
     where = str(tmp_path / "t")

@@ -58,6 +58,7 @@ def referenced(table: DeltaTable) -> set[str]:
     return found
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("what", "properties"), KINDS)
 def test_a_killed_change_leaves_the_rows_before_or_after(tmp_path: Path, what: str, properties: dict[str, str]) -> None:
     made(tmp_path / "t", properties)
@@ -97,6 +98,7 @@ class Failing(LocalStorage):
             raise StorageError("the disk is full")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("what", "properties"), KINDS)
 def test_a_change_that_fails_leaves_no_file(tmp_path: Path, what: str, properties: dict[str, str]) -> None:
     table = made(tmp_path / "t", properties)

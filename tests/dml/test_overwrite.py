@@ -90,6 +90,7 @@ def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
 
 
 class TestWhere:
+    @pytest.mark.long(gate=4)
     @pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**FEED, **VECTORS}, {**TRACKED, **VECTORS}])
     @pytest.mark.parametrize("partition_by", [(), ("p",)])
     def test_rows_that_match_are_replaced_and_null_stays(
@@ -388,6 +389,7 @@ class TestSchema:
             table.overwrite(1)
 
 
+@pytest.mark.long(gate=5)
 @pytest.mark.parametrize("mode", ["name", "id"])
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
 def test_mapped_columns(tmp_path: Path, mode: str, properties: dict[str, str]) -> None:
@@ -532,6 +534,7 @@ def test_an_application_overwrites_once(tmp_path: Path) -> None:
     assert ids_of(table) == [1]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
 def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(tmp_path: Path, properties: dict[str, str]) -> None:
     class Killed(BaseException):

@@ -53,6 +53,7 @@ def in_order(found: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: row["id"])
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", extent(range(1, 10, 2), range(20)))
 def test_a_table_has_the_rows_of_the_model_after_every_step(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -86,6 +87,7 @@ def test_a_table_has_the_rows_of_the_model_after_every_step(tmp_path: Path, seed
             assert counted == len(model)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", PROPERTIES[:2])
 def test_racing_overwrites_of_one_partition_end_in_a_serial_order(tmp_path: Path, properties: dict[str, str]) -> None:
     DeltaTable.create(tmp_path / "t", DDL, ["p"], properties=properties).append(rows(range(30)))

@@ -47,6 +47,7 @@ def images_of(table: DeltaTable) -> list[tuple[str, int, Any]]:
     return sorted((row["_change_type"], row["id"], row["x"]) for row in found)
 
 
+@pytest.mark.long(gate=5)
 @pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**VECTORS, **FEED, **IDS}])
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 def test_rule_40_rows_that_match_are_set_and_null_keeps(
@@ -322,6 +323,7 @@ SETS: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
 ]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", extent(range(1, 10, 2), range(20)))
 def test_a_table_has_the_rows_of_the_model_after_every_update(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

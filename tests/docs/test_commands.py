@@ -177,7 +177,7 @@ def test_modules_of_the_benchmarks_run_at_a_small_size(shown: list[str], tmp_pat
         size = SMALL[module] if WHOLE else ["--help"]
         run([sys.executable, "-m", module, *arguments, *size], DELTASKIP_BENCH_DIR=str(tmp_path))
 
-    each(shown, check)
+    each(some(shown, 1), check)
 
 
 TOOLS = sorted({kind(text) for _, text in shown_commands() if kind(text).startswith("python -m tests.")})

@@ -57,6 +57,7 @@ def test_bad_input_gets_the_sentences_that_are_shown() -> None:
     assert generated.with_bad_input(text) == text, "run python -m tests.docs.generated"
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("page", generated.EXAMPLES, ids=lambda page: page.name)
 def test_commands_print_what_is_shown(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -23,8 +23,8 @@ from tests.extent import extent
 
 TYPES = list(EDGES)
 # Preimages of every case take half a minute: the gate computes those of a part of the cases.
-EACH = extent(25, 1)
-EVALUATED = extent(3, 1)
+EACH = extent(75, 1)
+EVALUATED = extent(9, 1)
 
 
 def test_the_evaluator_has_spark_s_answers_or_none() -> None:

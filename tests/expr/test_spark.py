@@ -52,6 +52,7 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("batch", range(extent(3, BATCHES)))
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_random_predicates_have_spark_s_values(spark: Any, parquet: Path, zone: str, batch: int) -> None:

@@ -21,6 +21,7 @@ from tests.expr.odd import ANSWERS, PREDICATES, SUMS
 from tests.expr.spark_odd import collect, collect_sums
 from tests.expr.test_clock import SCHEMA, around, predicate, value
 from tests.expr.test_spark import answers, is_analysis, spark
+from tests.extent import extent
 
 pytestmark = pytest.mark.spark
 
@@ -76,10 +77,10 @@ def test_rows_that_spark_finds_satisfy_the_condition(spark: Any, rows: Any, zone
 
 def test_the_stored_answers_are_those_of_spark(spark: Any) -> None:
     stored = json.loads(ANSWERS.read_text(encoding="utf-8"))
-    sample = random.Random(0).sample(PREDICATES, 60)
+    sample = random.Random(0).sample(PREDICATES, extent(12, 60))
     assert collect(spark, sample) == {text: stored["predicates"][text] for text in sample}
     spark.conf.set("spark.sql.ansi.enabled", "true")
-    sums = random.Random(0).sample(SUMS, 40)
+    sums = random.Random(0).sample(SUMS, extent(8, 40))
     assert collect_sums(spark, sums) == {text: stored["sums"][text] for text in sums}
 
 

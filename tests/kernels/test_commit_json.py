@@ -106,7 +106,7 @@ def assert_like_twin(data: bytes, starts: list[int]) -> None:
         json.loads(data[begin:end])
 
 
-@settings(max_examples=extent(40, 100))
+@settings(max_examples=extent(15, 100))
 @given(commits())
 @example((b'{"add":{"path":"a"},"remove":{"path":"b"},"add":{"path":"c"},"txn":1,"txn":null}', [0]))
 @example((b'{"add":{"path":"a","path":"b","stats":"1234","stats":null,"tags":{"a":"b"},"tags":{}}}', [0]))
@@ -117,7 +117,7 @@ def test_commits_parse_as_the_twin_parses_them(case: tuple[bytes, list[int]]) ->
 DAMAGES = [b"", b'"', b"\\", b"{", b"}", b",", b"\n", b"\xff", b"\x80", b"0"]
 
 
-@settings(max_examples=extent(50, 100))
+@settings(max_examples=extent(20, 100))
 @given(commits(), st.data())
 def test_damaged_commits_are_refused_exactly_where_the_twin_refuses_them(
     case: tuple[bytes, list[int]], data: st.DataObject
@@ -201,7 +201,7 @@ def test_a_map_of_many_entries_keeps_the_last_of_equal_keys() -> None:
     assert len(row["tags"]) == 150
 
 
-@settings(max_examples=extent(40, 100))
+@settings(max_examples=extent(15, 100))
 @given(commits(), st.integers(1, 400))
 def test_chunks_hold_the_same_rows_as_one(case: tuple[bytes, list[int]], chunk_bytes: int) -> None:
     try:

@@ -124,7 +124,7 @@ def near_the_start(size: int) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, min(size, 60) - 1), st.integers(0, size - 1))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(60, 300), deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([twin.PORTABLE, twin.NATIVE]), st.integers(-2, 70000))
 def test_random_bytes_never_decode_to_another_cardinality(body: bytes, magic: int, cardinality: int) -> None:
     try:

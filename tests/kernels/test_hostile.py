@@ -48,7 +48,7 @@ from tests.extent import extent
 from tests.kernels import icu_twin, variant_twin
 from tests.kernels.foreign import ForeignArray, foreign
 
-EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(25, 100)))
+EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(12, 100)))
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, LookupError, ArithmeticError)
 TABLE = lowercase.LowercaseTable({code: ord(chr(code).lower()) for code in range(0xC0, 0xDF)})
 

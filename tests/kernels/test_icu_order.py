@@ -164,6 +164,7 @@ def collator(locale: str) -> IcuCollator:
     return IcuCollator(library(), locale)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("locale", LOCALES)
 @settings(deadline=None, max_examples=extent(4, 60))
 @given(values=st.lists(st.none() | TEXTS, max_size=12), literal=TEXTS, rtrim=st.booleans(), wide=st.booleans())
@@ -204,6 +205,7 @@ def test_every_pair_of_parts_is_ordered_as_by_pyicu() -> None:
     each(some(LOCALES, 7), check)
 
 
+@pytest.mark.long(gate=5)
 @pytest.mark.parametrize("locale", [*LOCALES, "lt-u-ks-level2", "ar-u-ks-level3", "vi-u-ks-level1", "sk-u-kf-upper"])
 @settings(deadline=None, max_examples=extent(3, 40))
 @given(data=st.data())

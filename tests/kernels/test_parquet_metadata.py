@@ -21,7 +21,7 @@ from tests.extent import extent
 from tests.kernels import parquet_metadata_twin as twin
 from tests.kernels.extremes_twin import Int32, thrift_struct
 
-EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(25, 100)))
+EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(12, 100)))
 
 
 def file_of(seed: int) -> bytes:

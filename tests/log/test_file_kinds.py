@@ -66,6 +66,7 @@ def put(kind: str, path: Path) -> None:
     KINDS[kind](path)
 
 
+@pytest.mark.long(gate=15)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hint", [None, '{"version":2}', '{"version":4}'])
 def test_the_newest_commit_is_not_passed_over(five: TableBuilder, kind: str, hint: str | None) -> None:
@@ -95,6 +96,7 @@ def test_a_commit_before_the_checkpoint_does_not_matter(five: TableBuilder, kind
         five.load(1)
 
 
+@pytest.mark.long(gate=22)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "suffix",
@@ -224,6 +226,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long(gate=42)
 @pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
 @pytest.mark.parametrize("name", ["_last_checkpoint", log_name(4, "crc")])
 @pytest.mark.parametrize("text", [*HOSTILE, b"\xff\xfe", b"\xed\xa0\x80"], ids=lambda text: repr(text[:20]))

@@ -114,6 +114,7 @@ def checkpointed(table: TableBuilder) -> TableBuilder:
     return table
 
 
+@pytest.mark.long(gate=28)
 @pytest.mark.parametrize("hint", HINTS.values(), ids=HINTS)
 @pytest.mark.parametrize("version", [None, 0, 1, 3, 4, 6])
 def test_no_hint_changes_an_answer(checkpointed: TableBuilder, hint: str | None, version: int | None) -> None:

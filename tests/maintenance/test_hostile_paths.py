@@ -133,6 +133,7 @@ def test_no_path_of_a_log_leads_a_vacuum_to_a_file_that_is_not_the_table_s(tmp_p
     assert (tmp_path / "home" / "notes.txt").read_text() == "sentinel"
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_path_alone_deletes_nothing(tmp_path: Path, kind: str) -> None:
     """None of them hides behind an error that another one raises."""
@@ -166,6 +167,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("lite", [False, True], ids=["full", "lite"])
 def test_a_live_file_stays_under_each_of_its_names(tmp_path: Path, lite: bool) -> None:
     for number, spelling in enumerate(SPELLINGS):

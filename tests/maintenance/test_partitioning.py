@@ -58,6 +58,7 @@ def everything(table: DeltaTable) -> list[str]:
     return sorted(repr(row) for batch in batches for row in batch.select(shown).to_pylist())
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", PROPERTIES, ids=lambda each: ",".join(each) or "plain")
 def test_rows_stay_as_they_are_under_every_layout(tmp_path: Path, properties: dict[str, str]) -> None:
     chance = random.Random(7)

@@ -393,6 +393,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "t").restore(1).version == 3
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", extent((2, 7), range(8)))
 def test_every_version_of_a_random_history_can_be_restored(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

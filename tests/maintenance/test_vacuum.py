@@ -501,6 +501,7 @@ def test_files_are_compared_in_arrow_and_only_candidates_are_looked_up(
     assert len(looked_up) == 2
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(6))
 def test_every_retained_version_reads_the_same_after_a_vacuum(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -20,6 +20,7 @@ from tests.extent import some
 REFUSED_CASES = frozenset(("gen__collations_part#21",))
 
 
+@pytest.mark.long(gate=20)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("table", corpus.table_params("read", where=lambda table: bool(table.versions)))
 def test_rows_are_those_of_the_reference(table: corpus.CorpusTable) -> None:
@@ -53,6 +54,7 @@ def check_rows(table: corpus.CorpusTable, version: dict[str, Any]) -> None:
     assert stored.equals(found) or arrow_digest(stored, opened.schema) == expected[0]["digest"]
 
 
+@pytest.mark.long(gate=20)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cases", corpus.skipping_params())
 def test_as_many_rows_match_as_in_spark_also_if_columns_are_read_one_after_the_other(

@@ -15,11 +15,11 @@ from tests.reading.damaged_files import run
 
 
 def test_the_kernels_take_what_pyarrow_decodes_or_leave_it_to_pyarrow(tmp_path: Path) -> None:
-    findings, counts = run(range(extent(30, 300)), tmp_path, 1)
+    findings, counts = run(range(extent(15, 300)), tmp_path, 1)
     assert findings == []
     # Damage in one column leaves the others to the kernels.
     assert counts["taken, decoded"] > 10 * counts["left to pyarrow, decoded"] / 4
-    assert counts["left to pyarrow, raises"] > extent(20, 200) and counts["scans"] >= extent(1, 11)
+    assert counts["left to pyarrow, raises"] > extent(5, 200) and counts["scans"] >= extent(0, 11)
 
 
 @pytest.mark.parametrize("predicate", ["id IN (5, 40, 41)", "id = 5", None])

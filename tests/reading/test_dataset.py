@@ -15,6 +15,7 @@ import deltaskip as ds
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.reading import dataset
 from tests import corpus
+from tests.extent import some
 
 
 def same_rows(found: pa.Table, expected: pa.Table) -> bool:
@@ -26,7 +27,7 @@ def same_rows(found: pa.Table, expected: pa.Table) -> bool:
 def test_datasets_of_the_corpus_have_the_rows_of_the_scan_or_are_refused() -> None:
     made = refused = 0
     last = {table.path: (table, version) for table, version in corpus.versions("read")}
-    for table, version in last.values():
+    for table, version in some(last.values(), 60):
         scan = ds.DeltaTable(table.path, version["version"]).scan()
         try:
             found = scan.to_dataset()

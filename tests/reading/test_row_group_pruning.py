@@ -218,6 +218,7 @@ def test_random_predicates_find_the_rows_that_duckdb_finds(
     assert pruned["read"] < 0.8 * pruned["seen"]
 
 
+@pytest.mark.long(gate=8)
 @pytest.mark.parametrize(
     ("predicate", "read"),
     [
@@ -295,6 +296,7 @@ def test_a_pruning_can_be_pickled(table: ds.DeltaTable) -> None:
         assert again.kept(source, metadata, str(path)) == pruning.kept(source, metadata, str(path))
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("where", "least", "most"),
     [("i >= 3", 9, 30), ("i = 3", 60, 60), ("i >= 3 AND pmod(hash(id), 9) = 1 AND s <> 's7'", 60, 60)],

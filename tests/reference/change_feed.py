@@ -24,9 +24,10 @@ from pyspark.errors import UnsupportedOperationException
 
 import deltaskip as ds
 from deltaskip.errors import SchemaError
+from tests.extent import extent
 from tests.reference.oracle import session
 
-STEPS = 9
+STEPS = extent(3, 9)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")
 PROPERTIES = (
     ("delta.columnMapping.mode", "name"),

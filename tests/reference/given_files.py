@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deltaskip as ds
+from tests.extent import extent
 from tests.reference.oracle import session
 
 __all__ = ["CONVERTED"]
 
 # Name of the folder → its partition columns.
-CONVERTED = {
+_ALL = {
     "partitioned": "p STRING, n INT, d DATE",
     "old_layout": "",
     "nested": "",
@@ -31,6 +32,7 @@ CONVERTED = {
     "inside": "p BIGINT",
     "uneven_spelling": "p INT",
 }
+CONVERTED = {name: _ALL[name] for name in extent(["partitioned"], _ALL)}
 
 
 def make_folders(spark: Any, folder: Path) -> None:

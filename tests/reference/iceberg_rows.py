@@ -1,6 +1,6 @@
 """Tables with Iceberg compatibility that deltaskip and delta-spark write in turns; prints what differs, as JSON.
 
-    python -m tests.reference.iceberg_rows FILE
+    python -m tests.reference.iceberg_rows FILE [CASE ...]
 
 Runs in a process of its own, since reading tests must not have Delta in their JVM.
 """
@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,12 @@ VALUES = {
 }
 
 
-def main(answers: str) -> None:
+def main(answers: str, names: Sequence[str]) -> None:
     """Play every case, and write how each failed."""
     with tempfile.TemporaryDirectory() as scratch:
         spark = session(Path(scratch))
         problems: dict[str, str | None] = {}
-        for name in CASES:
+        for name in names or CASES:
             try:
                 play(spark, Path(scratch), name)
                 problems[name] = None
@@ -78,4 +78,4 @@ def main(answers: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -23,6 +23,7 @@ import pyarrow as pa
 import deltaskip as ds
 from deltaskip.delta import DeltaTable as OurDeltaTable
 from tests.dml.tables import files_below
+from tests.extent import extent
 from tests.reference.oracle import session
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -50,7 +51,7 @@ class Compared:
         self.spark, self.folder, self.properties, self.copies = spark, folder, properties, 0
         self.source = folder / "source %20 é" / "t"
         self.table = ds.DeltaTable.create(self.source, COLUMNS, partition_by, properties=properties)
-        for step in range(3):
+        for step in range(extent(1, 3)):
             self.table.append(self.rows(step * 20, 20))
             self.sql(f"INSERT INTO {self.at(self.source)} SELECT id + {step * 20 + 1000}, p, x FROM "
                      f"{self.at(self.source)} WHERE id < 6")  # fmt: skip

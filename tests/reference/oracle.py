@@ -30,7 +30,7 @@ from tests.reference.recipes import CHOSEN, RECIPES, Writer
 from tests.reference.rows import digest, plain_rows
 
 SEED = 20_260_101
-PREDICATES = extent(gate=(6, 3), whole=(24, 6))
+PREDICATES = extent(gate=(5, 2), whole=(24, 6))
 FILE = "__file"
 SERVED = "DELTASKIP_SERVED"
 """Set in a process whose modules share one session (`serving.py`): the folder for its databases."""

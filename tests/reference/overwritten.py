@@ -15,6 +15,7 @@ from typing import Any
 
 import deltaskip as ds
 from tests.dml.tables import DDL, rows
+from tests.extent import extent
 from tests.reference.playing import by_id, play_cases
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -64,7 +65,7 @@ class Played:
         """Append, and overwrite by both doors of deltaskip and by delta-spark in turns."""
         self.append(40)
         self.append(25)
-        for number, (text, holds) in enumerate(PREDICATES):
+        for number, (text, holds) in enumerate(PREDICATES[: extent(1, None)]):
             for door in (("arrow", "delta-spark"), ("frame", "arrow"), ("delta-spark", "frame"))[number % 3]:
                 new = [row for row in self.rows(30) if holds(row)][: self.chance.choice([0, 2, 9])]
                 self.overwrite(door, new, text, holds)
@@ -74,11 +75,11 @@ class Played:
                 self.model = {i: row for i, row in self.model.items() if i % 11 != 4}
                 self.table.refresh()
                 self.check("after a DELETE of delta-spark")
-        for door in ("arrow", "frame", "delta-spark"):
+        for door in extent(["frame"], ["arrow", "frame", "delta-spark"]):
             new = [row for row in self.rows(6) if row["p"] != "a"]
             gone = {row["p"] for row in new} if self.partition_by else None
             self.overwrite(door, new, None, lambda row, gone=gone: gone is None or row["p"] in gone, dynamic=True)
-        for door in ("frame", "delta-spark", "arrow"):
+        for door in extent(["arrow"], ["frame", "delta-spark", "arrow"]):
             self.overwrite(door, self.rows(self.chance.choice([0, 7])), None, lambda _row: True)
         self.append(20)
         self.spark.sql(f"OPTIMIZE delta.`{self.folder}`")

@@ -23,6 +23,7 @@ import pyarrow as pa
 import deltaskip as ds
 from deltaskip import transforms as t
 from deltaskip.schema.ddl import type_text
+from tests.extent import some
 from tests.reference.oracle import session
 
 COLUMNS = "id BIGINT, ts TIMESTAMP, local TIMESTAMP_NTZ, day DATE, name STRING, price DECIMAL(20,2)"
@@ -95,7 +96,7 @@ class Both:
         frame = self.spark.read.format("delta").load(str(self.path))
         for name, text in generated.items():
             assert frame.where(f"NOT ({name} <=> ({text}))").count() == 0, (name, text)
-        for predicate in [None, *PREDICATES]:
+        for predicate in [None, *some(PREDICATES, 4)]:
             theirs = sorted(row.id for row in (frame if predicate is None else frame.where(predicate)).collect())
             ours = sorted(table.scan(predicate).to_arrow()["id"].to_pylist())
             assert ours == theirs, (predicate, ours, theirs)

@@ -21,8 +21,8 @@ from tests.reference.oracle import session
 
 _ALL = Path(__file__).with_name("sql_statements.sql").read_text(encoding="utf-8").splitlines()
 _OWN_TABLE = _ALL.index("CREATE DATABASE w")
-# What the first statements need is before them, and the last ones have a table of their own.
-STATEMENTS = extent([*_ALL[:13], *_ALL[_OWN_TABLE:]], _ALL)
+# Those at the end have a table of their own, which the first of them make and change.
+STATEMENTS = extent(_ALL[_OWN_TABLE : _OWN_TABLE + 8], _ALL)
 
 # Values that differ from table to table, and from one run to the next.
 _OWN = ("id", "location", "createdAt", "lastModified", "timestamp", "engineInfo", "path", "name", "job", "notebook",

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.extent import some
+from tests.extent import extent
 from tests.reference.altered import CASES
 from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
-NAMES = some(CASES, 9)
+NAMES = extent(["nullable", "enabled", "drop_vectors"], list(CASES))
 
 
 @pytest.fixture(scope="session")

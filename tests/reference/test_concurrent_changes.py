@@ -19,6 +19,7 @@ pytestmark = pytest.mark.reference
 SECONDS = float(os.environ.get("DELTASKIP_TRIAL_SECONDS", extent("30", "60")))
 
 
+@pytest.mark.long
 def test_two_writers_of_ours_and_delta_spark_leave_the_rows_of_a_serial_order(tmp_path: Path) -> None:
     require_delta_spark()
     found = run(tmp_path / "t", ["arrow", "spark", "delta-spark"], SECONDS, 1, pause=4.0)

@@ -16,6 +16,7 @@ __all__ = ["cluster"]
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_commits_of_both_writers_are_there(cluster: Cluster, tmp_path: Path) -> None:
     require_delta_spark()
     said = json.loads(run_module("tests.reference.on_hdfs", cluster.uri, tmp_path).splitlines()[-1])

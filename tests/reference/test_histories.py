@@ -19,7 +19,7 @@ from tests.reference.histories.shapes import NAMES, PROPERTIES, ROWS, shape_of
 pytestmark = pytest.mark.reference
 
 CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", extent("1", "24"))
-STEPS = os.environ.get("DELTASKIP_HISTORY_STEPS", extent("8", "12"))
+STEPS = os.environ.get("DELTASKIP_HISTORY_STEPS", extent("4", "12"))
 FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
 SEEDS = [str(seed) for seed in range(FIRST, LAST + 1)]
 

@@ -18,6 +18,7 @@ STEPS = int(os.environ.get("DELTASKIP_HISTORY_STEPS", "12"))
 FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(FIRST, LAST + 1))
 def test_every_commit_of_a_local_history_is_that_of_the_model(tmp_path: Path, seed: int) -> None:
     history = History(None, tmp_path / "table", seed)

@@ -16,12 +16,7 @@ from tests.reference.maintained import CASES
 
 pytestmark = pytest.mark.reference
 
-SAMPLE = [
-    "vacuum, vectors and odd partitions",
-    "restore, vectors and odd partitions",
-    "clone, by name with vectors and times",
-]
-NAMES = extent(SAMPLE[-1:], CASES)
+NAMES = extent(["lite, vectors"], CASES)
 
 
 @pytest.fixture(scope="module")

@@ -18,5 +18,5 @@ pytestmark = pytest.mark.reference
 
 def test_names_and_types_of_merges_mean_what_they_mean_in_delta_spark(tmp_path: Path) -> None:
     require_delta_spark()
-    run_module("tests.reference.merge_names", tmp_path / "answers.json", extent("30", "1"))
+    run_module("tests.reference.merge_names", tmp_path / "answers.json", extent("60", "1"))
     assert json.loads((tmp_path / "answers.json").read_text(encoding="utf-8")) == []

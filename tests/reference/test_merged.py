@@ -17,7 +17,7 @@ from tests.reference.merged import CASES
 pytestmark = pytest.mark.reference
 
 NAMES = extent(["vectors, feed and row ids by name"], list(CASES))
-MERGES = extent("4", "20")
+MERGES = extent("2", "20")
 
 
 @pytest.fixture(scope="module")

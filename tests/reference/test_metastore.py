@@ -14,6 +14,7 @@ from tests.reference.metastore import STEPS
 pytestmark = pytest.mark.reference
 
 
+@pytest.mark.long
 def test_sessions_with_and_without_delta_use_each_other_s_tables(tmp_path: Path) -> None:
     require_delta_spark()
     seen: dict[str, Any] = {}

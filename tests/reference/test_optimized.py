@@ -16,8 +16,7 @@ from tests.reference.optimized import NAMES as ALL
 
 pytestmark = pytest.mark.reference
 
-SAMPLE = ["vectors, feed and row ids", "clustered, vectors and row ids"]
-NAMES = extent(SAMPLE[-1:], ALL)
+NAMES = extent(["clustered, vectors and row ids"], ALL)
 
 
 @pytest.fixture(scope="module")

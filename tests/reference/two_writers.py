@@ -32,13 +32,14 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     DataType,
 )
+from tests.extent import extent
 from tests.reference.feature_pairs import ZONES, Disagreement, compare
 from tests.reference.oracle import session
 from tests.reference.rows import plain_rows
 from tests.rows.random_values import nullable, random_type
 from tests.rows.tables import nested_array
 
-STEPS = 14
+STEPS = extent(7, 14)
 PARTITIONS = (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, INTEGER)
 PROPERTIES = (
     ("delta.columnMapping.mode", "name"),

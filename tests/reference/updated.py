@@ -17,6 +17,7 @@ from typing import Any
 
 import deltaskip as ds
 from tests.dml.tables import actions_of, rows
+from tests.extent import extent
 from tests.reference.overwritten import FEED, NAMED, TIMED, TRACKED, VECTORS
 from tests.reference.playing import by_id, play_cases
 
@@ -87,7 +88,7 @@ class Played:
         """Append, and update by both engines of deltaskip and by delta-spark in turns."""
         self.append(40)
         self.append(25)
-        for turn in range(18):
+        for turn in range(extent(3, 18)):
             where, given = PREDICATES[turn % len(PREDICATES)], self.chance.choice(SETS)
             while DOORS[turn % 3] == "arrow" and "st.tags" in given[0]:
                 # Arrays are made by Spark alone.

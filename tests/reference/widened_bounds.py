@@ -15,13 +15,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from tests.extent import extent
 from tests.reference.oracle import session
 
-FORMS = {
+_ALL = {
     "both": {"delta.checkpoint.writeStatsAsStruct": "true"},
     "struct": {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"},
     "json": {"delta.checkpoint.writeStatsAsStruct": "false"},
 }
+FORMS = {form: _ALL[form] for form in extent(["struct"], _ALL)}
 COLUMNS = {
     "b": ("TINYINT", "INT"),
     "s": ("SMALLINT", "BIGINT"),

@@ -342,6 +342,7 @@ def test_statistics_prove_constraints_so_that_no_row_is_read(tmp_path: Path, rea
     assert read == []
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize(
     ("columns", "rule", "why"),
     [

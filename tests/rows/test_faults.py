@@ -70,6 +70,7 @@ def test_a_killed_creation_leaves_no_table_or_a_whole_one(tmp_path: Path) -> Non
         assert table.append(ROWS).version == 1, step
 
 
+@pytest.mark.long
 def test_a_killed_append_leaves_the_old_or_the_new_rows_and_files_that_vacuum_finds(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "t", COLUMNS, ["p"]).append(ROWS)
     (tmp_path / "copies").mkdir()
@@ -160,6 +161,7 @@ def test_writers_of_one_new_table_agree_on_one(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "t").schema.names in outcomes
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("same", [True, False])
 def test_writers_that_merge_their_columns_into_one_schema_end_in_a_serial_order(tmp_path: Path, same: bool) -> None:
     DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.columnMapping.mode": "name"})

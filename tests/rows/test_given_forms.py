@@ -94,6 +94,7 @@ REFUSED: dict[str, pa.Array] = {
 }
 
 
+@pytest.mark.long
 def test_every_door_reads_the_types_that_spark_reads(tmp_path: Path) -> None:
     for name, (array, ddl, value) in READ.items():
         for converts in (True, False):

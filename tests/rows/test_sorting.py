@@ -57,6 +57,7 @@ def test_nested_columns_and_texts() -> None:
     assert found["n"].to_pylist() == [2, 0, 3, 1, 4]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mapped", [False, True])
 def test_each_of_many_files_is_sorted_and_memory_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool

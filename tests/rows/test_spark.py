@@ -26,7 +26,7 @@ from tests.rows.tables import plan_for, planned, random_row, table_of
 pytestmark = pytest.mark.spark
 
 RANDOM_ROWS = 240
-VIOLATIONS_TRIED = extent(8, 30)
+VIOLATIONS_TRIED = extent(2, 30)
 REFUSED_VALUES = extent(2, 8)
 
 
@@ -98,6 +98,7 @@ def shown(table: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.long(gate=1)
 def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_reason(
     session: Any, tmp_path: Path
 ) -> None:
@@ -123,7 +124,7 @@ def test_both_evaluators_store_the_same_rows_and_refuse_the_same_for_the_same_re
         assert str(found) == str(expected)
 
 
-@pytest.mark.parametrize("source", some(dict.fromkeys(source for source, _ in PAIRS), 6), ids=simple_string)
+@pytest.mark.parametrize("source", some(dict.fromkeys(source for source, _ in PAIRS), 3), ids=simple_string)
 def test_edges_of_types_are_stored_alike(spark: Any, source: DataType, tmp_path: Path) -> None:
     edges = edge_table(source, EDGES[source])["c"]
     targets = [target for given, target in PAIRS if given == source]
@@ -175,6 +176,7 @@ def test_the_pairs_that_can_be_stored_are_sparks(spark: Any) -> None:
     assert spark_store_assignment(spark) == store_assignment()
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize(
     ("value", "source", "target"),
     [

@@ -107,6 +107,7 @@ def corrected(spark: Any) -> Iterator[Any]:
     spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_values_are_stored_and_refused_as_insert_does(corrected: Any, tmp_path: Path, seed: int) -> None:
     from deltaskip.spark.rows import rows_to_write, violation_of

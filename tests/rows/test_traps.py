@@ -151,6 +151,7 @@ def test_rule_16_equal_instants_are_one_partition(tmp_path: Path) -> None:
     assert len(adds(table)) == 1
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("kind", "arrow", "values", "texts"),
     [

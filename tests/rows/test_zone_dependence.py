@@ -92,6 +92,7 @@ def test_what_no_time_zone_changes_is_left_alone() -> None:
     each(INDEPENDENT, checked)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_independent_ones_match_the_same_rows_in_every_zone_of_spark(spark: Any) -> None:
     """And most of the others do not, so that the comparison says something."""

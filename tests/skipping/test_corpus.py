@@ -20,6 +20,7 @@ _BY_CHANCE = {
 }
 
 
+@pytest.mark.long(gate=19)
 @pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning", "ignore::deltaskip.PredicateWarning")
 @pytest.mark.parametrize("cases", corpus.skipping_params())
 def test_no_matching_file_is_dropped_and_no_more_kept_than_by_other_engines(cases: list[dict[str, Any]]) -> None:

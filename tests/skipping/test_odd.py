@@ -88,6 +88,7 @@ def stored(mode: str) -> Iterator[tuple[str, Any]]:
         yield text, found[text][mode]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["on", "off"])
 def test_what_spark_accepts_is_not_refused_and_keeps_every_matching_row(table: ds.DeltaTable, mode: str) -> None:
     wrong = []

@@ -129,6 +129,7 @@ BY_TIME = [
 ]
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("partition", BY_TIME)
 def test_the_null_partition_of_a_time_is_that_of_null(tmp_path: Path, partition: str) -> None:
     table = hidden(tmp_path / "t", "id INT, c TIMESTAMP", partition, TIMES, MICROS)
@@ -151,6 +152,7 @@ def test_the_null_partition_of_a_time_is_that_of_null(tmp_path: Path, partition:
         assert (files[f"c = {at}"], files[f"c IS NULL OR c = {at}"]) == (1, 2)
 
 
+@pytest.mark.long(gate=7)
 @pytest.mark.parametrize(
     ("schema", "partition", "values", "type_", "where", "files"),
     [

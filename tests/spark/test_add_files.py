@@ -23,6 +23,7 @@ def test_a_constraint_that_only_spark_evaluates_is_checked_by_the_session(spark:
     assert [tuple(row) for row in table.scan().to_spark(spark).collect()] == [("Miller", 1)]
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("timestamps", ["INT96", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS"])
 @pytest.mark.parametrize("legacy", ["true", "false"])
 def test_files_of_every_layout_of_spark_have_its_rows(spark: Any, tmp_path: Path, timestamps: str, legacy: str) -> None:

@@ -35,6 +35,7 @@ def _files(folder: Path) -> list[str]:
     return [path for path in every if "/_delta_log/" not in path and path.endswith(".parquet")]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 @pytest.mark.parametrize("partition_by", [(), ("day", "b")])
 def test_rows_come_back_as_they_were_given(
@@ -161,6 +162,7 @@ def test_a_task_begins_another_file_at_the_target_size(spark: Any, tmp_path: Pat
     assert table.snapshot.num_files == 10
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("partition_by", [(), ("part",)])
 def test_executors_compute_the_statistics_that_footers_do_not_prove(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition_by: tuple[str, ...]

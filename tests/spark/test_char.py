@@ -34,6 +34,7 @@ def table(tmp_path: Path) -> ds.DeltaTable:
     return ds.DeltaTable(tmp_path / "t")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_strings_are_padded_at_every_depth(spark: Any, table: ds.DeltaTable, engine: Any) -> None:
     rows = [row.asDict(recursive=True) for row in table.scan(engine=engine).to_spark(spark).orderBy("id").collect()]
@@ -43,6 +44,7 @@ def test_strings_are_padded_at_every_depth(spark: Any, table: ds.DeltaTable, eng
     ]
 
 
+@pytest.mark.long(gate=4)
 @pytest.mark.parametrize(
     ("where", "ids"),
     [("c = 'é'", [1]), ("s.c = 'x'", []), ("s.c = 'x  '", [1]), ("a[0] = 'k '", [1]), ("s.v = 'y'", [1])],

@@ -69,6 +69,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.spark
 @pytest.mark.parametrize("collation", SPARKS)
 def test_files_with_rows_that_spark_finds_are_kept(spark: Any, version: str, tmp_path: Path, collation: str) -> None:
@@ -101,6 +102,7 @@ def test_files_with_rows_that_spark_finds_are_kept(spark: Any, version: str, tmp
     assert dropped > len(predicates)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.spark
 @pytest.mark.parametrize("collation", ["UNICODE_CI", "UTF8_LCASE", "de_CI_AI"])
 def test_rows_are_those_that_spark_finds_by_itself(spark: Any, version: str, tmp_path: Path, collation: str) -> None:

@@ -44,6 +44,7 @@ def table(tmp_path: Path) -> ds.DeltaTable:
     return table
 
 
+@pytest.mark.long
 def test_options_choose_rows_columns_and_versions(spark: Any, source: Any, table: ds.DeltaTable) -> None:
     frame = source.option("where", "p = 'b' AND id < 350").option("columns", "id, `a,b`").load(table.uri)
     assert frame.columns == ["id", "a,b"]
@@ -65,6 +66,7 @@ def test_the_change_data_feed(source: Any, table: ds.DeltaTable) -> None:
     assert found == deleted | {("insert", 10, i) for i in range(900, 1_000)}
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -84,6 +86,7 @@ def test_wrong_options_are_named(source: Any, table: ds.DeltaTable, options: dic
         source.options(**options).load(table.uri).collect()
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -114,6 +117,7 @@ def zoned(spark: Any, tmp_path: Path) -> Any:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     "where",
     [
@@ -149,6 +153,7 @@ def test_a_predicate_on_instants_with_a_zone_needs_no_option(spark: Any, source:
     assert sorted(row.id for row in source.option("where", where).load(zoned.uri).collect()) == expected
 
 
+@pytest.mark.long
 def test_partition_values_without_a_zone_need_it(spark: Any, source: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "p", "id BIGINT, ts TIMESTAMP", ["ts"])
     for number, text in enumerate(("2025-03-09 03%3A00%3A00", "2025-03-10T03%3A00%3A00.000000Z")):
@@ -185,6 +190,7 @@ def test_sessions_without_ansi_mode_say_so(spark: Any, source: Any, table: ds.De
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
+@pytest.mark.long
 def test_the_format_is_found_with_the_interpreter_of_this_process(tmp_path: Path) -> None:
     """In a process of its own, whose PATH has another python3."""
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")

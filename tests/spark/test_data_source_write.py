@@ -36,6 +36,7 @@ def rows(spark: Any, table: ds.DeltaTable) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in table.scan().to_spark(spark).collect()), key=repr)
 
 
+@pytest.mark.long
 def test_a_new_table_gets_the_columns_and_rows_of_every_type(spark: Any, path: str) -> None:
     columns = (
         "CAST(id AS BYTE) i8, CAST(id AS SHORT) i16, CAST(id AS INT) i32, id i64, CAST(id / 3 AS FLOAT) f, id / 3 d",
@@ -104,6 +105,7 @@ def test_rows_that_break_a_rule_are_not_committed(spark: Any, path: str, ruled: 
     assert ruled.refresh().version == 0
 
 
+@pytest.mark.long
 def test_modes_and_options_of_an_overwrite(spark: Any, path: str) -> None:
     write(spark.range(0, 6).selectExpr("id", "string(id % 2) AS p"), path, "overwrite", partitionBy="p")
     kept = write(spark.sql("SELECT 7L AS id, '1' AS p"), path, "overwrite", partitionOverwriteMode="dynamic")

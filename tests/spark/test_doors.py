@@ -14,7 +14,7 @@ import pytest
 import deltaskip as ds
 from tests import corpus
 from tests.corpus_digests import expected_rows
-from tests.extent import WHOLE
+from tests.extent import WHOLE, some
 from tests.looped import looped
 from tests.spark.test_corpus_rows import rows_and_digest
 
@@ -71,7 +71,7 @@ def opened() -> list[Any]:
     names = list(DOORS)
     if WHOLE:
         return [(table, door) for table in tables for door in names]
-    return [(table, names[at % len(names)]) for at, table in enumerate(tables)]
+    return [(table, names[at % len(names)]) for at, table in enumerate(some(tables, len(names)))]
 
 
 @looped("table, door", opened(), lambda pair: f"{pair[0].name} through {pair[1]}")

@@ -27,6 +27,7 @@ TABLES = (
 )  # fmt: skip
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("table", corpus.table_params("read", where=lambda table: table.name in TABLES))
 def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable) -> None:
     version = [each for each in table.versions if expected_rows(each)][-1]
@@ -124,6 +125,7 @@ def _lists(frame: Any) -> bool:
     return "InMemoryFileIndex" in frame._jdf.queryExecution().toString()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("vectors", "mode"), [(True, "none"), (False, "name")], ids=["vectors", "rewritten"])
 def test_jobs_that_change_rows_take_values_of_files_that_are_listed_here(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, vectors: bool

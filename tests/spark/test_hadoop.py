@@ -105,6 +105,7 @@ class TestHdfs:
 
     pytestmark = NEEDS_HDFS
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("name", "modes"), [("gen__types_dv", ["auto", "scan"]), ("gen__types_cm_id_part", ["auto", "footer"])]
     )
@@ -138,6 +139,7 @@ class TestHdfs:
         assert len(there.scan(where).paths()) == 1
         assert there.scan(where).to_spark(spark).count() == here.scan(where).to_spark(spark).count() == 21
 
+    @pytest.mark.long(gate=1)
     @pytest.mark.parametrize("first", [1, 3])
     def test_footers_that_prove_nothing_are_not_looked_for_further(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int

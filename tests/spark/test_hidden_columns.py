@@ -48,6 +48,7 @@ def test_rows_are_read_without_them(table: DeltaTable, spark: Any) -> None:
     assert table.changes(1, hidden=True).to_spark(spark).columns[3:5] == ["id_bucket", "ts_day"]
 
 
+@pytest.mark.long
 def test_every_write_through_spark_computes_them(table: DeltaTable, spark: Any) -> None:
     table.append(table.scan("id < 2").to_spark(spark).selectExpr("id + 20 AS id", "ts", "name"))
     table.update({"ts": "ts + INTERVAL 1 DAY"}, "id = 1", spark=spark)
@@ -59,6 +60,7 @@ def test_every_write_through_spark_computes_them(table: DeltaTable, spark: Any) 
     assert checked(table, spark) == [*expected, (20, 1), (21, 1), (90, 5)]
 
 
+@pytest.mark.long
 def test_delta_s_python_names_leave_them_out_too(table: DeltaTable, spark: Any) -> None:
     from deltaskip.delta import DeltaTable as Delta
 

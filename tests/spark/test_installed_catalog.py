@@ -65,6 +65,7 @@ def files_read(frame: Any) -> int:
     return sum(len(parts.apply(i).files()) for i in range(parts.size()))
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_are_those_of_the_reference(spark: Any, catalog: Any, lake: Any, name: str) -> None:
@@ -79,6 +80,7 @@ def test_rows_are_those_of_the_reference(spark: Any, catalog: Any, lake: Any, na
     assert frame.groupBy().count().collect()[0][0] == expected["count"]
 
 
+@pytest.mark.long
 def test_queries_skip_files_and_read_the_columns_that_they_name(spark: Any, lake: Any) -> None:
     lake("CREATE TABLE lake.db.skipped (id BIGINT, st STRUCT<x: INT>, s STRING, ts TIMESTAMP) "
          "PARTITIONED BY (days(ts))")  # fmt: skip
@@ -316,6 +318,7 @@ print(spark.sql("SHOW NAMESPACES IN lake").count())
 """
 
 
+@pytest.mark.long
 def test_a_process_ends_that_has_neither_closed_its_catalog_nor_stopped_its_session(tmp_path: Path) -> None:
     ds.catalog(f"warehouse:{tmp_path}").create_namespace("db")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]

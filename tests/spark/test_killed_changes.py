@@ -80,6 +80,7 @@ def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         request.getfixturevalue("found_by_a_job")
 
 
+@pytest.mark.long(gate=1)
 @each_case
 def test_a_killed_change_leaves_the_rows_before_or_after(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
@@ -116,6 +117,7 @@ def test_a_killed_change_leaves_the_rows_before_or_after(
         assert rows_of(left) == expected(what, True), step
 
 
+@pytest.mark.long
 @each_case
 def test_a_change_that_fails_leaves_no_file(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from deltaskip import DeltaTable, col
 from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
 from tests.dml.tables import actions_of, files_below, info_of
+from tests.extent import some
 
 pytestmark = pytest.mark.spark
 
@@ -59,6 +60,7 @@ def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("properties", [{}, VECTORS, VECTORS | FEED | TRACKING])
 def test_small_sources_are_joined_by_the_driver(
     spark: Any, tmp_path: Path, properties: dict[str, str], carried_out_by_the_driver: list[int]
@@ -90,6 +92,7 @@ def test_what_the_driver_cannot_finish_is_done_by_jobs(
     assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     "properties",
     [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING, VECTORS | MAPPED],
@@ -139,6 +142,7 @@ def test_only_changed_rows_are_written_where_vectors_are_allowed(spark: Any, tmp
     assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (999, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("properties", [{}, VECTORS])
 def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
     table = made(tmp_path, properties=properties)
@@ -156,6 +160,7 @@ def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path
 
 
 # Rule 41
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("where", [None, "s.v = 10", "s.v = 99"])
 def test_several_source_rows_for_one_target_row_are_refused(spark: Any, tmp_path: Path, where: str | None) -> None:
     table = made(tmp_path, properties=VECTORS)
@@ -216,6 +221,7 @@ def test_files_are_pruned_by_the_keys_of_the_source(spark: Any, tmp_path: Path) 
 
 
 # Rule 43
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [VECTORS, VECTORS | FEED])
 def test_a_source_that_is_not_deterministic_is_computed_once(
     spark: Any, tmp_path: Path, properties: dict[str, str]
@@ -239,6 +245,7 @@ def test_nested_assignments_keep_the_other_fields(spark: Any, tmp_path: Path) ->
     assert rows_of(spark, table) == [(1, (1, 10)), (2, (None, 20)), (3, (5, 6))]
 
 
+@pytest.mark.long
 def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, g INT GENERATED ALWAYS AS (v + 1)", properties=VECTORS)
     update = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
@@ -255,6 +262,7 @@ def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any
         merging(table, source(spark, (1, 5))).when_matched_update_all().execute()
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", ["ALWAYS", "BY DEFAULT"])
 @pytest.mark.parametrize("properties", [VECTORS, FEED])
 def test_identity_columns_are_filled_for_inserted_rows(
@@ -288,6 +296,7 @@ def test_defaults_fill_what_a_clause_does_not_set(spark: Any, tmp_path: Path) ->
 
 
 # Rule 45
+@pytest.mark.long
 def test_values_are_stored_as_spark_casts_them(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, s STRING, d DECIMAL(5, 2)")
     given = source(spark, (1, "12", 3.456), schema="id BIGINT, v STRING, d DOUBLE")
@@ -303,6 +312,7 @@ def test_values_are_stored_as_spark_casts_them(spark: Any, tmp_path: Path) -> No
     assert (files_below(tmp_path), table.version) == (before, 2)
 
 
+@pytest.mark.long
 def test_rules_of_the_table_hold_for_merged_rows(spark: Any, tmp_path: Path) -> None:
     properties = {**VECTORS, "delta.constraints.small": "v < 100"}
     table = made(tmp_path, "id INT, v INT NOT NULL, c VARCHAR(2)", properties=properties)
@@ -315,6 +325,7 @@ def test_rules_of_the_table_hold_for_merged_rows(spark: Any, tmp_path: Path) -> 
     assert (files_below(tmp_path), table.version) == (before, 1)
 
 
+@pytest.mark.long
 def test_schema_evolution_adds_what_clauses_take_or_set(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, st STRUCT<a: INT, b: INT>", properties=VECTORS | MAPPED)
     given = source(spark, (1, "x", (7, 9)), (4, "y", (8, 10)), schema="id INT, w STRING, st STRUCT<a: INT, c: INT>")
@@ -339,6 +350,7 @@ def test_a_table_may_be_merged_into_itself(spark: Any, tmp_path: Path) -> None:
     assert rows_of(spark, table) == [(1, 2), (2, 4)]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("alias", ["s", None])
 def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
     spark: Any, tmp_path: Path, alias: str | None
@@ -364,6 +376,7 @@ def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any
     assert rows_of(spark, table) == [(1, 11, None), (2, 4, 2), (3, 6, 3), (4, None, 6)]
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -386,6 +399,7 @@ def test_expressions_see_the_side_of_their_clause(spark: Any, tmp_path: Path, bu
     assert table.version == 1
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("rows", ["both", "no target", "no source", "no match"])
 def test_names_and_types_are_refused_whatever_rows_there_are(spark: Any, tmp_path: Path, rows: str) -> None:
     table = DeltaTable.create(tmp_path / "t", "id INT, v INT, st STRUCT<x: INT>", properties=VECTORS)
@@ -408,7 +422,7 @@ def test_names_and_types_are_refused_whatever_rows_there_are(spark: Any, tmp_pat
     ]
     # With a row identifier that only Spark computes the merge is one of jobs.
     for on in ("t.id = s.id", "t.id = s.id AND sha2(CAST(s.v AS STRING), 256) > ''"):
-        for build in builds:
+        for build in some(builds, 3):
             with pytest.raises((PredicateError, SchemaError)):
                 build(merging(table, frame, on)).execute()
         with pytest.raises((PredicateError, SchemaError)):
@@ -416,6 +430,7 @@ def test_names_and_types_are_refused_whatever_rows_there_are(spark: Any, tmp_pat
     assert table.refresh().version == version
 
 
+@pytest.mark.long
 def test_the_sides_are_called_target_and_source(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path)
     arrow = pa.table({"id": pa.array([2], pa.int32()), "v": pa.array([20], pa.int32())})

@@ -44,6 +44,7 @@ def ids(table: DeltaTable, spark: Any) -> list[int]:
     return [row["id"] for row in found(table, spark)]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])

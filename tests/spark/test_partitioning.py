@@ -22,6 +22,7 @@ PROPERTIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mapped", [False, True])
 def test_spark_writes_the_rows_of_every_layout(spark: Any, tmp_path: Path, mapped: bool) -> None:
     properties = {**PROPERTIES, **({"delta.columnMapping.mode": "name"} if mapped else {})}

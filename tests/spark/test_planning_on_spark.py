@@ -104,6 +104,7 @@ def _opened(name: str, version: int) -> ds.DeltaTable:
     return ds.DeltaTable(corpus.table(name).path, version=version)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("many_small_tasks")
 def test_skipping_cases_of_the_corpus_keep_the_same_files() -> None:
     cases = corpus.skipping_cases()
@@ -115,6 +116,7 @@ def test_skipping_cases_of_the_corpus_keep_the_same_files() -> None:
     assert kept > 50
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("many_small_tasks")
 def test_newest_wins_in_random_logs(tmp_path: Path) -> None:
     """Against a slow replay: adds, removes and files that come again, with and without deletion vectors."""
@@ -194,6 +196,7 @@ def test_files_as_a_dataframe_have_the_columns_and_rows_of_the_list(spark: Any, 
         assert row in wanted
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(
     ("where", "columns"),
     [(None, None), ("id % 7 = 3 AND day = '2019-04-14'", ["s"])],
@@ -210,6 +213,7 @@ def test_rows_are_those_that_other_scans_read(
     assert found
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("name", ["golden__dv-with-columnmapping", "golden__collations-table"])
 def test_rows_of_a_table_of_the_corpus_are_those_of_the_reference(spark: Any, name: str) -> None:
     table = corpus.table(name)

@@ -104,6 +104,7 @@ def test_columns_of_spark_that_read_the_clock_prune(spark: Any, table: ds.DeltaT
     assert [number for number, _ in ids(table.scan(moved).to_spark(spark))][-1] == DAYS[-1]
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize(
     ("where", "params"),
     [
@@ -124,6 +125,7 @@ def test_parameters_are_the_same_for_spark(spark: Any, table: ds.DeltaTable, whe
     assert ids(scan.to_spark(spark)) == ids(everything.where(scan.where))
 
 
+@pytest.mark.long(gate=4)
 @pytest.mark.parametrize(
     "where",
     ["id = 'abc'", "day = 'junk'", "id = 1 / 0", "flag = 1", "id <=> '99999999999999999999'", "id = 5 OR flag = 0"],

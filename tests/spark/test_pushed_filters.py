@@ -16,6 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.expr.render import to_sql
+from tests.extent import extent
 
 pytestmark = [
     pytest.mark.spark,
@@ -118,7 +119,7 @@ def _leaf(rng: random.Random) -> str:
 
 
 def test_rows_are_those_without_push_down(spark: Any, pushing: Any, table: ds.DeltaTable) -> None:
-    predicates = _random_predicates(12)
+    predicates = _random_predicates(extent(3, 12))
     every = table.scan().to_spark(spark).selectExpr("id", *predicates).collect()
     fewer = 0
     for number, predicate in enumerate(predicates, 1):
@@ -126,7 +127,7 @@ def test_rows_are_those_without_push_down(spark: Any, pushing: Any, table: ds.De
         found = sorted(row[0] for row in frame.collect())
         assert found == sorted(row[0] for row in every if row[number]), predicate
         fewer += _files_read(frame) < _FILES
-    assert fewer >= 6
+    assert fewer >= extent(1, 6)
 
 
 def test_filters_add_to_the_option_where_and_skip_files(pushing: Any, table: ds.DeltaTable) -> None:

@@ -121,6 +121,7 @@ OF_TYPES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("scans", ["literals", "one scan", "join"])
 @OF_TYPES
 def test_partition_values_of_every_type_come_from_the_log_exactly(
@@ -146,6 +147,7 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
         assert found["p"].to_pylist() == expected.to_pylist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "values"), some(TYPED, 3))
 def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_spark(
     spark: Any, tmp_path: Path, kind: DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
@@ -179,6 +181,7 @@ def ids_of(frame: Any) -> list[int]:
     return sorted(row["id"] for row in frame.select("id").collect())
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("codes", [256, 69])
 def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, codes: int
@@ -212,6 +215,7 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
             cut.frame(spark).collect()
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("form", ["words", "numbers"])
 def test_deleted_rows_never_come_back(
     spark: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -265,6 +269,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("folder", ["plain", "[a-b]{c,d}?*", "x:y [z]"])
 @pytest.mark.parametrize("shape", ["one scan", "directories", "join", "deletion vectors"])
 def test_paths_are_names_not_patterns_and_every_row_comes_once(

@@ -23,6 +23,7 @@ def _only_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ArrowRewriting", lambda _snapshot: None)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**VECTORS, **ROW_IDS, "delta.columnMapping.mode": "name"}])
 def test_compaction(spark: Any, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]) -> None:
@@ -38,6 +39,7 @@ def test_compaction(spark: Any, tmp_path: Path, partition_by: tuple[str, ...], p
     assert sum(file["num_records"] for file in files_of(table)) == len(before)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("columns", [["id"], ["id", "x"], ["x", "p", "st.a"], ["id", "x", "p", "st.a"]])
 @pytest.mark.parametrize("properties", [{}, {**VECTORS, **ROW_IDS}])
 def test_rows_are_ordered_and_none_is_lost_or_doubled(
@@ -72,6 +74,7 @@ TYPES = pa.table(
 )
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("name", [name for name in TYPES.column_names if name != "id"])
 def test_every_type_orders_rows(spark: Any, tmp_path: Path, name: str) -> None:
     table = DeltaTable.create(tmp_path / "t", TYPES.schema)

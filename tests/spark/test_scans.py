@@ -16,7 +16,7 @@ from tests.looped import looped
 pytestmark = pytest.mark.spark
 
 # Rows of all cases would take as long as everything else together. With 8 the sample reaches every table.
-EVERY = extent(48, 8)
+EVERY = extent(150, 8)
 
 
 def sampled() -> list[Any]:
@@ -37,6 +37,7 @@ def test_columns_and_limit_of_the_scan_hold(spark: Any, shared: Path) -> None:
     assert frame.count() == 7
 
 
+@pytest.mark.long
 def test_a_zone_less_literal_is_read_in_the_sessions_zone(spark: Any, shared: Path) -> None:
     table = DeltaTable(corpus.table("gen__part_types").path)
     everything = table.scan().to_spark(spark)

@@ -21,6 +21,7 @@ FROM range(0, 20000, 1, 6)
 """
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("partitions", [(), ("p",)])
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_each_file_is_sorted(spark: Any, tmp_path: Path, partitions: tuple[str, ...], mapping: str) -> None:

@@ -63,6 +63,7 @@ def test_a_query_appends_each_batch_in_a_commit_of_its_own(spark: Any, tmp_path:
     assert DeltaTable(tmp_path / "t").version == 4
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_killed_query_appends_every_row_exactly_once_when_it_is_started_again(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
@@ -79,6 +80,7 @@ def test_a_killed_query_appends_every_row_exactly_once_when_it_is_started_again(
     assert DeltaTable(tmp_path / "t").app_versions == {APP: 3}
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_batches_of_spark_connect_are_appended_exactly_once(tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark")

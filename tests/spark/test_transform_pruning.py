@@ -136,6 +136,7 @@ def predicates(case: Case, chance: random.Random) -> list[tuple[str, bool]]:
     return found
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
 def test_partitions_with_matching_rows_are_kept_and_no_others(

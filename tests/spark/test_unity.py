@@ -52,6 +52,7 @@ def test_statements_of_sql_go_through_the_catalog(server: UnityServer, spark: An
     assert server.table("main.db.u").columns["fields"][0]["name"] == "seven"
 
 
+@pytest.mark.long
 def test_executors_read_commits_where_the_catalog_has_them(
     server: UnityServer, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

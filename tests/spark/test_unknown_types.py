@@ -49,6 +49,7 @@ def test_only_columns_that_a_scan_asks_for_must_have_a_known_type(spark: Any, tm
             table.scan(where, columns=columns).to_spark(spark).collect()
 
 
+@pytest.mark.long
 def test_the_format_reads_the_columns_that_its_option_names(spark: Any, tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
     ds.register_format(spark)

@@ -42,6 +42,7 @@ def persisted(spark: Any) -> int:
     return len(spark.sparkContext._jsc.getPersistentRDDs())
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(extent(2, 10)))
 def test_a_table_has_the_rows_of_the_model_after_every_update(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -68,6 +69,7 @@ def test_a_table_has_the_rows_of_the_model_after_every_update(
     assert persisted(spark) == 0
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [FEED, {**FEED, **VECTORS}, {**FEED, **VECTORS, **IDS}])
 @pytest.mark.parametrize("where", ["x > 4 AND x < 10", "p = 'a' OR id = 4", None])
 def test_images_are_the_rows_before_and_after(
@@ -84,6 +86,7 @@ def test_images_are_the_rows_before_and_after(
     assert len(images) == 2 * len(changed) > 0
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [IDS, {**IDS, **VECTORS}, {**IDS, **FEED, "delta.columnMapping.mode": "id"}])
 def test_rule_49_updated_rows_keep_their_ids_and_get_the_version(
     spark: Any, tmp_path: Path, properties: dict[str, str]
@@ -180,6 +183,7 @@ def test_collated_columns_are_compared_by_their_collation(spark: Any, tmp_path: 
     assert sorted(row["s"] for row in found(table, spark)) == ["A1", "a1", "b"]
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI_AI", "de_CI", "UNICODE_RTRIM"])
 @pytest.mark.parametrize(
     "where",
@@ -270,6 +274,7 @@ def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
         table.update({"x": "1"}, "id = 1", "session")
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("properties", [{}, VECTORS, {**IDS, **FEED, "delta.columnMapping.mode": "name"}])
 def test_values_of_every_type_pass_through_this_process_unchanged(
     spark: Any, tmp_path: Path, properties: dict[str, str]

@@ -113,6 +113,7 @@ def values(spark: Any) -> Any:
     return spark.sql(stack).coalesce(1)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("schema", some(SCHEMAS, 7))
 def test_values_are_those_that_spark_reads(spark: Any, shredded: Any, tmp_path: Path, schema: str) -> None:
     rows = values(spark)

@@ -39,6 +39,7 @@ def has_stats_of_delta_spark(table: corpus.CorpusTable) -> bool:
     return table.name not in NOT_COMPARED and bool(logged_stats(table.path))
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["auto", "scan"])
 @corpus.each_table("read", where=has_stats_of_delta_spark)
 def test_statistics_are_those_of_delta_spark(table: corpus.CorpusTable, mode: Any) -> None:

@@ -57,6 +57,7 @@ def test_what_a_caller_may_delete_follows_from_resolved_path_and_name(tmp_path: 
         assert allowed(everything, log_names) == LOG
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("where", ["local", "s3"])
 def test_a_refused_target_is_named_and_nothing_is_deleted(
     tmp_path: Path, where: str, request: pytest.FixtureRequest

@@ -60,6 +60,7 @@ def test_the_guard_sees_every_library(loopback_only: Path, tmp_path: Path) -> No
     assert done.returncode and "192.0.2.1" in reached
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("scheme", some(TABLES, 1))
 @pytest.mark.parametrize("keys", [True, False], ids=["keys", "none"])
 @pytest.mark.parametrize("library", ["obstore", "none"])

@@ -101,6 +101,7 @@ def is_plain(error: BaseException, *named: str) -> None:
     assert "secret" not in text.replace("aws_secret_access_key", "")
 
 
+@pytest.mark.long
 @looped("status, body", ANSWERS)
 def test_every_answer_of_a_store_is_a_sentence(server: Server, status: int, body: str) -> None:
     options = {**KEYS, "aws_endpoint": server.url, "allow_http": "true"}

@@ -231,6 +231,7 @@ print(stop)
 """
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("act", ["put", "put_if_absent"])
 def test_a_writer_killed_at_any_step_leaves_all_of_the_file_or_none(tmp_path: Path, act: str) -> None:
     if act == "put":

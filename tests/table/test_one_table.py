@@ -73,6 +73,7 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
 }
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize(("commits", "tagged"), some(product([1, 3, 5], [True, False]), 2))
 def test_no_door_of_a_handle_touches_the_table_that_replaced_its_own(
     tmp_path: Path, commits: int, tagged: bool
@@ -115,6 +116,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("commits", [None, 1, 3, 12])
 def test_scans_that_are_kept_read_their_table_or_say_that_it_is_gone(tmp_path: Path, commits: int | None) -> None:
     table = made(tmp_path / "t", 3)

@@ -63,6 +63,7 @@ def test_a_table_is_the_same_version_again(table: DeltaTable) -> None:
     assert table.version == 5
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("where", PREDICATES.values(), ids=PREDICATES)
 def test_a_scan_reads_the_same_rows_again(table: DeltaTable, where: Any) -> None:
     options: dict[str, Any] = {"columns": ["s"], "limit": 4, "time_zone": "Europe/Berlin", "ansi": False}
@@ -114,6 +115,7 @@ def test_nothing_is_read_before_it_is_needed(table: DeltaTable, tmp_path: Path) 
             act()
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("commits", [0, 5, 8])
 def test_another_table_at_the_place_is_named(table: DeltaTable, tmp_path: Path, commits: int) -> None:
     pickled = pickle.dumps([table, table.scan("id > 2"), table.changes(0)])

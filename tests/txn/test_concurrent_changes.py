@@ -25,6 +25,7 @@ def test_processes_leave_the_rows_of_a_serial_order(tmp_path: Path) -> None:
     assert found["versions"] > 2
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("isolation", ["Serializable", "WriteSerializable"])
 def test_pairs_of_changes_leave_the_rows_of_one_of_both_orders(tmp_path: Path, isolation: str) -> None:
     """Two threads begin on one version; whichever order the log has, others must not be."""

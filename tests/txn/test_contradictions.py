@@ -28,6 +28,7 @@ class Refusing(LocalStorage):
         super().put_if_absent(path, data)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("remote", [False, True])
 def test_a_version_that_is_refused_and_not_there_ends_the_commit(tmp_path: Path, remote: bool) -> None:
     table = make_table(tmp_path / "t")

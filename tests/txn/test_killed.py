@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=extent(["V2 checkpoint", "clean-up"], SETTINGS))
+@pytest.fixture(scope="module", params=extent(["clean-up"], SETTINGS))
 def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
     """The folder of the copies, at which step the writer of each was killed, and what it was about."""
     folder = tmp_path_factory.mktemp("killed")
@@ -62,6 +62,7 @@ def test_the_table_opens_with_the_old_or_the_new_version(killed: tuple[Path, lis
         assert (ds.DeltaTable(copy).version, paths(copy)) == expected, steps[stop]
 
 
+@pytest.mark.long(gate=1)
 def test_the_next_writer_goes_on_as_if_nothing_had_happened(killed: tuple[Path, list[str], str]) -> None:
     folder, steps, _ = killed
     for stop in range(len(steps)):

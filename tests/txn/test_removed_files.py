@@ -57,6 +57,7 @@ def lines(table: DeltaTable) -> list[Any]:
     return [{name: value for name, value in info.items() if name not in ("timestamp", "txnId")}, *rest]
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("properties", [{}, PROPERTIES])
 @pytest.mark.parametrize("step", [1, 3])
 def test_the_commit_is_that_of_single_actions(tmp_path: Path, properties: dict[str, str], step: int) -> None:
@@ -92,6 +93,7 @@ def with_column(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
 VECTOR = {"storage_type": "i", "path_or_inline_dv": "x", "offset": None, "size_in_bytes": 1, "cardinality": 1}
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -323,6 +323,7 @@ def test_a_lost_race_leaves_no_vectors(tmp_path: Path, monkeypatch: pytest.Monke
     assert vector and winner["deletionVector"]["cardinality"] == 1
 
 
+@pytest.mark.long
 def test_a_kill_while_vectors_are_united_leaves_the_rows_of_one_version(tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "copies").mkdir()

@@ -56,6 +56,7 @@ def statements() -> Iterator[list[str]]:
 
 
 class TestNames:
+    @pytest.mark.long(gate=1)
     def test_every_name_is_its_own(self, catalog: SqlCatalog) -> None:
         for name in ODD:
             catalog.create_namespace((name,), {"is": name[:10]})
@@ -222,6 +223,7 @@ class TestCounts:
         catalog.load_table("db.t")
         assert len(statements) == 1
 
+    @pytest.mark.long(gate=1)
     def test_listing_ten_thousand_tables_and_namespaces_is_one_query_each(
         self, catalog: SqlCatalog, statements: list[str]
     ) -> None:

@@ -32,6 +32,7 @@ def tables_on_disk(catalog: SqlCatalog) -> set[str]:
     return {f"file://{top}" for top, inside, _ in os.walk(catalog.warehouse) if "_delta_log" in inside}
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("act", ["create", "ctas"])
 def test_of_two_that_create_one_table_one_wins(url: str, catalog: SqlCatalog, act: str) -> None:
     turns = played(catalog, url, act)
@@ -84,6 +85,7 @@ def test_a_table_is_dropped_or_renamed_with_its_files(url: str, catalog: SqlCata
     assert {catalog.load_table(ident).uri for ident in catalog.list_tables("db")} == tables_on_disk(catalog)
 
 
+@pytest.mark.long(gate=1)
 def test_a_namespace_is_dropped_or_gets_a_table(url: str, catalog: SqlCatalog) -> None:
     for turn in range(TURNS):
         catalog.create_namespace(f"ns{turn}")
@@ -116,6 +118,7 @@ def killed(catalog: SqlCatalog, url: str, kind: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_rows_and_name_of_a_killed_creation_are_there_or_neither_is(url: str, catalog: SqlCatalog) -> None:
     steps = killed(catalog, url, "ctas")
     assert {"linked", "row written", "row committed"} <= set(steps)
@@ -131,6 +134,7 @@ def test_rows_and_name_of_a_killed_creation_are_there_or_neither_is(url: str, ca
     assert catalog.drop_namespace("db", cascade=True)
 
 
+@pytest.mark.long(gate=1)
 def test_a_killed_replacement_has_replaced_everything_or_nothing(url: str, catalog: SqlCatalog) -> None:
     steps = killed(catalog, url, "rtas")
     before = 0
@@ -146,6 +150,7 @@ def test_a_killed_replacement_has_replaced_everything_or_nothing(url: str, catal
     assert 0 < before < len(steps)
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("kind", ["drop", "rename"])
 def test_a_killed_drop_or_rename_leaves_no_name_without_a_table(url: str, catalog: SqlCatalog, kind: str) -> None:
     for stop in range(extent(12, 40)):

@@ -22,6 +22,7 @@ TRACKING = {"delta.enableRowTracking": "true"}
 KINDS = [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING]
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("seed", range(extent(10, 60)))
 def test_random_merges_leave_what_the_model_says(tmp_path: Path, seed: int) -> None:
     chosen = random.Random(seed)

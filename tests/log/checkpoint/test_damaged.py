@@ -251,6 +251,7 @@ def _fitted(value: Any, type_: pa.DataType) -> Any:
     return None
 
 
+@pytest.mark.long(gate=18)
 @pytest.mark.parametrize("kind", ["parquet", "json"])
 @pytest.mark.parametrize(
     "path",

@@ -50,6 +50,7 @@ def test_loading_reads_only_row_groups_that_may_hold_small_actions(table: TableB
     assert len(snapshot.adds()) == 8
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("row_group_size", [3, 5000])
 def test_small_actions_are_found_wherever_they_stand_in_a_row_group(table: TableBuilder, row_group_size: int) -> None:
     txns = [{"txn": {"appId": f"x{i}", "version": i}} for i in range(3)]

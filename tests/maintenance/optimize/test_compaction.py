@@ -127,6 +127,7 @@ def test_where_chooses_partitions_and_takes_no_other_columns(tmp_path: Path) -> 
     assert len(rows_of(table)) == 60
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("where", ["p > 'a'", "p <> 'a'", "p IN ('a')", "p LIKE 'b%'", "NOT p <=> NULL"])
 def test_predicates_on_partitions_choose_exactly_their_files(tmp_path: Path, where: str) -> None:
     table = made(tmp_path, partition_by=("p",))
@@ -135,6 +136,7 @@ def test_predicates_on_partitions_choose_exactly_their_files(tmp_path: Path, whe
     assert {add["partitionValues"]["p"] for add in actions_of(table)["add"]} == wanted
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 def test_rule_49_rows_keep_their_ids_and_commit_versions(tmp_path: Path, partition_by: tuple[str, ...]) -> None:
     table = made(tmp_path, partition_by=partition_by, **ROW_IDS, **VECTORS)
@@ -160,6 +162,7 @@ def test_rule_38_append_only_tables_are_optimized_and_the_feed_shows_nothing(tmp
     assert not (tmp_path / "t" / "_change_data").exists()
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_column_mapping_writes_physical_names(tmp_path: Path, mode: str) -> None:
     table = made(tmp_path, partition_by=("p",), **{"delta.columnMapping.mode": mode})

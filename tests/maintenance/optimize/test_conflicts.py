@@ -45,6 +45,7 @@ def test_rule_53_appends_are_no_conflict(tmp_path: Path, monkeypatch: pytest.Mon
     assert ids_of(table) == [*range(60), *range(100, 110)] and len(files_of(table)) == 2
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.parametrize("properties", [VECTORS, {**VECTORS, **ROW_IDS}, {}])
 def test_rule_53_a_bin_with_a_file_that_a_delete_changed_is_rewritten_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]

@@ -26,6 +26,7 @@ def first_file(table: ds.DeltaTable) -> pq.ParquetFile:
     return pq.ParquetFile(Path(table.snapshot.root) / decode_path(path))
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("zorder_by", [(), ("id", "n")])
 def test_rule_67_files_for_iceberg_have_ids_and_partition_columns(

@@ -39,6 +39,7 @@ def kept(table: DeltaTable, where: str) -> int:
     return table.scan(where).files().num_rows
 
 
+@pytest.mark.long(gate=1)
 @pytest.mark.parametrize("columns", [["a", "b"], ["b", "a"]])
 def test_filters_on_each_zorder_column_skip_files(tmp_path: Path, columns: list[str]) -> None:
     table = grid(tmp_path)

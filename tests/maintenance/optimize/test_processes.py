@@ -48,7 +48,7 @@ def test_processes_that_append_delete_and_optimize_lose_and_double_no_row(
     kinds = ["append", "delete", "optimize", "optimize"]
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.maintenance.optimize.writer", table.uri, kind, extent("4", "6"), str(seed)],
+            [sys.executable, "-m", "tests.maintenance.optimize.writer", table.uri, kind, extent("2", "6"), str(seed)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for seed, kind in enumerate(kinds, 1)

@@ -99,6 +99,7 @@ def make_table(root: Path) -> ds.DeltaTable:
     return ds.DeltaTable(root)
 
 
+@pytest.mark.long(gate=3)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_job_gives_what_compute_gives(spark: Any, name: str) -> None:
     table = ds.DeltaTable(corpus.table(name).path)
@@ -113,6 +114,7 @@ def test_a_job_gives_what_compute_gives(spark: Any, name: str) -> None:
     assert [dv is None for dv in vectors] == [dv_id is None for dv_id in result["dv_id"].to_pylist()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["auto", "scan", "footer"])
 def test_pieces_of_a_file_give_the_statistics_of_the_whole(spark: Any, table: ds.DeltaTable, mode: Any) -> None:
     collations = {"name": ["icu.UNICODE_CI.77.1"]}
@@ -122,6 +124,7 @@ def test_pieces_of_a_file_give_the_statistics_of_the_whole(spark: Any, table: ds
     assert result["num_records"].to_pylist() == [5000 if i == 7 else 50 for i in range(12)]
 
 
+@pytest.mark.long
 def test_deleted_rows_are_left_out_of_every_piece(spark: Any) -> None:
     table = ds.DeltaTable(corpus.table("gen__types_dv").path)
     result = recomputed(spark, table, task_bytes=1000)
@@ -214,6 +217,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 def test_spark_connect_gives_the_same(spark: Any, table: ds.DeltaTable) -> None:
     if find_spec("grpc") is None:
         pytest.skip("Spark Connect needs grpcio and grpcio-status, which are not installed")
@@ -222,6 +226,7 @@ def test_spark_connect_gives_the_same(spark: Any, table: ds.DeltaTable) -> None:
     assert {line[0]: line[1] for line in lines if len(line) == 2} == without_spark(table)
 
 
+@pytest.mark.long
 def test_workers_of_a_local_session_run_this_interpreter_without_an_activated_environment(
     spark: Any, table: ds.DeltaTable, tmp_path: Path
 ) -> None:
@@ -242,6 +247,7 @@ def test_workers_of_a_local_session_run_this_interpreter_without_an_activated_en
     assert {line[0]: line[1] for line in lines if len(line) == 2} == without_spark(table)
 
 
+@pytest.mark.long
 def test_executors_without_the_package_are_told_so(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.mkdir()

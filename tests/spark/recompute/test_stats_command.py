@@ -107,6 +107,7 @@ def test_a_run_that_died_is_finished_by_the_next(spark: Any, bare: Path, capfd: 
     assert (done.files, done.unchanged, done.rows) == (0, 200, 200_000)
 
 
+@pytest.mark.long
 def test_the_command_in_a_process_of_its_own(spark: Any, bare: Path) -> None:
     code = "import sys; from deltaskip.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "stats", str(bare), "--recompute", "--only-missing", "--json"]

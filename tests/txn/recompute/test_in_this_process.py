@@ -35,6 +35,7 @@ def logged(table: ds.DeltaTable) -> dict[str, Any]:
     return {path: None if text is None else parsed(text) for path, text in texts}
 
 
+@pytest.mark.long(gate=2)
 @pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_get_statistics_that_skip_and_answer_as_their_rows_do(tmp_path: Path, name: str) -> None:
