@@ -49,7 +49,7 @@ def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest
     def refuse(*args: object) -> None:
         raise AssertionError("evaluated row by row")
 
-    monkeypatch.setattr("deltaskip.expr.evaluation.columns.evaluate", refuse)
+    monkeypatch.setattr("deltaskip.expr.evaluation.batch.evaluate", refuse)
     rows = pa.table(
         {
             "a": pa.array([1, 2], pa.int32()),
@@ -115,7 +115,7 @@ def test_both_ways_of_evaluation_agree_on_random_rows(monkeypatch: pytest.Monkey
         return pa.nulls(1, arrow_type(type_of(node)))[0]
 
     by_columns = verdicts()
-    monkeypatch.setattr("deltaskip.expr.evaluation.columns._Batch.value", nothing_known)
+    monkeypatch.setattr("deltaskip.expr.evaluation.batch.Batch.value", nothing_known)
     assert verdicts() == by_columns
 
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from deltaskip.errors import PredicateError
+from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import EvaluationError, evaluate
 from deltaskip.expr.nodes import (
     And,
     Call,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.expr.evaluation import Row, columns, evaluate
+from deltaskip.expr.evaluation import Row, batch, columns, evaluate
 from deltaskip.expr.nodes import Node
 from deltaskip.schema.types import INTEGER, LONG, STRING
 from deltaskip.skipping import partition_terms
@@ -29,6 +29,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
 
     monkeypatch.setattr(partition_terms, "evaluate", counted)
     monkeypatch.setattr(columns, "evaluate", counted)
+    monkeypatch.setattr(batch, "evaluate", counted)
     yield seen
 
 

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.expr import Node, bind
-from deltaskip.expr.evaluation import EvaluationError, evaluate
+from deltaskip.expr import EvaluationError, Node, bind, evaluate
 from tests.extent import extent
 from tests.skipping.random_predicates import random_predicate
 from tests.skipping.random_tables import RandomTable, random_table

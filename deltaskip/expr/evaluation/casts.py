@@ -41,6 +41,8 @@ _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
 # Powers of ten that a double holds exactly.
 _EXACT_SCALE = 22
+# The greatest power of ten that int64 holds.
+_LONG_SCALE = 18
 # Smaller decimals may have an exponent in their text.
 _PLAIN_SCALE = 6
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
@@ -155,7 +157,7 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
         if target == FLOAT or source.scale > _EXACT_SCALE or (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
             raise NotByColumn
         return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
-    if target in INTEGRAL_BITS:
+    if target in INTEGRAL_BITS and source.scale <= _LONG_SCALE:
         unit = 10**source.scale
         whole = np.where(unscaled >= 0, unscaled // unit, -(-unscaled // unit))
         limit = 1 << (INTEGRAL_BITS[target] - 1)

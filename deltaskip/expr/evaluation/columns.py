@@ -9,106 +9,52 @@ arguments' values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
-from deltaskip.expr.collation import comparison_collation, is_collated
-from deltaskip.expr.evaluation.casts import cast_column
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.evaluation.batch import Batch, CollatedOrder, Columns, array_of, column_at, taken_rows, true_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.functions.hashing import HASHES, hashed
-from deltaskip.expr.functions.text import like_column
-from deltaskip.expr.literal_list import LiteralList, nodes_in
+from deltaskip.expr.literal_list import nodes_in
 from deltaskip.expr.nodes import (
     And,
-    Call,
-    Case,
     Cast,
-    Collate,
-    Column,
     Compare,
     FieldRef,
     In,
     IsNull,
-    Like,
     Literal,
     Node,
     Not,
     Or,
-    StartsWith,
     children_of,
-    transform,
     walk,
 )
 from deltaskip.expr.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    constant_of,
-    is_constant,
-    none_of,
-    numbers,
-    ordered_floats,
     repeated,
     scattered,
 )
-from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, domain_values, numpy_values, one_chunk, typed_array
-from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     VOID,
     ArrayType,
-    DataType,
     MapType,
     StructType,
 )
 
 __all__ = ["CollatedOrder", "Columns", "Evaluator", "column_at", "never_fails"]
 
-Columns = Mapping[str, pa.Array]
-"""The top-level columns of a batch by name, each with the Arrow type of its Delta type."""
-
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
-_FLOATING = (FLOAT, DOUBLE)
-# From this share of decided rows on, the others are copied for the next operand of an AND or OR.
-_MANY = 0.75
-_ZERO = constant_of(0, pa.int8())
 # Rows that fail are looked for by halves up to this number of failures, and then one by one.
 _MOST_FAILURES = 16
-
-
-class CollatedOrder(Protocol):
-    """The collations under which strings are compared."""
-
-    def evaluator(self, collation: str) -> Collation | None:
-        """Return the collation of a name (from a schema or COLLATE); None if it is not available."""
-
-    def order(self, collation: str, left: str, right: str) -> int:
-        """Compare two strings. Raises LookupError or EvaluationError if the collation is not available."""
 
 
 class Evaluator:
@@ -145,14 +91,14 @@ class Evaluator:
         if not unknown.any():
             return found
         decided = self._decided(columns, np.flatnonzero(unknown))
-        return pc.if_else(arrow_array(unknown), scattered(_array_of(decided, type_), unknown), found)
+        return pc.if_else(arrow_array(unknown), scattered(array_of(decided, type_), unknown), found)
 
     def mask(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
         """Return for each row whether a predicate is TRUE. Arguments and errors are those of `values`."""
         if not rows:
             return np.zeros(0, np.bool_)
         found, unknown = self._found(columns, rows)
-        true = _true(found)
+        true = true_rows(found)
         if unknown.any():
             true[unknown] = [value is True for value in self._decided(columns, np.flatnonzero(unknown))]
         return true
@@ -166,7 +112,7 @@ class Evaluator:
         pending, failures = [np.arange(rows)] if rows else [], 0
         while pending:
             places = pending.pop()
-            given = columns if len(places) == rows else _taken(columns, self.node, places)
+            given = columns if len(places) == rows else taken_rows(columns, self.node, places)
             try:
                 values, unknown = self._batch(given, len(places))
             except (EvaluationError, LookupError):
@@ -176,7 +122,7 @@ class Evaluator:
                     continue
                 true, unknown = np.ones(len(places), np.bool_), np.ones(len(places), np.bool_)
             else:
-                true = _true(values)
+                true = true_rows(values)
             for at in np.flatnonzero(unknown).tolist():
                 true[at] = self._may_be_true(given, at)
             found[places] = true
@@ -191,7 +137,7 @@ class Evaluator:
 
     def _batch(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
         """The values, and the rows that the row evaluator must decide."""
-        batch = _Batch(columns, rows, self._time_zone, self._collations)
+        batch = Batch(columns, rows, self._time_zone, self._collations)
         found = one_chunk(repeated(batch.value(self.node), rows))
         unknown = np.zeros(rows, np.bool_)
         for each in batch.unknown:
@@ -214,7 +160,7 @@ class Evaluator:
         while len(places) > 1:
             half = places[: len(places) // 2]
             try:
-                self._batch(_taken(columns, self.node, half), len(half))
+                self._batch(taken_rows(columns, self.node, half), len(half))
             except EvaluationError:
                 places = half
             else:
@@ -223,7 +169,7 @@ class Evaluator:
 
     def _decided(self, columns: Columns, places: Sequence[int] | npt.NDArray[Any]) -> list[object]:
         """The values of some rows by the row evaluator."""
-        chosen = _taken(columns, self.node, np.asarray(places))
+        chosen = taken_rows(columns, self.node, np.asarray(places))
         paths = list(dict.fromkeys(part.logical for part in walk(self.node) if isinstance(part, FieldRef)))
         lists = [domain_values(column_at(chosen, path)) for path in paths]
         order = None if self._collations is None else self._collations.order
@@ -251,466 +197,3 @@ def never_fails(node: Node) -> bool:
         case IsNull() | Not() | And() | Or():
             return all(map(never_fails, children_of(node)))
     return False
-
-
-def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
-    """Return the values of a column or nested field, null where a struct around it is.
-
-    Args:
-        columns: The top-level columns.
-        path: The names from the top-level column down to the field.
-    """
-    found = columns[path[0]]
-    for name in path[1:]:
-        if found.type.get_field_index(name) < 0:
-            # A field of type void, which is not stored.
-            return pa.nulls(len(found))
-        found = one_chunk(pc.struct_field(found, name))
-    return found
-
-
-def _taken(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
-    names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
-    indices = arrow_array(places.astype(np.int64))
-    return {name: columns[name].take(indices) for name in names if name in columns}
-
-
-def _true(values: pa.Array) -> npt.NDArray[Any]:
-    return np.array(numpy_values(pc.fill_null(values, FALSE) if values.null_count else values))
-
-
-def _array_of(values: Sequence[object], type_: DataType) -> pa.Array:
-    """An array of Python values of the value domain."""
-    return typed_array(values, arrow_type(type_))
-
-
-class _Batch:
-    """One batch of rows.
-
-    unknown: Rows whose value is not known, whatever has been found for them.
-    """
-
-    def __init__(self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None) -> None:
-        self.columns = columns
-        self.rows = rows
-        self.zone = zone_of(time_zone)
-        self.time_zone = time_zone
-        self.collations = collations
-        self.unknown: list[npt.NDArray[Any]] = []
-        self._read: dict[tuple[str, ...], pa.Array] = {}
-
-    def value(self, node: Node) -> Values:
-        """The values of a node. Raises EvaluationError where it fails for a row."""
-        match node:
-            case Literal(value, type_):
-                return constant_of(value, arrow_type(type_))
-            case FieldRef():
-                return self.column(node)
-            case And(children):
-                return self.connective(children, pc.and_kleene, False)
-            case Or(children):
-                return self.connective(children, pc.or_kleene, True)
-            case Not(child):
-                return pc.invert(self.value(child))
-            case IsNull(child):
-                return pc.is_null(self.value(child))
-            case Compare():
-                return self.comparison(node)
-            case In():
-                return self.membership(node)
-            case Like() | StartsWith():
-                return self.pattern(node)
-            case Cast():
-                return self.cast(node)
-            case Collate(child):
-                return self.value(child)
-            case Case():
-                return self.choice(node)
-            case Call():
-                return self.call(node)
-            case Column(parts):
-                raise Undecided(f"The column {'.'.join(parts)} is not bound.")
-        raise Undecided("The expression is left to Spark.")
-
-    def column(self, node: FieldRef) -> pa.Array:
-        found = self._read.get(node.logical)
-        if found is None:
-            if node.logical[0] not in self.columns:
-                raise Undecided(f"The row has no column {'.'.join(node.logical)}.")
-            found = column_at(self.columns, node.logical)
-            if not isinstance(node.type, ArrayType | MapType | StructType):
-                wanted = arrow_type(node.type)
-                found = found if found.type == wanted else found.cast(wanted)
-            self._read[node.logical] = found
-        return found
-
-    def reached(self, node: Node, rows: Callable[[], npt.NDArray[Any]]) -> Values:
-        """The values of an operand that Spark evaluates for some rows only; NULL for the others if it fails for one."""
-        try:
-            return self.value(node)
-        except EvaluationError:
-            taken = rows()
-            if taken.all():
-                raise
-        return self.selected(node, taken)
-
-    def selected(self, node: Node, taken: npt.NDArray[Any]) -> Values:
-        """The values of an operand for some rows, and NULL for the others."""
-        count = int(np.count_nonzero(taken))
-        if not count:
-            return none_of(arrow_type(type_of(node) or VOID))
-        columns = _taken(self.columns, node, np.flatnonzero(taken))
-        part = _Batch(columns, count, self.time_zone, self.collations)
-        found = part.value(node)
-        for unknown in part.unknown:
-            whole = np.zeros(self.rows, np.bool_)
-            whole[taken] = unknown
-            self.unknown.append(whole)
-        return scattered(found, taken)
-
-    def connective(self, children: Sequence[Node], combine: Callable[[Any, Any], Any], decisive: bool) -> Values:
-        """AND, which FALSE decides, or OR, which TRUE decides."""
-        found = self.value(children[0])
-        for child in children[1:]:
-            rows = partial(self.undecided, found, decisive)
-            if _decided(found, decisive) >= _MANY * self.rows:
-                found = combine(found, self.selected(child, rows()))
-            else:
-                found = combine(found, self.reached(child, rows))
-        return found
-
-    def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
-        """The rows in which the values of a connective are not yet decided."""
-        array = repeated(values, self.rows)
-        decided = numpy_values(pc.fill_null(pc.equal(array, TRUE if decisive else FALSE), FALSE))
-        return ~decided
-
-    def not_null(self, *values: Values) -> npt.NDArray[Any]:
-        found = np.ones(self.rows, np.bool_)
-        for each in values:
-            found &= numpy_values(repeated(each, self.rows).is_valid())
-        return found
-
-    def null(self, values: Values) -> npt.NDArray[Any]:
-        return ~self.not_null(values)
-
-    def comparison(self, node: Compare) -> Values:
-        type_ = type_of(node.left)
-        if type_ is None or type_ != type_of(node.right):
-            raise Undecided("Values of two types cannot be compared.")
-        left = self.value(node.left)
-        # `<=>` evaluates both sides.
-        reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
-        right = self.reached(node.right, reach)
-        self.check_clock(node.left, left, node.right)
-        self.check_clock(node.right, right, node.left)
-        collation = comparison_collation(node.left, node.right) if type_ == STRING else None
-        op = "=" if node.op == "<=>" else node.op
-        if is_constant(left) and is_constant(right):
-            left = repeated(left, self.rows)
-        truth = self.collated(op, collation, left, right) if collation else _compared(op, left, right, type_)
-        if node.op != "<=>":
-            return truth
-        nulls = (pc.is_null(left), pc.is_null(right))
-        return pc.if_else(pc.or_(*nulls), pc.and_(*nulls), pc.fill_null(truth, FALSE))
-
-    def check_clock(self, node: Node, values: Values, other: Node) -> None:
-        """Leave casts of columns between instants and local times near a clock change to Spark.
-
-        Spark's optimizer moves such a cast from the column to the constant that it is compared with
-        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
-        """
-        if not isinstance(node, Cast) or not isinstance(other, Literal) or isinstance(node.child, Literal):
-            return
-        source = type_of(node.child)
-        mixes = source in DATETIMES and TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
-        if not mixes or self.zone.rules is None:
-            return
-        micros = numbers(repeated(self.value(node.child), self.rows)).astype(np.int64)
-        if source == DATE:
-            micros = micros * MICROS_PER_DAY
-        near = near_clock_changes(micros, self.zone) & self.not_null(values)
-        if near.any():
-            self.unknown.append(near)
-
-    def collated(self, op: str, collation: str, left: Values, right: Values) -> Values:
-        """A comparison of strings under a collation."""
-        if is_constant(left):
-            mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-            return self.collated(mirrored.get(op, op), collation, right, left)
-        found = None if self.collations is None else self.collations.evaluator(collation)
-        if found is None:
-            raise Undecided(f"The collation {collation} is not available.")
-        if is_constant(right):
-            literal = right.as_py()
-            if literal is None:
-                return pa.nulls(self.rows, pa.bool_())
-            if not found.trusts(literal):
-                self.unknown.append(self.not_null(left))
-                return pa.nulls(self.rows, pa.bool_())
-            self.trust(found, left)
-            return _COMPARISONS[op](found.compare(left, literal), _ZERO)
-        self.trust(found, left)
-        self.trust(found, right)
-        if not found.exact_keys:
-            self.unknown.append(self.not_null(left, right))
-            return pa.nulls(self.rows, pa.bool_())
-        return _COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
-
-    def trust(self, collation: Collation, texts: pa.Array) -> None:
-        """Leave the strings that Spark may order otherwise to the row evaluator."""
-        odd = ~numpy_values(collation.trusts_each(texts))
-        if odd.any():
-            self.unknown.append(odd)
-
-    def membership(self, node: In) -> Values:
-        type_ = type_of(node.child)
-        child = self.value(node.child)
-        if type_ is None:
-            raise Undecided("The type of an operand of IN is not known.")
-        if not node.values:
-            return FALSE
-        collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == STRING else None
-        if isinstance(node.values, LiteralList) and collation is None:
-            array = repeated(child, self.rows)
-            found = pc.is_in(array, value_set=node.values.array.cast(array.type))
-            return pc.if_else(array.is_valid(), found, none_of(pa.bool_()))
-        literals = [value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
-        if len(literals) == len(node.values) and not isinstance(type_, ArrayType | StructType | MapType):
-            return self.any_literal(node, repeated(child, self.rows), [each.value for each in literals], collation)
-        equal_to: Values | None = None
-        for value in node.values:
-            equal = self.reached(
-                Compare("=", node.child, value),
-                partial(self.still_open, child, equal_to),
-            )
-            equal_to = equal if equal_to is None else pc.or_kleene(equal_to, equal)
-        assert equal_to is not None
-        return equal_to
-
-    def still_open(self, child: Values, found: Values | None) -> npt.NDArray[Any]:
-        """The rows for which the next value of an IN list is compared."""
-        rows = self.not_null(child)
-        return rows if found is None else rows & self.undecided(found, True)
-
-    def any_literal(self, node: In, child: pa.Array, wanted: Sequence[Any], collation: str | None) -> Values:
-        """Whether each value is equal to one of a list."""
-        type_ = type_of(node.child)
-        assert type_ is not None
-        known = [value for value in wanted if value is not None]
-        for value in known:
-            self.check_clock(node.child, child, Literal(value, type_))
-            break
-        if collation is not None:
-            found = self.any_equal(collation, child, known)
-        elif type_ in _FLOATING:
-            found = pc.is_in(ordered_floats(child), value_set=ordered_floats(arrow_array(known, pa.float64())))
-        else:
-            found = pc.is_in(child, value_set=_array_of(known, type_))
-        if len(known) < len(wanted):
-            # A list with NULL is never FALSE.
-            found = pc.if_else(found, TRUE, none_of(pa.bool_()))
-        return pc.if_else(child.is_valid(), found, none_of(pa.bool_()))
-
-    def any_equal(self, collation: str, child: pa.Array, wanted: Sequence[str]) -> Values:
-        """Whether each string is equal to one of a list under a collation."""
-        order = None if self.collations is None else self.collations.evaluator(collation)
-        if order is None:
-            raise Undecided(f"The collation {collation} is not available.")
-        if order.exact_keys and all(map(order.trusts, wanted)):
-            self.trust(order, child)
-            return pc.is_in(order.sort_keys(child), value_set=order.sort_keys(arrow_array(wanted, pa.string())))
-        truth = pa.repeat(FALSE, self.rows)
-        for value in wanted:
-            equal = self.collated("=", collation, child, constant_of(value, pa.string()))
-            truth = pc.or_(truth, pc.fill_null(equal, FALSE))
-        return truth
-
-    def pattern(self, node: Like | StartsWith) -> Values:
-        other = node.pattern if isinstance(node, Like) else node.prefix
-        text = self.value(node.child)
-        given = self.reached(other, lambda: self.not_null(text))
-        if any(is_constant(each) and not each.is_valid for each in (text, given)):
-            return none_of(pa.bool_())
-        if type_of(node.child) == STRING:
-            collation = comparison_collation(node.child, other)
-            if collation is not None:
-                raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
-        try:
-            if is_constant(text) or not is_constant(given):
-                raise NotByColumn
-            if isinstance(node, StartsWith):
-                found: Values | Partly = pc.starts_with(text, given.as_py())
-            else:
-                found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
-        except NotByColumn:
-            found = self.all_left(BOOLEAN)
-        return self.completed(found, node, (text, given), BOOLEAN)
-
-    def cast(self, node: Cast) -> Values:
-        source = type_of(node.child)
-        if source is None:
-            raise Undecided("The type of the cast's operand is not known.")
-        values = self.value(node.child)
-        if is_constant(values) and not values.is_valid:
-            return none_of(arrow_type(node.type))
-        if is_constant(values):
-            return self.folded(node, (values,), node.type)
-        self.check_float(node, values)
-        try:
-            found = cast_column(values, source, node.type, self.zone)
-        except NotByColumn:
-            return self.completed(self.all_left(node.type), node, (values,), node.type)
-        array = found.values
-        if found.failed is not None and (found.failed & self.not_null(values)).any():
-            if not node.safe:
-                raise EvaluationError("A value cannot be cast.")
-            array = pc.if_else(arrow_array(found.failed), none_of(array.type), array)
-        if found.rest is None:
-            return array
-        return self.completed(Partly(array, found.rest), node, (values,), node.type)
-
-    def check_float(self, node: Cast, values: Values) -> None:
-        """Leave a double cast from a float that was cast from an integer and is not equal to it to Spark.
-
-        Spark's optimizer casts the integer directly to a double (SimplifyCasts).
-        """
-        inner = node.child
-        if node.type != DOUBLE or not isinstance(inner, Cast) or inner.type != FLOAT:
-            return
-        if type_of(inner.child) in INTEGRAL_BITS:
-            whole = numbers(repeated(self.value(inner.child), self.rows)).astype(np.float64)
-            differs = (whole != numbers(repeated(values, self.rows))) & self.not_null(values)
-            if differs.any():
-                self.unknown.append(differs)
-
-    def choice(self, node: Case) -> Values:
-        type_ = type_of(node)
-        if type_ is None:
-            raise Undecided("The type of a CASE is not known.")
-        left = np.ones(self.rows, np.bool_)
-        taken: list[tuple[npt.NDArray[Any], Values]] = []
-        for condition, value in node.branches:
-            true = _true(repeated(self.reached(condition, partial(_same, left)), self.rows)) & left
-            taken.append((true, self.reached(value, partial(_same, true))))
-            left = left & ~true
-        found: Values = none_of(arrow_type(type_))
-        if node.otherwise is not None:
-            found = self.reached(node.otherwise, partial(_same, left))
-        found = repeated(found, self.rows)
-        for true, values in reversed(taken):
-            found = pc.if_else(arrow_array(true), values, found)
-        return found
-
-    def call(self, node: Call) -> Values:
-        function = FUNCTIONS.get(node.name)
-        if function is None or node.type is None:
-            raise Undecided(f"The function {node.name} is left to Spark.")
-        if node.name == "coalesce":
-            return self.coalesced(node)
-        if function.binary_only and is_collated(*node.args):
-            raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        if node.name in HASHES:
-            # An untyped NULL changes nothing.
-            args = tuple(arg for arg in node.args if type_of(arg) != VOID)
-            return hashed(node.name, [self.value(arg) for arg in args], [type_of(arg) for arg in args], self.rows)
-        values = self.arguments(node, function.null_in_null_out)
-        if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
-            return none_of(arrow_type(node.type))
-        if all(map(is_constant, values)):
-            return self.folded(node, values, node.type)
-        try:
-            if function.by_column is None:
-                raise NotByColumn
-            found = function.by_column(values, node, self.zone)
-        except NotByColumn:
-            found = self.all_left(node.type)
-        return self.completed(found, node, values, node.type)
-
-    def arguments(self, node: Call, null_in_null_out: bool) -> tuple[Values, ...]:
-        """The values of the arguments. A NULL skips the errors of those that are evaluated after it."""
-        # Division evaluates the divisor first.
-        backwards = node.name in ("/", "%", "div")
-        found: list[Values] = []
-        for arg in reversed(node.args) if backwards else node.args:
-            if null_in_null_out and found:
-                found.append(self.reached(arg, lambda: self.not_null(*found)))
-            else:
-                found.append(self.value(arg))
-        return tuple(reversed(found)) if backwards else tuple(found)
-
-    def coalesced(self, node: Call) -> Values:
-        found = self.value(node.args[0])
-        for arg in node.args[1:]:
-            if is_constant(found) and found.is_valid:
-                break
-            found = pc.coalesce(found, self.reached(arg, partial(self.null, found)))
-        return found
-
-    def all_left(self, type_: DataType) -> Partly:
-        """No values, and all rows left over."""
-        return Partly(pa.nulls(self.rows, arrow_type(type_)), np.ones(self.rows, np.bool_))
-
-    def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
-        """The value of a node whose operands are constants."""
-        [value] = self.by_combination(node, [repeated(each, 1) for each in args])
-        return constant_of(value, arrow_type(type_))
-
-    def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
-        """What was found, with the values of the rows that were left over."""
-        if not isinstance(found, Partly):
-            return found
-        places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
-        chosen = [repeated(each, self.rows).take(places) for each in args]
-        values = _array_of(self.by_combination(node, chosen), type_)
-        if len(values) == self.rows:
-            return values
-        return pc.if_else(arrow_array(found.rest), scattered(values, found.rest), found.values)
-
-    def by_combination(self, node: Node, args: Sequence[pa.Array]) -> list[object]:
-        """The value of a node for each row of its operands, computed once for each combination of their values."""
-        order = None if self.collations is None else self.collations.order
-        types = [type_of(each) or VOID for each in children_of(node)[: len(args)]]
-        known: dict[tuple[object, ...], object] = {}
-        found: list[object] = []
-        for values in zip(*map(domain_values, args), strict=True):
-            # Equal values of two types, such as 0.0 and -0.0, are not the same.
-            key = tuple([repr(value) if isinstance(value, float | list | dict) else value for value in values])
-            if key not in known:
-                literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
-                known[key] = evaluate(_with_operands(node, literals), {}, self.time_zone, order)
-            found.append(known[key])
-        return found
-
-
-def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return rows
-
-
-def _with_operands(node: Node, operands: Sequence[Node]) -> Node:
-    """The node with other operands."""
-    each = iter(operands)
-    return transform(node, lambda _: next(each))
-
-
-def _decided(values: Values, decisive: bool) -> int:
-    """In how many rows a connective is decided."""
-    if is_constant(values):
-        return 0
-    return int(values.true_count if decisive else values.false_count)
-
-
-def _compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
-    """A comparison in Spark's order."""
-    if isinstance(type_, ArrayType | MapType | StructType):
-        raise Undecided("Nested values are compared by Spark only.")
-    if type_ == BOOLEAN:
-        # Arrow orders numbers only.
-        return _COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
-    if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
-        # NaN equals itself, and is above every other number.
-        ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
-        left, right = (
-            each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
-        )
-    return _COMPARISONS[op](left, right)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.actions.partition_values import serialize_partition_value
-from deltaskip.expr import Node, bind_expression, evaluate, parse_sql
-from deltaskip.expr.evaluation import EvaluationError
+from deltaskip.expr import EvaluationError, Node, bind_expression, evaluate, parse_sql
 from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.expr.nodes import And, Column, Compare, In, Literal, Not, Or
 from deltaskip.schema.types import (

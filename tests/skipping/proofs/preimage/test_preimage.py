@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.errors import PredicateError
-from deltaskip.expr import bind_expression, evaluate, parse_sql
+from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import EvaluationError
 from deltaskip.expr.nodes import Column, FieldRef, Literal, Node
 from deltaskip.schema.types import (
     DATE,
