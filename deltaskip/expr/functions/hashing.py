@@ -5,17 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.expr.coerce import (
+    type_of,
+)
+from deltaskip.expr.collation import is_collated
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED
+from deltaskip.expr.functions.function import (
+    Function,
+    Signature,
+    Typed,
+)
+from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED, hashable, spark_hash, spark_xxhash64
+from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import Values, made, numbers, repeated
 from deltaskip.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -35,7 +48,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["HASHES", "hashed"]
+__all__ = ["HASHES", "HASHING", "hashed"]
 
 HASHES = ("hash", "xxhash64")
 
@@ -114,3 +127,31 @@ def _with_array(values: pa.Array, type_: ArrayType, seeds: pa.Array, wide: bool)
         taken = elements.take(arrow_array(starts[rows] + at))
         found[rows] = numpy_values(_with(taken, type_.element, arrow_array(found[rows]), wide))
     return arrow_array(found)
+
+
+def _hash_signature(result: DataType) -> Signature:
+    """Any number of values, each of its own type. Spark hashes a collated string by its collation's key."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        types = [type_of(arg) for arg in args]
+        known = all(type_ is not None and hashable(type_) for type_ in types)
+        return (args, result) if args and known and not any(map(is_collated, args)) else None
+
+    return signature
+
+
+def _hash(one: Callable[[Any, DataType, int], int | None], args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """The hash of one value is the seed of the next."""
+    hashed: int | None = SPARK_SEED
+    for value, node in zip(args, call.args, strict=True):
+        type_ = type_of(node)
+        if type_ is None or hashed is None or isinstance(type_, ArrayType | StructType):
+            raise Undecided("Hashes of nested values are left to Spark.")
+        hashed = one(value, type_, hashed)
+    return hashed
+
+
+HASHING: Mapping[str, Function] = {
+    "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False),
+    "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False),
+}

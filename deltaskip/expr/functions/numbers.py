@@ -1,4 +1,4 @@
-"""Arithmetic and functions of numbers by column, with ANSI overflow errors.
+"""Functions of numbers: arithmetic with ANSI overflow errors, rounding.
 
 # Spark 4.1, arithmetic.scala, Decimal.scala, mathExpressions.scala
 """
@@ -6,15 +6,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr import dates
+from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated, rounded, whole
+from deltaskip.expr.coerce import (
+    INTEGRAL_BITS,
+    adjusted_decimal,
+    cast_to,
+    decimal_of,
+    implicit_cast,
+    is_numeric,
+    literal_decimal,
+    type_of,
+    wider_type,
+)
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import Call
+from deltaskip.expr.functions.function import (
+    Function,
+    Signature,
+    Typed,
+    takes,
+)
+from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import (
     NotByColumn,
@@ -33,20 +52,23 @@ from deltaskip.kernels.decimals import compute
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, LONG, DecimalType
+from deltaskip.schema.floats import compare_floats
+from deltaskip.schema.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    VOID,
+    DataType,
+    DecimalType,
+)
 
-__all__ = [
-    "absolute_column",
-    "arithmetic_column",
-    "ceil_column",
-    "floor_column",
-    "is_nan_column",
-    "negative_column",
-    "pmod_column",
-    "round_column",
-    "same_column",
-    "sign_column",
-]
+__all__ = ["NUMBERS"]
 
 _FLOATING = (FLOAT, DOUBLE)
 _CHECKED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -62,7 +84,7 @@ _SIGN_DIGITS = 34
 _BY_ZERO = 2
 
 
-def arithmetic_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _arithmetic_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`left op right` for `+ - * / % div`."""
     left, right = args
     types = [type_of(arg) for arg in call.args]
@@ -84,43 +106,43 @@ def arithmetic_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
         raise EvaluationError(f"A number is out of the range of {sql_name(call.type)}.") from error
 
 
-def negative_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _negative_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`-number`."""
     return _signed(pc.negate_checked, args[0], call)
 
 
-def absolute_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _absolute_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`abs(number)`."""
     return _signed(pc.abs_checked, args[0], call)
 
 
-def same_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _same_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`positive(number)`."""
     return args[0]
 
 
-def is_nan_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _is_nan_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`isnan(number)`; FALSE for NULL."""
     return pc.fill_null(pc.is_nan(args[0]), FALSE)
 
 
-def sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`sign(number)`; a zero keeps its own."""
     values = numbers(args[0])
     return made(np.where(values == 0, values, np.sign(values)), pa.float64(), args[0])
 
 
-def floor_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _floor_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`floor(number)`."""
     return _whole(np.floor, args[0], call)
 
 
-def ceil_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _ceil_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`ceil(number)`."""
     return _whole(np.ceil, args[0], call)
 
 
-def round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`round(number, scale)`, half up."""
     scale = constant(args[1])
     if call.type in INTEGRAL_BITS and scale >= 0:
@@ -132,7 +154,7 @@ def round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
     return rescaled(_array(args[0]), call.type.precision, call.type.scale)
 
 
-def pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`pmod(number, divisor)` of integers. Java adds bytes and shorts as ints; ints and longs wrap around."""
     left, right = args
     _check_divisor(left, right)
@@ -226,3 +248,174 @@ def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: 
     except pa.ArrowInvalid as error:
         raise EvaluationError("A number is out of the range of BIGINT.") from error
     return Partly(longs, values.rest) if isinstance(values, Partly) else longs
+
+
+def _arithmetic_signature(op: str) -> Signature:
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if len(args) != 2:
+            return None
+        coerced = _arithmetic_operands(op, *args)
+        if coerced is None:
+            return None
+        left, right = (type_of(operand) for operand in coerced)
+        result = None if left is None or right is None else arithmetic_type(op, left, right)
+        return None if result is None else (coerced, result)
+
+    return signature
+
+
+def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] | None:
+    types = (type_of(left), type_of(right))
+    if types[0] is None or types[1] is None or types == (STRING, STRING) or types == (VOID, VOID):
+        return None
+    if STRING in types:
+        met = wider_type(types[0], types[1])
+    elif isinstance(types[0], DecimalType) or isinstance(types[1], DecimalType):
+        return _decimal_operands(left, right)
+    else:
+        met = wider_type(types[0], types[1])
+    if met is None or not is_numeric(met):
+        return None
+    if op == "/" and not isinstance(met, DecimalType):
+        met = DOUBLE
+    if op == "div" and met in INTEGRAL_BITS:
+        met = LONG
+    if STRING in types:
+        # A string beside an integer is read as a bigint, also for a division.
+        read = wider_type(types[0], types[1]) or met
+        left, right = cast_to(left, read), cast_to(right, read)
+    return cast_to(left, met), cast_to(right, met)
+
+
+def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
+    """Operands of which one is a decimal: each keeps its precision, or both become double."""
+    types = (type_of(left), type_of(right))
+    if FLOAT in types or DOUBLE in types:
+        return cast_to(left, DOUBLE), cast_to(right, DOUBLE)
+    operands = []
+    for operand, type_, other in ((left, types[0], types[1]), (right, types[1], types[0])):
+        if isinstance(operand, Literal) and isinstance(operand.value, int) and type_ in INTEGRAL_BITS:
+            target: DataType | None = literal_decimal(operand.value)
+        else:
+            target = other if type_ == VOID else None if type_ is None else decimal_of(type_)
+        if target is None:
+            return None
+        operands.append(cast_to(operand, target))
+    return operands[0], operands[1]
+
+
+def _additive_signature(op: str) -> Signature:
+    """`+` and `-` of numbers, and of dates and days."""
+    plain = _arithmetic_signature(op)
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        types = [type_of(arg) for arg in args]
+        small = (BYTE, SHORT, INTEGER)
+        if types[0] == DATE and types[1] in small:
+            return (args[0], cast_to(args[1], INTEGER)), DATE
+        if op == "+" and types[1] == DATE and types[0] in small:
+            return (cast_to(args[0], INTEGER), args[1]), DATE
+        return plain(args)
+
+    return signature
+
+
+def _compute_arithmetic(op: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if call.type == DATE:
+        days, count = args if type_of(call.args[0]) == DATE else reversed(args)
+        return dates.add_days(days, count if op == "+" else -count)
+    return arithmetic(op, args[0], args[1], call.type)
+
+
+def _same_number(args: tuple[Node, ...]) -> Typed:
+    """One number, with the result of its type. A string becomes a double."""
+    if len(args) != 1:
+        return None
+    type_ = type_of(args[0])
+    if type_ in (STRING, VOID):
+        return (cast_to(args[0], DOUBLE),), DOUBLE
+    return (args, type_) if type_ is not None and is_numeric(type_) else None
+
+
+def _whole_signature(args: tuple[Node, ...]) -> Typed:
+    """`floor` and `ceil` of one argument: bigint, or a decimal of scale 0."""
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    if type_ == LONG:
+        return args, LONG
+    if isinstance(type_, DecimalType):
+        return args, adjusted_decimal(type_.precision - type_.scale + 1, 0)
+    cast = None if type_ is None else implicit_cast(args[0], DOUBLE)
+    return None if cast is None else ((cast,), LONG)
+
+
+def _round_signature(args: tuple[Node, ...]) -> Typed:
+    scale = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else 0
+    if len(args) not in (1, 2) or not isinstance(scale, int) or (len(args) == 2 and not isinstance(args[1], Literal)):
+        return None
+    places = Literal(scale, INTEGER)
+    match type_of(args[0]):
+        case DecimalType(precision, own):
+            digits = precision - own + 1
+            if scale < 0:
+                return (args[0], places), DecimalType(min(max(digits, -scale + 1), 38), 0)
+            return (args[0], places), DecimalType(min(digits + min(own, scale), 38), min(own, scale))
+        case type_ if type_ in INTEGRAL_BITS and type_ is not None:
+            return (args[0], places), type_
+    return None
+
+
+def _pmod_signature(args: tuple[Node, ...]) -> Typed:
+    found = _arithmetic_signature("%")(args)
+    return found if found is not None and found[1] in INTEGRAL_BITS else None
+
+
+def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[1] == 0:
+        raise EvaluationError("Division by zero.")
+    remainder: Any = arithmetic("%", args[0], args[1], call.type)
+    if remainder >= 0:
+        return remainder
+    # Java adds bytes and shorts as ints; ints and longs wrap around.
+    bits = max(32, INTEGRAL_BITS[call.type] if call.type is not None else 64)
+    moved = (remainder + args[1] + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    return arithmetic("%", moved, args[1], call.type)
+
+
+def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
+
+
+NUMBERS: Mapping[str, Function] = {
+    **{
+        op: Function(
+            (_additive_signature if op in "+-" else _arithmetic_signature)(op),
+            partial(_compute_arithmetic, op),
+            widens=True,
+            by_column=_arithmetic_column,
+        )
+        for op in ARITHMETIC
+    },
+    "negative": Function(
+        _same_number, lambda args, call, zone: negated(args[0], call.type), by_column=_negative_column
+    ),
+    "positive": Function(_same_number, lambda args, call, zone: args[0], by_column=_same_column),
+    "abs": Function(_same_number, lambda args, call, zone: absolute(args[0], call.type), by_column=_absolute_column),
+    "floor": Function(
+        _whole_signature, lambda args, call, zone: whole(args[0], False, call.type), by_column=_floor_column
+    ),
+    "ceil": Function(
+        _whole_signature, lambda args, call, zone: whole(args[0], True, call.type), by_column=_ceil_column
+    ),
+    "round": Function(
+        _round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type), by_column=_round_column
+    ),
+    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column),
+    "sign": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),
+    "signum": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),
+    "isnan": Function(
+        takes(BOOLEAN, DOUBLE),
+        lambda args, call, zone: args[0] is not None and args[0] != args[0],
+        False,
+        by_column=_is_nan_column,
+    ),
+}

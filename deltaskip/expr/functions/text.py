@@ -1,4 +1,4 @@
-"""Functions of strings and binary by column, in code points as in Spark, compared by bytes.
+"""Functions of strings and binary, in code points as in Spark, compared by bytes.
 
 # Spark 4.1, UTF8String, stringExpressions.scala
 """
@@ -6,85 +6,86 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.nodes import Call
+from deltaskip.expr import strings
+from deltaskip.expr.coerce import (
+    type_of,
+)
+from deltaskip.expr.functions.function import (
+    ByColumn,
+    Function,
+    Typed,
+    no_binary,
+    takes,
+    text_or_bytes,
+)
+from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, constant_of, is_constant
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    DataType,
+)
 
-__all__ = [
-    "btrim_column",
-    "concat_column",
-    "contains_column",
-    "ends_with_column",
-    "left_column",
-    "length_column",
-    "like_column",
-    "locate_column",
-    "lower_column",
-    "ltrim_column",
-    "octet_length_column",
-    "replace_column",
-    "reverse_column",
-    "right_column",
-    "rtrim_column",
-    "substring_column",
-    "upper_column",
-]
+__all__ = ["TEXT", "like_column"]
 
 _MOST = 2**31 - 1
 _ONE = constant_of(1, pa.int32())
 
 
-def upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     """`upper(text)`: here of ASCII."""
     return _with_rest(pc.ascii_upper(args[0]), args[0])
 
 
-def lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     """`lower(text)`: here of ASCII."""
     return _with_rest(pc.ascii_lower(args[0]), args[0])
 
 
-def btrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _btrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`trim(text)`: without blanks at both ends."""
     return pc.utf8_trim(args[0], " ")
 
 
-def ltrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _ltrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`ltrim(text)`."""
     return pc.utf8_ltrim(args[0], " ")
 
 
-def rtrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _rtrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`rtrim(text)`."""
     return pc.utf8_rtrim(args[0], " ")
 
 
-def contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`contains(text, part)` with a constant part."""
     return pc.match_substring(_column(args[0]), constant(args[1]))
 
 
-def ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`endswith(text, part)` with a constant part."""
     return pc.ends_with(_column(args[0]), constant(args[1]))
 
 
-def locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     """`locate(part, text)`, and `instr` with the arguments exchanged: from 1, and 0 if it does not occur."""
     part, text = (args[1], args[0]) if call.name == "instr" else args
     found = pc.add(pc.cast(pc.find_substring(_column(text), constant(part)), pa.int32()), _ONE)
     return _with_rest(found, text)
 
 
-def replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`replace(text, old, new)` with constants."""
     text, old, new = _column(args[0]), constant(args[1]), constant(args[2])
     if len(new) > len(old):
@@ -92,22 +93,22 @@ def replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.replace_substring(text, old, new) if old else text
 
 
-def reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`reverse(text)`."""
     return pc.utf8_reverse(args[0])
 
 
-def length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`length(text)` in characters, or of binary in bytes."""
     return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
-def octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`octet_length(text)`."""
     return pc.binary_length(args[0])
 
 
-def substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`substring(text, position, length)` with constants: from 1, from the end if negative, and 0 means 1."""
     position, length = constant(args[1]), constant(args[2]) if len(args) == 3 else _MOST
     start = position - 1 if position > 0 else position
@@ -119,18 +120,18 @@ def substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return _slice(_column(args[0]), start, stop)
 
 
-def left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`left(text, length)` with a constant."""
     return _slice(_column(args[0]), 0, max(constant(args[1]), 0))
 
 
-def right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`right(text, length)` with a constant."""
     length = constant(args[1])
     return _slice(_column(args[0]), -length, None) if length > 0 else _slice(_column(args[0]), 0, 0)
 
 
-def concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`concat(text, …)`."""
     empty = constant_of("" if args[0].type == pa.string() else b"", args[0].type)
     return pc.binary_join_element_wise(*args, empty)
@@ -192,3 +193,68 @@ def _with_rest(found: Any, text: Values) -> Partly | Values:
     if pc.all(ascii_only).as_py() is not False:
         return found
     return Partly(found, ~numpy_values(ascii_only))
+
+
+def _concat_signature(args: tuple[Node, ...]) -> Typed:
+    target = BINARY if args and all(type_of(arg) == BINARY for arg in args) else STRING
+    return takes(target, *[target] * len(args))(args)
+
+
+def _text(result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn) -> Function:
+    """A function of `count` strings whose result may depend on the collation."""
+    signature = no_binary(takes(result, *[STRING] * count))
+    return Function(signature, lambda args, call, zone: compute(*args), binary_only=True, by_column=by_column)
+
+
+def _trim(at_start: bool, at_end: bool, by_column: ByColumn) -> Function:
+    return _text(STRING, 1, lambda string: strings.trimmed(string, " ", at_start, at_end), by_column)
+
+
+TEXT: Mapping[str, Function] = {
+    "upper": _text(STRING, 1, lambda string: strings.cased(string, True), _upper_column),
+    "lower": _text(STRING, 1, lambda string: strings.cased(string, False), _lower_column),
+    "trim": _trim(True, True, _btrim_column),
+    "btrim": _trim(True, True, _btrim_column),
+    "ltrim": _trim(True, False, _ltrim_column),
+    "rtrim": _trim(False, True, _rtrim_column),
+    "contains": _text(BOOLEAN, 2, lambda text, part: part in text, _contains_column),
+    "endswith": _text(BOOLEAN, 2, lambda text, part: text.endswith(part), _ends_with_column),
+    "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text), _locate_column),
+    "locate": _text(INTEGER, 2, strings.locate, _locate_column),
+    "position": _text(INTEGER, 2, strings.locate, _locate_column),
+    "replace": Function(
+        no_binary(takes(STRING, STRING, STRING, STRING)),
+        lambda args, call, zone: strings.replaced(*args),
+        binary_only=True,
+        by_column=_replace_column,
+    ),
+    "reverse": Function(
+        no_binary(takes(STRING, STRING)), lambda args, call, zone: args[0][::-1], by_column=_reverse_column
+    ),
+    "length": Function(text_or_bytes(INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column),
+    "octet_length": Function(
+        text_or_bytes(INTEGER),
+        lambda args, call, zone: len(args[0].encode() if isinstance(args[0], str) else args[0]),
+        by_column=_octet_length_column,
+    ),
+    "substring": Function(
+        lambda args: text_or_bytes(None, *[INTEGER] * (len(args) - 1))(args) if len(args) in (2, 3) else None,
+        lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else 2**31 - 1),
+        by_column=_substring_column,
+    ),
+    "left": Function(
+        text_or_bytes(None, INTEGER),
+        lambda args, call, zone: strings.left(args[0], args[1]),
+        by_column=_left_column,
+    ),
+    "right": Function(
+        takes(STRING, STRING, INTEGER),
+        lambda args, call, zone: strings.right(args[0], args[1]),
+        by_column=_right_column,
+    ),
+    "concat": Function(
+        _concat_signature,
+        lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
+        by_column=_concat_column,
+    ),
+}

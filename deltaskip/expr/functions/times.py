@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps by column.
+"""Functions of dates and timestamps.
 
 # Spark 4.1, DateTimeUtils.scala, datetimeExpressions.scala
 """
@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import type_of
+from deltaskip.expr import dates
+from deltaskip.expr.coerce import (
+    type_of,
+)
 from deltaskip.expr.dates import formatted
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import Call
+from deltaskip.expr.functions.function import (
+    Function,
+    Typed,
+    takes,
+)
+from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
@@ -30,22 +40,17 @@ from deltaskip.expr.vectors import (
 )
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.schema.arrow_values import NOTHING
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
-from deltaskip.schema.types import TIMESTAMP
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, local_of
+from deltaskip.schema.types import (
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
 
-__all__ = [
-    "add_days_column",
-    "add_months_column",
-    "date_field_column",
-    "date_format_column",
-    "date_trunc_column",
-    "datediff_column",
-    "last_day_column",
-    "time_field_column",
-    "time_texts",
-    "trunc_column",
-    "unix_timestamp_column",
-]
+__all__ = ["TIMES", "time_texts"]
 
 _DATES_FROM, _DATES_TO = -719_162, 2_932_896
 """The years 1 to 9999, in which Arrow's calendar functions are used."""
@@ -67,7 +72,7 @@ _HOUR = MICROS_PER_DAY // 24
 _CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
-def date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """A field of a date."""
     days = numbers(_array(args[0]))
     if call.name == "weekday":
@@ -79,27 +84,27 @@ def date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 
 
-def time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """Hour, minute or second of a timestamp."""
     local = _local(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
     unit, count = _SECONDS[call.name]
     return _within_limits(made((local // (unit * MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
 
 
-def last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`last_day(date)`."""
     year, month, _ = _civil(numbers(_array(args[0])))
     return _dates(_first_of_month(year, month + 1) - 1, args[0])
 
 
-def add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`date_add(date, days)` and `date_sub`. Java computes in 32 bits, without an error."""
     days, count = np.asarray(numbers(args[0]), np.int32), np.asarray(numbers(args[1]), np.int32)
     with np.errstate(over="ignore"):
         return made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
 
 
-def add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
     year, month, day = _civil(np.atleast_1d(np.asarray(numbers(args[0]), np.int64)))
     months = month - 1 + np.asarray(numbers(args[1]), np.int64)
@@ -111,21 +116,21 @@ def add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return made(found.astype(np.int32), pa.date32(), *args)
 
 
-def datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`datediff(end, start)`. Java subtracts in 32 bits, without an error."""
     with np.errstate(over="ignore"):
         found = np.asarray(numbers(args[0]), np.int32) - np.asarray(numbers(args[1]), np.int32)
     return made(found, pa.int32(), *args)
 
 
-def trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown one."""
     days = np.asarray(numbers(_array(args[0])), np.int64)
     found = _truncated_days(days, constant(args[1]).upper())
     return pa.nulls(len(days), pa.date32()) if found is None else _dates(found, args[0])
 
 
-def date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
     unit, micros = constant(args[0]).upper(), numbers(_array(args[1]))
     if unit in _INSTANT_UNITS:
@@ -144,7 +149,7 @@ def date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     return _within_limits(made(found, args[1].type, args[1]), args[1])
 
 
-def date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`date_format(timestamp, pattern)` with a constant pattern."""
     pattern = constant(args[1])
     cell = MICROS_PER_SECOND if "s" in pattern else _HOUR // 60 if "m" in pattern else _HOUR
@@ -153,7 +158,7 @@ def date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     return _of_cells(local, cell, lambda start: formatted(start, pattern), args[0])
 
 
-def unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`unix_timestamp(timestamp)`: towards zero."""
     micros = numbers(_array(args[0]))
     seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
@@ -239,3 +244,81 @@ def _of_cells(local: np.ndarray, cell: int, text: Callable[[int], str], given: V
     cells, of_row = np.unique(local // cell, return_inverse=True)
     found = texts([text(start) for start in (cells * cell).tolist()])
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
+
+
+def _time_signature(args: tuple[Node, ...]) -> Typed:
+    """A timestamp of either type, not cast; other types become timestamp."""
+    if len(args) == 1 and type_of(args[0]) == TIMESTAMP_NTZ:
+        return args, INTEGER
+    return takes(INTEGER, TIMESTAMP)(args)
+
+
+def _days_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) == 2 and type_of(args[1]) == LONG:
+        return None
+    return takes(DATE, DATE, INTEGER)(args)
+
+
+def _seconds_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) == 1 and type_of(args[0]) in (DATE, TIMESTAMP):
+        return takes(LONG, TIMESTAMP)(args)
+    return None
+
+
+def _date_field(name: str) -> Function:
+    return Function(
+        takes(INTEGER, DATE),
+        lambda args, call, zone: dates.date_field(name, args[0]),
+        by_column=_date_field_column,
+    )
+
+
+def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    local = args[0] if type_of(call.args[0]) == TIMESTAMP_NTZ else local_of(args[0], zone)
+    return dates.time_field(name, local)
+
+
+TIMES: Mapping[str, Function] = {
+    **{name: _date_field(name) for name in dates.DATE_FIELDS},
+    **{
+        name: Function(_time_signature, partial(_compute_time_field, name), by_column=_time_field_column)
+        for name in dates.TIME_FIELDS
+    },
+    "last_day": Function(
+        takes(DATE, DATE),
+        lambda args, call, zone: dates.checked_date(dates.last_day(args[0])),
+        by_column=_last_day_column,
+    ),
+    "date_add": Function(
+        _days_signature, lambda args, call, zone: dates.add_days(args[0], args[1]), by_column=_add_days_column
+    ),
+    "date_sub": Function(
+        _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=_add_days_column
+    ),
+    "add_months": Function(
+        takes(DATE, DATE, INTEGER),
+        lambda args, call, zone: dates.add_months(args[0], args[1]),
+        by_column=_add_months_column,
+    ),
+    "datediff": Function(
+        takes(INTEGER, DATE, DATE), lambda args, call, zone: dates.days_between(*args), by_column=_datediff_column
+    ),
+    "trunc": Function(
+        takes(DATE, DATE, STRING),
+        lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
+        by_column=_trunc_column,
+    ),
+    "date_trunc": Function(
+        takes(TIMESTAMP, STRING, TIMESTAMP),
+        lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
+        by_column=_date_trunc_column,
+    ),
+    "date_format": Function(
+        takes(STRING, TIMESTAMP, STRING),
+        lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
+        by_column=_date_format_column,
+    ),
+    "unix_timestamp": Function(
+        _seconds_signature, lambda args, call, zone: dates.whole_seconds(args[0]), by_column=_unix_timestamp_column
+    ),
+}

@@ -1,0 +1,73 @@
+"""What a function is: one value for each row of the table of functions, and signatures that many share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from deltaskip.expr.coerce import implicit_cast, type_of
+from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.vectors import Partly, Values
+from deltaskip.records import dataclass
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import BINARY, STRING, DataType
+
+__all__ = ["ByColumn", "Compute", "Function", "Signature", "Typed", "no_binary", "takes", "text_or_bytes"]
+
+Typed = tuple[tuple[Node, ...], DataType] | None
+# Coerced arguments and the result type; None if Spark refuses them or no rule is known.
+Signature = Callable[[tuple[Node, ...]], Typed]
+# Values of the arguments with the signature's types, the typed call, the session's time zone.
+Compute = Callable[[tuple[Any, ...], Call, Zone], object]
+# The same for whole columns.
+ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Typing and evaluation of a function.
+
+    `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
+    `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
+    `widens`: the arguments are cast to a common type, which the signature finds as in ANSI mode.
+    `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
+    NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
+    NotByColumn for arguments without a form by column.
+    """
+
+    signature: Signature
+    compute: Compute
+    null_in_null_out: bool = True
+    binary_only: bool = False
+    widens: bool = False
+    by_column: ByColumn | None = None
+
+
+def takes(result: DataType, *parameters: DataType) -> Signature:
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if len(args) != len(parameters):
+            return None
+        cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=True)]
+        found = tuple(arg for arg in cast if arg is not None)
+        return (found, result) if len(found) == len(args) else None
+
+    return signature
+
+
+def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
+    """A string or binary, then `rest`. The result has the first one's type if `result` is None."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        first = BINARY if args and type_of(args[0]) == BINARY else STRING
+        return takes(result or first, first, *rest)(args)
+
+    return signature
+
+
+def no_binary(signature: Signature) -> Signature:
+    """Refuses binary operands, whose variants of these functions are not implemented."""
+
+    def checked(args: tuple[Node, ...]) -> Typed:
+        return None if any(type_of(arg) == BINARY for arg in args) else signature(args)
+
+    return checked

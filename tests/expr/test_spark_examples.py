@@ -1,0 +1,73 @@
+"""The examples of Spark's documentation without a session: the values are Spark's, or the function is refused by name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import EvaluationError, bind_expression, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.json import parse_type
+from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, DataType, DecimalType, StructType
+from tests.expr.spark_examples import ERROR, examples
+
+REFUSED = "refused"
+
+
+def found(text: str) -> tuple[DataType | None, Any]:
+    """The type and the value; REFUSED if only Spark evaluates it, ERROR if it fails."""
+    try:
+        node = bind_expression(parse_sql(text), StructType(()))
+    except PredicateError:
+        return None, ERROR
+    if left_to_spark(node) is not None or type_of(node) is None:
+        return None, REFUSED
+    try:
+        [value] = domain_values(Evaluator(node).values({}, 1))
+    except EvaluationError as error:
+        return type_of(node), ERROR if type(error) is EvaluationError else REFUSED
+    return type_of(node), shown(value, type_of(node))
+
+
+def shown(value: Any, type_: DataType | None) -> Any:
+    if value is None:
+        return None
+    if type_ == BINARY:
+        return value.hex()
+    if type_ in (FLOAT, DOUBLE):
+        return repr(value)
+    return float(value) if isinstance(type_, DecimalType) else value
+
+
+def outcomes() -> dict[str, list[str]]:
+    """The examples by what comes of them: right, refused, wrong."""
+    told: dict[str, list[str]] = {"right": [], REFUSED: [], "wrong": []}
+    for text, answer in examples().items():
+        type_, value = found(text)
+        if value is REFUSED:
+            told[REFUSED].append(text)
+        elif answer["type"] == ERROR:
+            told["right" if value is ERROR else "wrong"].append(text)
+        else:
+            same = type_ == parse_type(json.dumps(answer["type"])) and value == answer["value"]
+            told["right" if same else "wrong"].append(text)
+    return told
+
+
+def test_no_value_is_another_than_spark_s() -> None:
+    told = outcomes()
+    assert not told["wrong"]
+    assert len(told["right"]) >= 200
+
+
+if __name__ == "__main__":
+    told = outcomes()
+    print({name: len(texts) for name, texts in told.items()})
+    for text in told["wrong"]:
+        print("wrong:", text, found(text), examples()[text])
+    for text in told[REFUSED]:
+        print("refused:", text)
