@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
-from deltaskip.expr.clock import CLOCK_FUNCTIONS, EPOCH_FUNCTIONS, special_time
+from deltaskip.expr.clock import CLOCK_FUNCTIONS, special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
     DATETIMES,
@@ -408,8 +408,6 @@ def _call(node: Call, ansi: bool) -> Node:
     moved_time = _sum_with_interval(node)
     if moved_time is not None:
         return moved_time
-    if node.name in EPOCH_FUNCTIONS and len(node.args) == 1 and type_of(node.args[0]) == TIMESTAMP:
-        return Call(node.name, node.args, LONG)
     function = FUNCTIONS.get(node.name)
     if function is None or any(type_of(arg) is None for arg in node.args):
         return Call(node.name, node.args)

@@ -16,6 +16,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
+    "before_delimiter",
     "cased",
     "compare_strings",
     "joined",
@@ -23,9 +24,12 @@ __all__ = [
     "like",
     "like_tokens",
     "locate",
+    "padded",
+    "repeated",
     "replaced",
     "right",
     "substring",
+    "translated",
     "trimmed",
 ]
 
@@ -124,6 +128,49 @@ def replaced(text: str, old: str, new: str) -> str:
         return text
     _check_length(len(text) + max(0, len(new) - len(old)) * (len(text) // len(old)))
     return text.replace(old, new)
+
+
+def repeated(text: str, count: int) -> str:
+    """`repeat(text, count)`."""
+    _check_length(len(text) * max(count, 0))
+    return text * count
+
+
+def padded(text: str, length: int, pad: str, left: bool) -> str:
+    """`lpad(text, length, pad)`, or `rpad`: longer texts are cut off, and an empty pad adds nothing."""
+    missing = length - len(text)
+    if missing <= 0 or not pad:
+        return text[: max(length, 0)]
+    _check_length(length)
+    filling = (pad * (missing // len(pad) + 1))[:missing]
+    return filling + text if left else text + filling
+
+
+def translated(text: str, characters: str, others: str) -> str:
+    """`translate(text, characters, others)`: characters without a counterpart are removed."""
+    table: dict[int, str | None] = {}
+    for at, character in enumerate(characters):
+        table.setdefault(ord(character), others[at] if at < len(others) else None)
+    return text.translate(table)
+
+
+def before_delimiter(text: str, delimiter: str, count: int) -> str:
+    """`substring_index(text, delimiter, count)`: before that delimiter, or after it if it is counted from the end."""
+    if not delimiter or count == 0:
+        return ""
+    if count > 0:
+        at = -1
+        for _ in range(count):
+            at = text.find(delimiter, at + 1)
+            if at < 0:
+                return text
+        return text[:at]
+    at = len(text) - len(delimiter) + 1
+    for _ in range(-count):
+        at = text.rfind(delimiter, 0, max(at - 1 + len(delimiter), 0)) if at > 0 else -1
+        if at < 0:
+            return text
+    return text[at + len(delimiter) :]
 
 
 def joined(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:

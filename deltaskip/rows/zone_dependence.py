@@ -6,6 +6,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, bind_expression, parse_sql
 from deltaskip.expr import nodes as n
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.schema.types import TIMESTAMP, VOID, DataType, StructType, nested_types
@@ -13,18 +14,9 @@ from deltaskip.schema.types import TIMESTAMP, VOID, DataType, StructType, nested
 __all__ = ["predicate_depends_on_zone", "zone_dependent"]
 
 # Functions of numbers, strings and dates whose value is the same in every time zone.
-_ZONELESS = frozenset(
-    (
-        *("+", "-", "*", "/", "%", "negative", "abs", "pmod", "mod", "floor", "ceil", "ceiling", "round", "hash"),
-        *("xxhash64", "upper", "lower", "length", "char_length", "substring", "substr", "trim", "ltrim", "rtrim"),
-        *("concat", "startswith", "endswith", "contains", "coalesce", "nullif", "if", "isnan", "year", "month", "day"),
-        *("quarter", "dayofmonth", "date_add", "date_sub", "datediff", "trunc"),
-    )
-)
 _NOW = ("current_timestamp", "now")
-# Functions of instants whose value is the same in every time zone, and those that read it in other values.
-_OF_INSTANTS = frozenset(("coalesce", "hash", "xxhash64", "unix_seconds", "unix_millis", "unix_micros"))
-_ZONED = frozenset(("unix_timestamp", "to_unix_timestamp", "from_unixtime", "date_format"))
+# Functions that only Spark evaluates, and that read the zone in other values than instants.
+_ZONED = frozenset(("to_unix_timestamp", "from_unixtime"))
 # What is the same in the first and the last time zone, and in UTC, is the same in all between.
 _ZONES = ("UTC", "-18:00", "+18:00")
 
@@ -62,9 +54,14 @@ def _evaluates_in_zone(node: Node) -> bool:
             return TIMESTAMP in (given, data_type) and given not in (data_type, VOID)
         case n.Call(name, args):
             instants = TIMESTAMP in (type_of(node), *map(type_of, args))
-            return name in _ZONED or (instants and name not in _OF_INSTANTS)
+            return name in _ZONED or (instants and not _is_zoneless(name))
         case _:
             return False
+
+
+def _is_zoneless(name: str) -> bool:
+    """Whether a function is known to have the same value in every time zone of the session."""
+    return name in FUNCTIONS and not FUNCTIONS[name].zoned
 
 
 def _is_converted(given: DataType, stored: DataType) -> bool:
@@ -94,7 +91,7 @@ def _reads_zone(text: str, schema: StructType, nulls: frozenset[str]) -> bool:
 def _may_read_zone(node: Node, nulls: frozenset[str]) -> bool:
     match node:
         case n.Call(name):
-            return name not in _ZONELESS or type_of(node) == TIMESTAMP
+            return not _is_zoneless(name) or type_of(node) == TIMESTAMP
         case n.Opaque():
             return True
         case n.FieldRef(logical) if logical[0] in nulls:

@@ -117,6 +117,25 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "replace": tuple(
         f"replace({{c}}, {k}, {v})" for k, v in (("'a'", "'b'"), ("''", "'x'"), ("'\U0001f600'", "''"), ("'aa'", "'a'"))
     ),
+    "repeat": tuple(f"repeat({{c}}, {k})" for k in ("2", "0", "-1")),
+    **dict.fromkeys(("lpad", "rpad"), ("{0}({c}, 3, 'xy')", "{0}({c}, 3)", "{0}({c}, 0, 'x')", "{0}({c}, 5, '')")),
+    "translate": ("translate({c}, 'ab', 'x')", "translate({c}, 'aa', 'bc')"),
+    "substring_index": tuple(f"substring_index({{c}}, 'a', {k})" for k in ("1", "-1", "2", "0")),
+    "split_part": (*(f"split_part({{c}}, 'a', {k})" for k in ("1", "-1", "2", "0")), "split_part({c}, '', 1)"),
+    "concat_ws": ("concat_ws('-', {c}, 'x', {c})", "concat_ws({c}, 'a', 'b')", "concat_ws('-', {c})"),
+    "sha2": tuple(f"sha2({{c}}, {k})" for k in ("0", "224", "512", "1")),
+    **dict.fromkeys(
+        ("try_add", "try_subtract", "try_multiply", "try_divide", "try_mod"),
+        tuple(f"{{0}}({{c}}, {k})" for k in ("0", "-1", "2147483647", "9223372036854775807L", "0.3BD", "0.5D", "{c}")),
+    ),
+    **dict.fromkeys(
+        ("greatest", "least"),
+        tuple(f"{{0}}({{c}}, {k})" for k in ("{c}", "NULL", "0", "-3L", "0.3BD", "double('NaN')", "'a'", _DATES[0])),
+    ),
+    **dict.fromkeys(
+        ("from_utc_timestamp", "to_utc_timestamp"), ("{0}({c}, 'Europe/Berlin')", "{0}({c}, '+05:00')", "{0}({c}, 'x')")
+    ),
+    "make_date": ("make_date({c}, 2, 29)", "make_date(2024, {c}, 1)", "make_date(2023, 2, {c})"),
     "substring": tuple(
         f"substring({{c}}, {k})"
         for k in (

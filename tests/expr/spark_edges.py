@@ -200,12 +200,18 @@ def write(version: str, found: dict[str, dict[str, Any]]) -> None:
     file_of(version).write_bytes(gzip.compress(encoded_text.encode(), 9, mtime=0))
 
 
-def main(version: str) -> None:
+def main(version: str, *options: str) -> None:
     """Compute and write the answers of the installed Spark, which must have the version."""
     spark = session()
     if version not in VERSIONS or version_of(spark) != version:
         sys.exit(f"Spark {version_of(spark)} is installed; name its version, one of {', '.join(VERSIONS)}.")
-    write(version, collect(spark, cases()))
+    wanted = cases()
+    if "--missing" in options:
+        known = stored(version) if version != VERSIONS[0] else answers()
+        wanted = tuple(case for case in wanted if case.key not in (answers() if version == VERSIONS[0] else known))
+        write(version, {**known, **collect(spark, wanted)})
+        return
+    write(version, collect(spark, wanted))
 
 
 if __name__ == "__main__":

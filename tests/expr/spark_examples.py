@@ -40,8 +40,10 @@ def collect(spark: Any) -> dict[str, dict[str, Any]]:
     names = [registry.listFunction().apply(i).funcName() for i in range(registry.listFunction().size())]
     found: dict[str, dict[str, Any]] = {}
     for name in sorted(set(names)):
-        info = spark._jsparkSession.sessionState().catalog().lookupFunctionInfo(
-            spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
+        info = (
+            spark._jsparkSession.sessionState()
+            .catalog()
+            .lookupFunctionInfo(spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
         )
         if info.getGroup() in ("agg_funcs", "window_funcs", "generator_funcs", "table_funcs"):
             continue

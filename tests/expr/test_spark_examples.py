@@ -1,4 +1,4 @@
-"""The examples of Spark's documentation without a session: the values are Spark's, or the function is refused by name."""
+"""The examples of Spark's documentation without a session: the values are Spark's, or the function is refused."""
 
 from __future__ import annotations
 

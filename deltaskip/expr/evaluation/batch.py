@@ -481,7 +481,7 @@ class Batch:
 
     def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
         """The value of a node whose operands are constants."""
-        [value] = self.by_combination(node, [repeated(each, 1) for each in args])
+        [value] = self.by_combination(node, [repeated(each, 1) for each in args]) if args else [evaluate(node, {})]
         return constant_of(value, arrow_type(type_))
 
     def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:

@@ -6,7 +6,6 @@ Evaluation is lazy as in Spark: AND and OR stop at FALSE and TRUE, and a NULL op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
@@ -34,9 +33,9 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.strings import cased, compare_strings, like
+from deltaskip.expr.order import compare_values
+from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
-from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
 
 __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate", "left_to_spark"]
@@ -83,22 +82,6 @@ def left_to_spark(node: Node) -> str | None:
         if isinstance(part, Call) and part.type is None:
             return f"The function {part.name} is left to Spark."
     return None
-
-
-def compare_values(left: object, right: object) -> int:
-    """-1, 0 or 1 for two values of one type in Spark's order: bytes unsigned, strings by UTF-8, NaN greatest."""
-    match left, right:
-        case (float(), float()):
-            return compare_floats(left, right)
-        case (str(), str()):
-            return compare_strings(left, right)
-        case (bytes(), bytes()):
-            return (left > right) - (left < right)
-        case (int(), int()):
-            return (left > right) - (left < right)
-        case (Decimal(), Decimal()):
-            return (left > right) - (left < right)
-    raise Undecided(f"{left!r} and {right!r} cannot be compared.")
 
 
 class _Evaluation:

@@ -5,18 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
+    ATOMIC,
     cast_to,
     common_type,
     type_of,
 )
 from deltaskip.expr.functions.function import (
+    Compute,
     Function,
     Typed,
 )
-from deltaskip.expr.nodes import Node
+from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.order import compare_values
+from deltaskip.expr.vectors import NotByColumn, Values
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, DecimalType
 
 __all__ = ["CONDITIONS"]
 
@@ -28,6 +37,31 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
     return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
 
 
+def _extreme_signature(args: tuple[Node, ...]) -> Typed:
+    """Two or more values that have an order, as a common type."""
+    found = _coalesce_signature(args) if len(args) > 1 else None
+    return found if found is not None and (found[1] in ATOMIC or isinstance(found[1], DecimalType)) else None
+
+
+def _extreme(sign: int) -> Compute:
+    """The greatest value for 1, the least for -1; NULL does not count."""
+
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        found = None
+        for value in args:
+            if value is not None and (found is None or compare_values(value, found) == sign):
+                found = value
+        return found
+
+    return compute
+
+
+def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
+        raise NotByColumn
+    return (pc.max_element_wise if call.name == "greatest" else pc.min_element_wise)(*args, skip_nulls=True)
+
+
 CONDITIONS: Mapping[str, Function] = {
     # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
@@ -35,5 +69,11 @@ CONDITIONS: Mapping[str, Function] = {
         lambda args, call, zone: next((a for a in args if a is not None), None),
         False,
         widens=True,
+    ),
+    "greatest": Function(
+        _extreme_signature, _extreme(1), False, binary_only=True, widens=True, by_column=_extreme_column
+    ),
+    "least": Function(
+        _extreme_signature, _extreme(-1), False, binary_only=True, widens=True, by_column=_extreme_column
     ),
 }

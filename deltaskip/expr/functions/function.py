@@ -30,6 +30,7 @@ class Function:
     `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
     `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
     `widens`: the arguments are cast to a common type, which the signature finds as in ANSI mode.
+    `zoned`: the value depends on the session's time zone.
     `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
     NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
     NotByColumn for arguments without a form by column.
@@ -41,6 +42,7 @@ class Function:
     binary_only: bool = False
     widens: bool = False
     by_column: ByColumn | None = None
+    zoned: bool = False
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ from deltaskip.expr.coerce import (
     type_of,
     wider_type,
 )
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
     Signature,
@@ -385,7 +386,81 @@ def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
 
+def _quiet(compute: Callable[[Any], Any], values: Any) -> Any:
+    """Without numpy's warnings of numbers that have no result, or a result beyond the range."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return compute(values)
+
+
+def _double(compute: Callable[[float], float], by_column: Callable[[Any], Any]) -> Function:
+    """A function of a double that IEEE 754 defines to the last bit."""
+    return Function(
+        takes(DOUBLE, DOUBLE),
+        lambda args, call, zone: compute(args[0]),
+        by_column=lambda args, call, zone: made(by_column(numbers(_array(args[0]))), pa.float64(), args[0]),
+    )
+
+
+def _root(value: float) -> float:
+    return math.sqrt(value) if value >= 0 or value != value else math.nan
+
+
+def _whole_double(value: float) -> float:
+    return math.copysign(float(round(value)), value) if math.isfinite(value) else value
+
+
+def _bits_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    return (args, INTEGER) if type_ in INTEGRAL_BITS or type_ == BOOLEAN else None
+
+
+def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """The bits that are set, of 64."""
+    return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
+
+
+def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`factorial(n)`; NULL outside of 0 to 20."""
+    return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
+
+
+def _tried(op: str) -> Function:
+    """`try_add` and others: NULL where the operator fails."""
+
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        try:
+            return arithmetic(op, args[0], args[1], call.type)
+        except Undecided:
+            raise
+        except EvaluationError:
+            return None
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+        try:
+            return _arithmetic_column(args, Call(op, call.args, call.type), zone)
+        except EvaluationError as error:
+            # Which rows fail is found one by one.
+            raise NotByColumn from error
+
+    return Function(_arithmetic_signature(op), compute, widens=True, by_column=by_column)
+
+
+_DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
+"""Java 17, Math.toDegrees and toRadians."""
+
 NUMBERS: Mapping[str, Function] = {
+    "sqrt": _double(_root, lambda values: _quiet(np.sqrt, values)),
+    "rint": _double(_whole_double, np.rint),
+    "degrees": _double(lambda value: value * _DEGREES, lambda values: _quiet(lambda v: v * _DEGREES, values)),
+    "radians": _double(lambda value: value * _RADIANS, lambda values: values * _RADIANS),
+    "factorial": Function(takes(LONG, INTEGER), _factorial),
+    "bit_count": Function(_bits_signature, _bit_count),
+    "bin": Function(takes(STRING, LONG), lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}"),
+    "try_add": _tried("+"),
+    "try_subtract": _tried("-"),
+    "try_multiply": _tried("*"),
+    "try_divide": _tried("/"),
+    "try_mod": _tried("%"),
     **{
         op: Function(
             (_additive_signature if op in "+-" else _arithmetic_signature)(op),

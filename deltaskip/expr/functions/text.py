@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import strings
-from deltaskip.expr.coerce import (
-    type_of,
-)
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, type_of
+from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.function import (
     ByColumn,
+    Compute,
     Function,
+    Signature,
     Typed,
     no_binary,
     takes,
@@ -29,17 +33,14 @@ from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, constant_of, is_constant
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    INTEGER,
-    STRING,
-    DataType,
-)
+from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, DataType
 
 __all__ = ["TEXT", "like_column"]
 
 _MOST = 2**31 - 1
+# Longer results are made one by one, under the limit of `strings`.
+_MOST_REPEATED = 1 << 10
+_EIGHT = constant_of(8, pa.int32())
 _ONE = constant_of(1, pa.int32())
 
 
@@ -210,7 +211,151 @@ def _trim(at_start: bool, at_end: bool, by_column: ByColumn) -> Function:
     return _text(STRING, 1, lambda string: strings.trimmed(string, " ", at_start, at_end), by_column)
 
 
+def _code_point(text: str) -> int:
+    """`ascii(text)`: the code point of the first character, 0 without one."""
+    return ord(text[0]) if text else 0
+
+
+def _character(code: int) -> str:
+    """`chr(code)`: the character of the last eight bits, none for a negative number."""
+    return "" if code < 0 else chr(code & 0xFF)
+
+
+def _split_part(text: str, delimiter: str, number: int) -> str:
+    """`split_part(text, delimiter, number)`: from 1, or from the end if negative."""
+    if number == 0:
+        raise EvaluationError("The parts of a string are numbered from 1 (INVALID_INDEX_OF_ZERO).")
+    parts = text.split(delimiter) if delimiter else [text]
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
+    """Strings only; arrays of them are left to Spark."""
+    return no_binary(takes(STRING, *[STRING] * len(args)))(args) if args else None
+
+
+def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[0] is None:
+        return None
+    known = [text for text in args[1:] if text is not None]
+    return strings.joined([piece for text in known for piece in (args[0], text)][1:], "")
+
+
+def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip") if len(args) > 1 else _no_parts(args)
+
+
+def _no_parts(args: Sequence[Values]) -> Values:
+    raise NotByColumn
+
+
+def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if is_constant(args[0]) or constant(args[1]) > _MOST_REPEATED:
+        raise NotByColumn
+    return pc.binary_repeat(args[0], max(constant(args[1]), 0))
+
+
+def _padded(left: bool) -> Compute:
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        return strings.padded(args[0], args[1], args[2] if len(args) == 3 else " ", left)
+
+    return compute
+
+
+def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    width, pad = constant(args[1]), constant(args[2]) if len(args) == 3 else " "
+    if len(pad) != 1 or not 0 <= width <= _MOST_REPEATED or is_constant(args[0]):
+        raise NotByColumn
+    wide = (pc.utf8_lpad if call.name == "lpad" else pc.utf8_rpad)(args[0], width, pad)
+    return _slice(wide, 0, width)
+
+
+def _hex(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Of an integer its 64 bits, of a string its UTF-8."""
+    if isinstance(args[0], int):
+        return f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:X}"
+    return (args[0].encode() if isinstance(args[0], str) else args[0]).hex().upper()
+
+
+def _hex_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    if type_ in (STRING, BINARY):
+        return args, STRING
+    return takes(STRING, LONG)(args) if type_ in INTEGRAL_BITS else None
+
+
+def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
+    """Binary, or a string as its UTF-8, then `rest`."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if not args or type_of(args[0]) not in (STRING, BINARY):
+            return None
+        return takes(result, BINARY, *rest)((cast_to(args[0], BINARY), *args[1:]))
+
+    return signature
+
+
+def _digest(name: str) -> Function:
+    """A hash of bytes as hexadecimal text."""
+    return Function(_bytes_signature(STRING), lambda args, call, zone: hashlib.new(name, args[0]).hexdigest())
+
+
+def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`sha2(bytes, bits)`; NULL for other numbers of bits."""
+    bits = 256 if args[1] == 0 else args[1]
+    return hashlib.new(f"sha{bits}", args[0]).hexdigest() if bits in (224, 256, 384, 512) else None
+
+
 TEXT: Mapping[str, Function] = {
+    "ascii": Function(no_binary(takes(INTEGER, STRING)), lambda args, call, zone: _code_point(args[0])),
+    "chr": Function(takes(STRING, LONG), lambda args, call, zone: _character(args[0])),
+    "repeat": Function(
+        no_binary(takes(STRING, STRING, INTEGER)),
+        lambda args, call, zone: strings.repeated(args[0], args[1]),
+        by_column=_repeat_column,
+    ),
+    **{
+        name: Function(
+            no_binary(
+                lambda args: (
+                    takes(STRING, STRING, INTEGER, STRING)(args)
+                    if len(args) == 3
+                    else takes(STRING, STRING, INTEGER)(args)
+                )
+            ),
+            _padded(name == "lpad"),
+            by_column=_padded_column,
+        )
+        for name in ("lpad", "rpad")
+    },
+    "translate": Function(
+        no_binary(takes(STRING, STRING, STRING, STRING)),
+        lambda args, call, zone: strings.translated(*args),
+        binary_only=True,
+    ),
+    "substring_index": Function(
+        no_binary(takes(STRING, STRING, STRING, INTEGER)),
+        lambda args, call, zone: strings.before_delimiter(*args),
+        binary_only=True,
+    ),
+    "split_part": Function(
+        no_binary(takes(STRING, STRING, STRING, INTEGER)),
+        lambda args, call, zone: _split_part(*args),
+        binary_only=True,
+    ),
+    "concat_ws": Function(_concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column),
+    "bit_length": Function(
+        text_or_bytes(INTEGER),
+        lambda args, call, zone: 8 * len(args[0].encode() if isinstance(args[0], str) else args[0]),
+        by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
+    ),
+    "hex": Function(_hex_signature, _hex),
+    "base64": Function(_bytes_signature(STRING), lambda args, call, zone: base64.b64encode(args[0]).decode("ascii")),
+    "md5": _digest("md5"),
+    "sha1": _digest("sha1"),
+    "sha2": Function(_bytes_signature(STRING, INTEGER), _sha2),
+    "crc32": Function(_bytes_signature(LONG), lambda args, call, zone: zlib.crc32(args[0])),
     "upper": _text(STRING, 1, lambda string: strings.cased(string, True), _upper_column),
     "lower": _text(STRING, 1, lambda string: strings.cased(string, False), _lower_column),
     "trim": _trim(True, True, _btrim_column),

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import shown
 from deltaskip.expr import dates
-from deltaskip.expr.coerce import (
-    type_of,
-)
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, type_of
 from deltaskip.expr.dates import formatted
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
     Typed,
@@ -39,16 +38,20 @@ from deltaskip.expr.vectors import (
     valid,
 )
 from deltaskip.expr.zones import instants, local_times, near_limits
+from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, local_of
-from deltaskip.schema.types import (
-    DATE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
+from deltaskip.schema.calendar import (
+    INSTANT_MAX,
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    Zone,
+    days_from_civil,
+    days_in_month,
+    instant_of,
+    local_of,
+    zone_of,
 )
+from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 __all__ = ["TIMES", "time_texts"]
 
@@ -278,10 +281,97 @@ def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone
     return dates.time_field(name, local)
 
 
+def _units_of(unit: int) -> Function:
+    """The units since 1970 of a timestamp, towards less."""
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        return made(numbers(_array(args[0])) // unit, pa.int64(), args[0])
+
+    return Function(takes(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
+
+
+def _time_of(unit: int) -> Function:
+    """The timestamp of a whole number of units since 1970."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if len(args) != 1 or type_of(args[0]) not in INTEGRAL_BITS:
+            return None
+        return (cast_to(args[0], LONG),), TIMESTAMP
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        counts = numbers(_array(args[0]))
+        if any_of((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
+            raise NotByColumn
+        with np.errstate(over="ignore"):
+            return made(counts * unit, arrow_type(TIMESTAMP), args[0])
+
+    return Function(signature, lambda args, call, zone: dates.checked_micros(args[0] * unit), by_column=by_column)
+
+
+def _shifted(to_local: bool) -> Function:
+    """`from_utc_timestamp(timestamp, zone)` and `to_utc_timestamp`: the clock of a zone, written as an instant."""
+
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        try:
+            other = zone_of(args[1])
+        except LookupError as error:
+            raise Undecided(f"The time zone {shown(args[1])} is left to Spark.") from error
+        return dates.checked_micros((local_of if to_local else instant_of)(args[0], other))
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+        try:
+            other = zone_of(constant(args[1]))
+        except LookupError as error:
+            raise NotByColumn from error
+        micros = numbers(_array(args[0]))
+        rows = valid(args[0])
+        micros = micros if rows is None else np.where(rows, micros, 0)
+        found = local_times(micros, other) if to_local else instants(micros, other)
+        return _within_limits(made(found, args[0].type, args[0]), args[0])
+
+    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column)
+
+
+def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    year, month, day = args
+    if not (-999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
+        raise EvaluationError(f"There is no date {year}-{month}-{day}.")
+    days = days_from_civil(year, month, day)
+    if not -(2**31) <= days < 2**31:
+        raise Undecided("A date beyond the first or last one is left to Spark.")
+    return days
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
 TIMES: Mapping[str, Function] = {
+    "unix_seconds": _units_of(MICROS_PER_SECOND),
+    "unix_millis": _units_of(1000),
+    "unix_micros": _units_of(1),
+    "timestamp_seconds": _time_of(MICROS_PER_SECOND),
+    "timestamp_millis": _time_of(1000),
+    "timestamp_micros": _time_of(1),
+    "unix_date": Function(
+        takes(INTEGER, DATE),
+        lambda args, call, zone: args[0],
+        by_column=lambda args, call, zone: args[0].view(pa.int32()),
+    ),
+    "date_from_unix_date": Function(
+        takes(DATE, INTEGER),
+        lambda args, call, zone: args[0],
+        by_column=lambda args, call, zone: args[0].view(pa.date32()),
+    ),
+    "from_utc_timestamp": _shifted(True),
+    "to_utc_timestamp": _shifted(False),
+    "make_date": Function(takes(DATE, INTEGER, INTEGER, INTEGER), _made_date),
+    "dayname": Function(takes(STRING, DATE), lambda args, call, zone: _DAYS[dates.date_field("weekday", args[0])]),
+    "monthname": Function(
+        takes(STRING, DATE), lambda args, call, zone: _MONTH_NAMES[dates.date_field("month", args[0]) - 1]
+    ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{
-        name: Function(_time_signature, partial(_compute_time_field, name), by_column=_time_field_column)
+        name: Function(_time_signature, partial(_compute_time_field, name), by_column=_time_field_column, zoned=True)
         for name in dates.TIME_FIELDS
     },
     "last_day": Function(
@@ -312,13 +402,18 @@ TIMES: Mapping[str, Function] = {
         takes(TIMESTAMP, STRING, TIMESTAMP),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
         by_column=_date_trunc_column,
+        zoned=True,
     ),
     "date_format": Function(
         takes(STRING, TIMESTAMP, STRING),
         lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
         by_column=_date_format_column,
+        zoned=True,
     ),
     "unix_timestamp": Function(
-        _seconds_signature, lambda args, call, zone: dates.whole_seconds(args[0]), by_column=_unix_timestamp_column
+        _seconds_signature,
+        lambda args, call, zone: dates.whole_seconds(args[0]),
+        by_column=_unix_timestamp_column,
+        zoned=True,
     ),
 }
