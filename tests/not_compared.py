@@ -46,7 +46,7 @@ def _absent() -> Iterator[str]:
     others = [version for version in SPARKS if spark is None or not spark.startswith(f"{version}.")]
     here = "none is" if spark is None else f"only {spark} is"
     yield (
-        f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[spark]' "
+        f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[spark,sql]' "
         f"'pyspark=={others[0]}.*', then python -m tests.spark.matrix; bash .ci/run does so for each"
     )
     if postgres.programs() is None:

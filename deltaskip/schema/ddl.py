@@ -288,6 +288,10 @@ class DdlParser:
         if name == "map":
             return self.between_angles(lambda: self.map_type(path, collations))
         if name == "struct":
+            # Without fields, the angles are one token.
+            if self.peek_symbol("<>"):
+                self.at += 1
+                return StructType(())
             return self.between_angles(self.struct_type)
         if name in _LENGTH_NAMES:
             return self.length_type(_LENGTH_NAMES[name], token)
@@ -466,7 +470,7 @@ class DdlParser:
         if negative or self.peek_symbol("+"):
             self.at += 1
         token = self.next("a number")
-        if token.kind != "word" or not (token.text.isascii() and token.text.isdigit()):
+        if token.kind != "number" or not token.text.isdigit():
             raise sql_error(self.text, token.start, "a whole number is expected here")
         value = -integer_of(token.text) if negative else integer_of(token.text)
         if not -_LONG_LIMIT <= value < _LONG_LIMIT:

@@ -1,4 +1,4 @@
-"""Words, names and strings of SQL text, with Spark's quotes and escapes.
+"""The tokens of SQL text, for expressions, columns, ALTER TABLE and statements, with Spark's quotes and escapes.
 
 # Spark 4.1, SqlBaseLexer.g4 and SparkParserUtils.unescapeSQLString
 """
@@ -12,32 +12,50 @@ from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 
 __all__ = [
+    "HINT",
     "SqlToken",
-    "is_string",
+    "Unclosed",
+    "comment_end",
     "quoted_name",
     "quoted_path",
     "sql_error",
+    "sql_token",
     "sql_tokens",
-    "string_value",
     "with_names",
 ]
 
-_STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+\"""", re.DOTALL)
+HINT = "/*+"
+"""The symbol that begins a hint: a comment in statements, and no part of an expression."""
+# The longest token wins, as in Spark. A number with a dot is none if a letter, a digit or `_` follows: 1.5x is 1 . 5x.
+_TOKEN = re.compile(
+    r"""(?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+")
+    |(?P<number>(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[fFdD])?(?![A-Za-z0-9_])
+        |[0-9]+[eE][+-][0-9]+(?:[bB][dD]|[fFdD])?))
+    |(?P<word>\w+)
+    |(?P<name>`(?:[^`]++|``)*+`)
+    |(?P<symbol><=>|<=|>=|!=|<>|==|!<|!>|\|\||\|>|->|=>|::|<<|/\*\+|[^'"`])""",
+    re.DOTALL | re.VERBOSE,
+)
+_WHOLE_NUMBER = re.compile(r"[0-9]+(?:[LSYlsy]|(?:[eE][0-9]+)?(?:[bB][dD]|[fFdD])?)")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-_QUOTED_NAME = re.compile(r"`(?:[^`]|``)*`")
-_BLANK = re.compile(r"(?:\s+|--(?:\\\r?\n|[^\r\n])*)+")
-_WORD = re.compile(r"\w+")
+_BLANKS = (
+    " \t\n\f\r\v\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u202f\u205f\u3000"
+)
+_BLANK = re.compile(rf"(?:[{_BLANKS}]++|--(?:\\\n|[^\r\n])*+)++")
+_BLANK_STARTS = frozenset(_BLANKS + "-/")
 _EXCERPT = 150
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SqlToken:
-    """A piece of SQL text: a `word`, a quoted `name`, a `string`, or one other character as a `symbol`.
+    """A piece of SQL text: a `word`, a quoted `name`, a `string`, a `number`, or an operator or sign as a `symbol`.
+
+    The shifts `>>` and `>>>` are symbols `>` without a blank between them, because types end in the same way.
 
     Attributes:
-        kind: word, name, string or symbol.
-        text: The word or symbol as written, the name without quotes, or the string's value.
+        kind: word, name, string, number or symbol.
+        text: The word, number or symbol as written, the name without quotes, or the string's value.
         start: Where it begins in the text.
         end: Where the text after it begins.
     """
@@ -56,36 +74,61 @@ class SqlToken:
         return self.kind == "symbol" and self.text == symbol
 
 
+class Unclosed(Exception):
+    """A quote or a bracketed comment that is not closed."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        self.at = at
+        self.reason = reason
+
+
 def sql_tokens(text: str) -> list[SqlToken]:
-    """Return the tokens of `text`, without blanks and comments.
+    """Return the tokens of `text`, without blanks, comments and hints.
 
     Raises SchemaError for a quote or a bracketed comment that is not closed.
     """
     found: list[SqlToken] = []
-    at = _skipped(text, 0)
-    while at < len(text):
-        token = _token(text, at)
-        found.append(token)
-        at = _skipped(text, token.end)
+    at = 0
+    try:
+        while (token := sql_token(text, at)) is not None:
+            if token.is_symbol(HINT):
+                at = comment_end(text, token.start)
+                continue
+            found.append(token)
+            at = token.end
+    except Unclosed as error:
+        raise sql_error(text, error.at, error.reason) from None
     return found
 
 
-def is_string(source: str) -> bool:
-    """Whether `source` is one string literal in Spark."""
-    return _STRING.fullmatch(source) is not None
+def sql_token(text: str, at: int) -> SqlToken | None:
+    """Return the first token after a place and the blanks and comments there; None at the end. Raises Unclosed."""
+    at = _skipped(text, at)
+    if at >= len(text):
+        return None
+    match = _TOKEN.match(text, at)
+    if match is None:
+        raise Unclosed(at, "a quote is not closed")
+    kind, source, end = match.lastgroup or "", match[0], match.end()
+    match kind:
+        case "string":
+            source = _string_value(source)
+        case "name":
+            source = source[1:-1].replace("``", "`")
+        case "word" if source[0].isdigit() and _WHOLE_NUMBER.fullmatch(source):
+            kind = "number"
+    return SqlToken(kind, source, at, end)
 
 
-def string_value(source: str) -> str:
-    """The value of a string literal, with Spark's escapes, doubled quotes and raw strings."""
-    if source[0] in "rR":
-        return source[2:-1]
-    quote, body = source[0], source[1:-1]
-    body = body.replace(quote * 2, quote) if "\\" not in body else _undouble(body, quote)
-    if "\\" not in body:
-        return body
-    decoded = _ESCAPE.sub(_unescape, body)
-    # A surrogate pair of \u escapes is one character.
-    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def comment_end(text: str, start: int) -> int:
+    """Return the end of the bracketed comment at `start`. They can be nested. Raises Unclosed."""
+    depth, at = 1, start + 2
+    while depth:
+        opened, closed = text.find("/*", at), text.find("*/", at)
+        if closed < 0:
+            raise Unclosed(start, "the comment is not closed")
+        depth, at = (depth + 1, opened + 2) if 0 <= opened < closed else (depth - 1, closed + 2)
+    return at
 
 
 def quoted_name(name: str) -> str:
@@ -145,41 +188,28 @@ def _follows_dot(token: SqlToken) -> bool:
 
 def _skipped(text: str, at: int) -> int:
     """The end of the blanks and comments at `at`."""
-    while at < len(text):
+    while at < len(text) and text[at] in _BLANK_STARTS:
         blank = _BLANK.match(text, at)
         if blank is not None:
             at = blank.end()
-        elif text.startswith("/*", at):
-            at = _comment_end(text, at)
+        elif text.startswith("/*", at) and not text.startswith(HINT, at):
+            at = comment_end(text, at)
         else:
             break
     return at
 
 
-def _comment_end(text: str, start: int) -> int:
-    """End of a bracketed comment. They can be nested."""
-    depth, at = 1, start + 2
-    while depth:
-        opened, closed = text.find("/*", at), text.find("*/", at)
-        if closed < 0:
-            raise sql_error(text, start, "the comment is not closed")
-        depth, at = (depth + 1, opened + 2) if 0 <= opened < closed else (depth - 1, closed + 2)
-    return at
-
-
-def _token(text: str, at: int) -> SqlToken:
-    string = _STRING.match(text, at)
-    if string is not None:
-        return SqlToken("string", string_value(string[0]), at, string.end())
-    name = _QUOTED_NAME.match(text, at)
-    if name is not None:
-        return SqlToken("name", name[0][1:-1].replace("``", "`"), at, name.end())
-    word = _WORD.match(text, at)
-    if word is not None:
-        return SqlToken("word", word[0], at, word.end())
-    if text[at] in "'\"`":
-        raise sql_error(text, at, "a quote is not closed")
-    return SqlToken("symbol", text[at], at, at + 1)
+def _string_value(source: str) -> str:
+    """The value of a string literal, with Spark's escapes, doubled quotes and raw strings."""
+    if source[0] in "rR":
+        return source[2:-1]
+    quote, body = source[0], source[1:-1]
+    body = body.replace(quote * 2, quote) if "\\" not in body else _undouble(body, quote)
+    if "\\" not in body:
+        return body
+    decoded = _ESCAPE.sub(_unescape, body)
+    # A surrogate pair of \u escapes is one character.
+    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _undouble(body: str, quote: str) -> str:

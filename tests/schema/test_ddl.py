@@ -201,6 +201,25 @@ def test_tokens_have_places_and_values() -> None:
     ]
 
 
+def test_numbers_and_operators_are_the_longest_tokens_of_spark() -> None:
+    def kinds(text: str) -> list[tuple[str, str]]:
+        return [(token.kind, token.text) for token in sql_tokens(text)]
+
+    for number in ("5", "5L", "1.5", ".5", "5.", "1e3", "1.5e-3", "2.5BD", "1e3f", "7y", "1e+5D"):
+        assert kinds(number) == [("number", number)]
+    assert kinds("1abc") == [("word", "1abc")]
+    assert kinds("1.5x") == [("number", "1"), ("symbol", "."), ("word", "5x")]
+    assert kinds("t.1a") == [("word", "t"), ("symbol", "."), ("word", "1a")]
+    operators = ("<=>", "<=", ">=", "!=", "<>", "==", "!<", "!>", "||", "|>", "->", "=>", "::", "<<", "<", ">", "!")
+    assert kinds(" ".join(operators)) == [("symbol", operator) for operator in operators]
+    assert kinds("a>>b") == [("word", "a"), ("symbol", ">"), ("symbol", ">"), ("word", "b")]
+    assert kinds("a /*+ hint */ b -- c \\\n d\n\u00a0e") == [("word", "a"), ("word", "b"), ("word", "e")]
+
+
+def test_a_struct_may_have_no_fields() -> None:
+    assert parse_type_text("struct<>") == parse_type_text("struct< >") == StructType(())
+
+
 def test_a_schema_is_taken_in_every_form() -> None:
     expected = StructType((StructField("a", LONG, False), StructField("b", MapType(STRING, BOOLEAN))))
     arrow = pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.map_(pa.string(), pa.bool_()))])

@@ -154,7 +154,7 @@ def _aggregate(reader: StatementReader) -> _Item | None:
     reader.at += 1
     column: Parts = ()
     if function == "COUNT":
-        if not (reader.peek_symbol("*") or reader.peek_word("1")):
+        if not (reader.peek_symbol("*") or reader.tokens[reader.at].text == "1"):
             return None
         reader.at += 1
     else:

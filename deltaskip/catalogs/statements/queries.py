@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltaskip.catalogs.statements.pushdown import predicates_of
 from deltaskip.catalogs.statements.references import Reference, query_with, references
 from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.engine import engine
-from deltaskip.errors import DeltaSkipError, PredicateError, SparkUnavailable
+from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.records import dataclass
@@ -23,6 +22,8 @@ from deltaskip.table.table import DeltaTable
 __all__ = ["QuerySession"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Others may have other trees (catalogs.statements.pushdown).
+_SQLGLOT = "30"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class QuerySession(ABC):
     ) -> dict[str, list[str]]:
         """What a query requires of the rows of each table, by the name of its reference."""
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
-        return predicates_of(query_with(text, dict(names)), columns)
+        return _required(query_with(text, dict(names)), columns)
 
     def scan(self, table: DeltaTable, wanted: list[str]) -> Scan:
         """The scan of a table by the predicates that can be bound; the others are left to Spark."""
@@ -129,3 +130,23 @@ def _constant(node: Node) -> str | None:
         case Cast(Literal(str() as value), type_, _) if type_ == TIMESTAMP:
             return value
     return None
+
+
+def _required(text: str, columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """See `predicates_of`. Raises CatalogError without sqlglot, or with one of another version."""
+    found = ""
+    try:
+        import sqlglot
+
+        found = f", not {sqlglot.__version__}"
+        if sqlglot.__version__.partition(".")[0] == _SQLGLOT:
+            from deltaskip.catalogs.statements.pushdown import predicates_of
+
+            return predicates_of(text, columns)
+    except ModuleNotFoundError as error:
+        if error.name != "sqlglot":
+            raise
+    raise CatalogError(
+        f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read{found}: "
+        f"pip install 'deltaskip[sql]'."
+    )

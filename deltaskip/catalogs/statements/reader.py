@@ -17,7 +17,7 @@ from deltaskip.schema.types import StructType
 __all__ = ["QUERY_WORDS", "StatementReader"]
 
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
-_SIGNS = ("+", "-", "*", "/", "%", "|")
+_SIGNS = ("+", "-", "*", "/", "%", "||")
 _CLOSING = (")", "]")
 
 
@@ -89,7 +89,7 @@ class StatementReader(AlterParser):
         self.at += 1
         token = self.next("a version such as v3, or a time of 17 digits,")
         digits = token.text[1:] if token.text[:1] in "vV" else token.text
-        if token.kind == "word" and digits.isascii() and digits.isdigit():
+        if token.kind in ("word", "number") and digits.isascii() and digits.isdigit():
             if digits is not token.text and len(digits) < 19:
                 return TableName(parts, int(digits))
             if digits is token.text and len(digits) == 17:
@@ -104,7 +104,7 @@ class StatementReader(AlterParser):
         spelled = self.take_words("FOR")
         if self.take_one("VERSION", "SYSTEM_VERSION") and self.take_words("AS", "OF"):
             token = self.next("the version")
-            if token.kind not in ("word", "string") or not (token.text.isascii() and token.text.isdigit()):
+            if token.kind not in ("number", "string") or not (token.text.isascii() and token.text.isdigit()):
                 raise sql_error(self.text, token.start, "the version must be a whole number")
             if len(token.text) > 18:
                 raise sql_error(self.text, token.start, "the version is too large")
@@ -128,7 +128,7 @@ class StatementReader(AlterParser):
                     self.at += 1
             elif token.kind in ("word", "name"):
                 self.rest_of_value()
-            elif token.kind != "string":
+            elif token.kind not in ("string", "number"):
                 raise sql_error(self.text, token.start, "a value is expected here")
             if self.at_end or not any(map(self.peek_symbol, _SIGNS)):
                 break

@@ -1,58 +1,249 @@
-"""Calls that Spark refuses in WHERE: aggregates, windows and generators, and wrong numbers of arguments."""
+"""Calls of functions: their arguments, the words between them, and what may follow."""
 
 from __future__ import annotations
 
-from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, GENERATORS, WINDOWS
-from deltaskip.expr.sql.dialect import Token, TokenType
-from deltaskip.expr.sql.lexer import CLOSING, OPENING, Source
-from deltaskip.expr.sql.literals import predicate_error
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any
 
-__all__ = ["check_call"]
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.intervals import added
+from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.expr.sql.function_aliases import function_node
+from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
+from deltaskip.expr.sql.tokens import NAMES
+from deltaskip.expr.sql.types import Type, read_type
+from deltaskip.schema.sql_text import SqlToken
+from deltaskip.schema.types import STRING, VOID
 
-# Before these words, ANY, SOME and ALL are quantifiers, not functions.
-_QUANTIFIED = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.EQ, TokenType.NEQ)
-# Arguments that are separated by words: substring(s FROM 1 FOR 2), count(DISTINCT c), trim(BOTH 'x' FROM s).
-_WORDS = frozenset(("FROM", "FOR", "PLACING", "IN", "AS", "DISTINCT", "ALL", "BOTH", "LEADING", "TRAILING", "USING"))
+__all__ = ["DATE_UNITS", "Calls"]
 
-
-def check_call(source: Source, tokens: list[Token], at: int) -> None:
-    """Raise PredicateError if the name at `at` begins a call that Spark refuses. Other functions may be the user's."""
-    name = tokens[at].text.lower()
-    qualified = at > 0 and tokens[at - 1].token_type == TokenType.DOT
-    if qualified or at + 1 >= len(tokens) or tokens[at + 1].token_type != TokenType.L_PAREN:
-        return
-    if at and tokens[at - 1].token_type in _QUANTIFIED and name in ("any", "some", "all"):
-        return
-    for names, kind in ((AGGREGATES, "an aggregate"), (WINDOWS, "a window"), (GENERATORS, "a generator")):
-        if name in names:
-            reason = f"{name} is {kind} function, which a predicate of rows cannot call"
-            raise predicate_error(source.text, tokens[at].start, reason)
-    if name in ARGUMENT_COUNTS:
-        least, most = ARGUMENT_COUNTS[name]
-        count = _arguments(tokens, at + 1)
-        if count is not None and (count < least or (most is not None and count > most)):
-            takes = str(least) if least == most else f"{least} or {'more' if most is None else most}"
-            if most is not None and most > least + 1:
-                takes = f"{least} to {most}"
-            arguments = "argument" if takes == "1" else "arguments"
-            raise predicate_error(source.text, tokens[at].start, f"{name} takes {takes} {arguments}, not {count}")
+# Words between arguments, and whether commas may stand beside them.
+_SEPARATORS = {
+    "SUBSTRING": (("FROM", "FOR"), True),
+    "SUBSTR": (("FROM", "FOR"), True),
+    "OVERLAY": (("PLACING", "FROM", "FOR"), False),
+    "POSITION": (("IN",), False),
+    "TRIM": (("FROM",), False),
+}
+DATE_UNITS = frozenset(
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
+)
+_ADDING = frozenset(("TIMESTAMPADD", "DATEADD", "DATE_ADD"))
+_UNIT_CALLS = frozenset((*_ADDING, "TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"))
+_FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
 
 
-def _arguments(tokens: list[Token], at: int) -> int | None:
-    """The number of arguments in the parentheses that open at `at`; None if words separate or qualify them."""
-    depth = count = 0
-    for index in range(at, len(tokens)):
-        token = tokens[index]
-        kind = token.token_type
-        if kind in OPENING:
-            depth += 1
-        elif kind in CLOSING:
-            depth -= 1
-            if depth == 0:
-                return 0 if index == at + 1 else count + 1
-        elif depth == 1:
-            if kind == TokenType.COMMA:
-                count += 1
-            elif kind in (TokenType.STAR, TokenType.ALIAS, TokenType.FARROW) or token.text.upper() in _WORDS:
-                return None
-    return None
+class Calls(Parts):
+    """The rules of calls, which begin at the parenthesis after the name."""
+
+    @abstractmethod
+    def _expression(self, given: Given | None = None) -> Rule: ...
+
+    @abstractmethod
+    def _value(self, least: int, given: Given | None = None) -> Rule: ...
+
+    def _call(self, parts: list[str], key: str, mark: Mark) -> Rule:
+        """A function's arguments. key: its name in upper case; "" if it is quoted or qualified."""
+        tokens = self.tokens
+        name = parts[-1].lower()
+        if key:
+            self._check_kind(name, mark[0])
+        tokens.advance()
+        first = tokens.token
+        plain = len(parts) == 1
+        args: list[Node] = []
+        words, commas = _SEPARATORS.get(key, ((), True))
+        used: list[str] = []
+        if tokens.key in ("DISTINCT", "ALL") and self._begins_operand(1):
+            tokens.advance()
+            plain = False
+        while tokens.key != ")" or args:
+            plain &= bool(used) or self._begins_plainly()
+            bound = self._bind_names()
+            ahead = words if commas or len(used) == len(args) else ()
+            args.append((yield self._argument(ahead, bool(used))))
+            self._bound.subtract(bound)
+            plain &= not self._qualified(key)
+            following = words[len(used) :] if commas else words[len(used) : len(used) + 1]
+            if tokens.key in following and (commas or len(used) == len(args) - 1):
+                used.append(tokens.key)
+            elif tokens.key != "," or (used and not commas):
+                break
+            tokens.advance()
+        if key in ("CAST", "TRY_CAST") and tokens.key == "AS" and len(args) == 1:
+            return (yield from self._cast(args[0], key, mark))
+        if used == ["PLACING"]:
+            raise tokens.unexpected("FROM")
+        tokens.expect(")", "a parenthesis is not closed")
+        plain &= not self._windowed()
+        if name in NOT_OF_ONE_ROW or (not args and f"{name}()" in NOT_OF_ONE_ROW):
+            self.beyond.append((mark[0], tokens.end))
+        if key in _UNIT_CALLS and len(args) == 3 and plain:
+            return self._moved(key, args, first, mark)
+        if not plain or (used and key == "TRIM"):
+            return self._piece(mark)
+        if key and not used:
+            self._check_count(name, len(args), mark[0])
+        return function_node(name, tuple(args))
+
+    def _argument(self, words: tuple[str, ...], separated: bool) -> Rule:
+        """An argument. A star and the names of a lambda function are read before it.
+
+        words: Words that may follow; they are no predicates. separated: Whether one of them came before.
+        """
+        tokens = self.tokens
+        if separated:
+            return (yield from self._value(COMPARISON))
+        if tokens.take("*"):
+            return Literal(None, VOID)
+        given: Given | None = None
+        if words and tokens.key not in ("NOT", "!", "EXISTS"):
+            mark = self._mark()
+            given = (yield from self._value(COMPARISON)), mark
+            if tokens.key in words:
+                return given[0]
+        value = yield from self._expression(given)
+        if tokens.key in words:
+            raise tokens.unexpected()
+        return value
+
+    def _begins_plainly(self) -> bool:
+        """Whether an argument has a value: no star, no name of its own, and no lambda function."""
+        tokens = self.tokens
+        after = tokens.peek()
+        if tokens.key == "*":
+            if not (after.is_symbol(",") or after.is_symbol(")")):
+                raise tokens.no_operand()
+            return False
+        if tokens.token.kind in NAMES and after.is_symbol("=>"):
+            tokens.advance()
+            tokens.advance()
+            return False
+        return not self._names_of_lambda()
+
+    def _names_of_lambda(self) -> int:
+        """The number of tokens up to the arrow of a lambda function; 0 if there is none."""
+        tokens = self.tokens
+        if tokens.token.kind in NAMES:
+            return 1 if tokens.peek().is_symbol("->") else 0
+        if tokens.key != "(" or tokens.peek().kind not in NAMES:
+            return 0
+        count = 2
+        while tokens.peek(count).is_symbol(",") and tokens.peek(count + 1).kind in NAMES:
+            count += 2
+        return count + 1 if tokens.peek(count).is_symbol(")") and tokens.peek(count + 1).is_symbol("->") else 0
+
+    def _bind_names(self) -> list[str]:
+        """Read the names of a lambda function and its arrow, if it is one. They are no columns in its body."""
+        names: list[str] = []
+        while count := self._names_of_lambda():
+            for _ in range(count):
+                token = self.tokens.advance()
+                if token.kind in NAMES:
+                    names.append(token.text.lower())
+            self.tokens.advance()
+        self._bound.update(names)
+        return names
+
+    def _qualified(self, key: str) -> bool:
+        """Read what may follow an argument, IGNORE NULLS or the name of a struct's field; whether it does."""
+        tokens = self.tokens
+        if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
+            tokens.advance()
+            tokens.advance()
+            return True
+        return key == "STRUCT" and self._aliased()
+
+    def _aliased(self) -> bool:
+        """Read the name of a field of a row, if there is one."""
+        tokens = self.tokens
+        if not (tokens.key == "AS" and tokens.peek().kind in NAMES):
+            return False
+        tokens.advance()
+        tokens.advance()
+        return True
+
+    def _windowed(self) -> bool:
+        """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER after a call; whether there is one."""
+        tokens = self.tokens
+        start = tokens.token
+        if tokens.key == "WITHIN" and tokens.peek().is_word("GROUP"):
+            tokens.advance()
+            tokens.advance()
+            self._skip()
+        if tokens.key == "FILTER" and tokens.peek().is_symbol("("):
+            tokens.advance()
+            self._skip()
+        if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
+            tokens.advance()
+            tokens.advance()
+        if tokens.key == "OVER":
+            tokens.advance()
+            if tokens.token.kind in NAMES:
+                tokens.advance()
+            else:
+                self._skip()
+        return tokens.token is not start
+
+    def _cast(self, value: Node, key: str, mark: Mark) -> Rule:
+        """AS type, after the value."""
+        self.tokens.advance()
+        type_ = yield from self._type()
+        self.tokens.expect(")", "a parenthesis is not closed")
+        return self._piece(mark) if type_ is None else Cast(value, type_, key == "TRY_CAST")
+
+    def _type(self) -> Generator[Rule, Any, Type]:
+        return (yield from read_type(self.tokens))
+
+    def _extract(self, mark: Mark) -> Rule:
+        """(field FROM value)."""
+        tokens = self.tokens
+        tokens.advance()
+        field = tokens.advance().text
+        tokens.advance()
+        value = yield self._value(COMPARISON)
+        tokens.expect(")", "a parenthesis is not closed")
+        return function_node(field.lower(), (value,)) if field.upper() in _FIELDS else self._piece(mark)
+
+    def _trim(self, mark: Mark) -> Rule:
+        """([BOTH | LEADING | TRAILING] [characters] FROM value)."""
+        tokens = self.tokens
+        if tokens.peek(2).is_symbol(")") or tokens.peek(2).is_symbol(",") or tokens.peek(2).is_symbol("."):
+            return (yield from self._call(["trim"], "TRIM", mark))
+        tokens.advance()
+        if tokens.key != "FROM":
+            tokens.advance()
+        if tokens.key != "FROM":
+            yield self._value(COMPARISON)
+        tokens.expect("FROM")
+        yield self._value(COMPARISON)
+        tokens.expect(")", "a parenthesis is not closed")
+        return self._piece(mark)
+
+    def _moved(self, key: str, args: list[Node], first: SqlToken, mark: Mark) -> Node:
+        """A call of (unit, quantity, time), whose first argument is a word such as DAY, not a column."""
+        if first.kind == "string" and isinstance(args[0], Literal) and args[0].type == STRING:
+            raise self.tokens.error("write the unit without quotes, such as DAY", first.start)
+        if args[0] == Column((first.text,)) and first.is_word(*DATE_UNITS):
+            if len(self._found) > mark[1] and self._found[mark[1]] == (first.text,):
+                self._found[mark[1]] = ()
+            match args[1]:
+                case Literal(int() as count, type_) if type_ in INTEGRAL_BITS and key in _ADDING:
+                    interval = added(count, first.text)
+                    if interval is not None:
+                        return Call("timestampadd", (args[2], interval))
+        return self._piece(mark)
+
+    def _identifier(self, mark: Mark) -> Rule:
+        """IDENTIFIER(text), which is a column or the name of a function."""
+        tokens = self.tokens
+        tokens.advance()
+        named = tokens.token.text if tokens.token.kind == "string" else ""
+        yield self._expression()
+        tokens.expect(")", "a parenthesis is not closed")
+        if tokens.key == "(":
+            return (yield from self._call(["identifier", "identifier"], "", mark))
+        if named:
+            self._found.append(tuple(part.strip("`") for part in named.split(".")))
+        return self._piece(mark)

@@ -1,4 +1,4 @@
-"""Long IN lists of plain literals, parsed separately: sqlglot's tokenizer, in Python, would take a second for them."""
+"""Long IN lists of plain literals, which become one Arrow array without a token or node for each."""
 
 from __future__ import annotations
 
@@ -12,47 +12,25 @@ from deltaskip.expr.nodes import Literal
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.types import INTEGER, LONG, STRING
 
-__all__ = ["STUB", "LongList", "cut_long_lists"]
+__all__ = ["long_list"]
 
-LongList = tuple[int, int, tuple[Literal, ...] | LiteralList]
-"""The first character of a list and the one after it, and its values."""
-
-# Replaces a list that was cut out.
-STUB = "0"
-
-_INTEGERS = r"-?[0-9]{1,18}L?(?:\s*,\s*-?[0-9]{1,18}L?)"
-_STRINGS = r"'[^']*'(?:\s*,\s*'[^']*')"
+_INTEGERS = r"-?[0-9]{1,18}+[Ll]?(?:\s*+,\s*+-?[0-9]{1,18}+[Ll]?)"
+_STRINGS = r"'[^'\\]*+'(?:\s*+,\s*+'[^'\\]*+')"
 _LIST = re.compile(
-    rf"""'[^']*' | "[^"]*" | `[^`]*`
-    | \bIN\s*\(\s* (?: (?P<integers>{_INTEGERS}{{{SHORTEST},}}) | (?P<strings>{_STRINGS}{{{SHORTEST},}}) ) (?=\s*\))
-    """,
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
+    rf"(?:(?P<integers>{_INTEGERS}{{{SHORTEST - 1},}}+)|(?P<strings>{_STRINGS}{{{SHORTEST - 1},}}+))(?=\s*\))", re.ASCII
 )
 _INTEGER = re.compile(r"-?[0-9]+")
-_LONG = re.compile(r"(-?[0-9]+)(L?)", re.IGNORECASE)
+_LONG = re.compile(r"(-?[0-9]+)([Ll]?)")
 _STRING = re.compile(r"'([^']*)'")
 
 
-def cut_long_lists(text: str) -> tuple[str, list[LongList]]:
-    """`text` with STUB for each long list, and the lists: the place of their values in `text`, and the values.
-
-    Text with a backslash or a comment is left unchanged, because a quote in it may not delimit a string.
-    """
-    if len(text) < 2 * SHORTEST or "\\" in text or "--" in text or "/*" in text:
-        return text, []
-    kept: list[str] = []
-    lists: list[LongList] = []
-    at = 0
-    for match in _LIST.finditer(text):
-        name = match.lastgroup
-        if name is None:
-            continue
-        start, end = match.span(name)
-        kept += text[at:start], STUB
-        lists.append((start, end, _integers(match[name]) if name == "integers" else _strings(match[name])))
-        at = end
-    kept.append(text[at:])
-    return "".join(kept), lists
+def long_list(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
+    """Return the values of a long list whose first one begins at `at`, and where it ends; None for other lists."""
+    match = _LIST.match(text, at)
+    if match is None:
+        return None
+    values = _integers(match[0]) if match.lastgroup == "integers" else _strings(match[0])
+    return values, match.end()
 
 
 def _integers(run: str) -> tuple[Literal, ...] | LiteralList:

@@ -23,7 +23,6 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import nearest_float
 from deltaskip.schema.numerals import decimal_of, integer_of
-from deltaskip.schema.sql_text import is_string, string_value
 from deltaskip.schema.types import (
     BINARY,
     BYTE,
@@ -42,11 +41,8 @@ from deltaskip.schema.types import (
 
 __all__ = [
     "TYPED_LITERALS",
-    "is_number",
-    "is_string",
     "number_literal",
     "predicate_error",
-    "string_value",
     "typed_literal",
 ]
 
@@ -66,11 +62,6 @@ def predicate_error(text: str, at: int, reason: str) -> PredicateError:
     first = max(0, at - 150)
     shown = ("… " if first else "") + text[first : at + 150] + (" …" if len(text) > at + 150 else "")
     return PredicateError(f"Cannot parse the predicate at line {line}, column {column}: {reason}; in: {shown}")
-
-
-def is_number(source: str) -> bool:
-    """Whether `source` is one number in Spark, without a sign."""
-    return _NUMBER.fullmatch(source) is not None
 
 
 def number_literal(source: str, negative: bool = False) -> Literal:

@@ -8,53 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr.python_values import is_listed, listed, literal_node
 from deltaskip.expr.render import exact_sql
-from deltaskip.expr.sql.dialect import SqlglotError, Token, TokenType, tokenize
+from deltaskip.schema.sql_text import SqlToken, sql_tokens
 
-__all__ = ["Parameter", "parameter_names", "parameters_in", "replaced"]
+__all__ = ["parameter_names", "with_parameters"]
 
-# A colon after one of these is a path into a variant, `v:a`.
-_VALUES = frozenset(
-    (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER, TokenType.STRING)
+# Words before an operand: a colon after them begins a parameter.
+_OPERATORS = (
+    *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "DIV", "FROM", "FOR"),
+    *("CASE", "WHEN", "THEN", "ELSE", "PLACING", "BOTH", "LEADING", "TRAILING"),
 )
 _MOST_SHOWN = 5
 
-Parameter = tuple[int, int, str | None]
+_Parameter = tuple[int, int, str | None]
 """Start and end of a parameter in the text, and its name; None for `?`."""
 
 
-def parameters_in(tokens: Sequence[Token]) -> list[Parameter]:
-    """Return the parameters among the tokens of a predicate, in the order of the text."""
-    found: list[Parameter] = []
-    for at, token in enumerate(tokens):
-        if token.token_type == TokenType.PLACEHOLDER:
-            found.append((token.start, token.end + 1, None))
-        elif token.token_type == TokenType.COLON and not (at and tokens[at - 1].token_type in _VALUES):
-            name = tokens[at + 1] if at + 1 < len(tokens) else None
-            if name is not None and name.start == token.end + 1 and name.text.isidentifier():
-                found.append((token.start, name.end + 1, name.text))
-    return found
+def with_parameters(where: object, params: object) -> object:
+    """Return a predicate with its parameters replaced by literals of their values; without `params`, as it is.
 
+    Args:
+        where: The predicate, as SQL text.
+        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A list of constants
+            as a value stands for the values of IN, as in `id IN (:ids)`.
 
-def parameter_names(text: str) -> frozenset[str]:
-    """Return the names of the parameters in a predicate; none for text that Spark cannot read."""
-    try:
-        return frozenset(name for _, _, name in parameters_in(tokenize(text)) if name is not None)
-    except SqlglotError:
-        return frozenset()
-
-
-def replaced(where: object, params: object) -> object:
-    """Return a predicate with its parameters replaced by literals; see `with_parameters` in `on_demand.py`."""
+    Raises:
+        PredicateError: A parameter has no value, or the value is not one of Spark SQL.
+        InvalidArgument: A value has no parameter, or the predicate is not text.
+        InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
+    """
+    if params is None:
+        return where
     if not isinstance(params, Mapping) and not is_listed(params):
         raise InvalidArgumentType.of("params", "a mapping for :name, or a list for ?", params)
     if not isinstance(where, str):
         raise InvalidArgument("params needs a predicate as SQL text, with :name or ? for each of the values.")
     try:
-        found = parameters_in(tokenize(where))
-    except SqlglotError:
+        found = _parameters_in(where)
+    except SchemaError:
         # The parser refuses the text, and says where.
         return where
     values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, listed(params))
@@ -68,7 +61,38 @@ def replaced(where: object, params: object) -> object:
     return "".join([*pieces, where[end:]])
 
 
-def _named(where: str, found: list[Parameter], params: Mapping[object, object]) -> list[str]:
+def parameter_names(text: str) -> frozenset[str]:
+    """Return the names of the parameters in a predicate; none for text that Spark cannot read."""
+    try:
+        return frozenset(name for _, _, name in _parameters_in(text) if name is not None)
+    except SchemaError:
+        return frozenset()
+
+
+def _parameters_in(text: str) -> list[_Parameter]:
+    """The parameters in a predicate, in the order of the text. Raises SchemaError."""
+    if ":" not in text and "?" not in text:
+        return []
+    found: list[_Parameter] = []
+    before: SqlToken | None = None
+    tokens = sql_tokens(text)
+    for at, token in enumerate(tokens):
+        if token.is_symbol("?"):
+            found.append((token.start, token.end, None))
+        elif token.is_symbol(":") and not (before is not None and _has_path(before)):
+            name = tokens[at + 1] if at + 1 < len(tokens) else None
+            if name is not None and name.start == token.end and name.kind == "word" and name.text.isidentifier():
+                found.append((token.start, name.end, name.text))
+        before = token
+    return found
+
+
+def _has_path(token: SqlToken) -> bool:
+    """Whether a colon after the token begins a path into a variant, `v:a`."""
+    return not token.is_word(*_OPERATORS) and (token.kind != "symbol" or token.text in (")", "]"))
+
+
+def _named(where: str, found: list[_Parameter], params: Mapping[object, object]) -> list[str]:
     names = [name for _, _, name in found if name is not None]
     if len(names) < len(found):
         raise InvalidArgument(f"The predicate has parameters without a name (?): pass params as a list; in: {where}")
@@ -84,7 +108,7 @@ def _named(where: str, found: list[Parameter], params: Mapping[object, object]) 
     return [_sql(params[name], f"The value of :{name}") for name in names]
 
 
-def _positional(where: str, found: list[Parameter], values: list[object]) -> list[str]:
+def _positional(where: str, found: list[_Parameter], values: list[object]) -> list[str]:
     names = [name for _, _, name in found if name is not None]
     if names:
         raise InvalidArgument(

@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
+from deltaskip.catalogs.statements import queries
 from deltaskip.catalogs.statements.pushdown import predicates_of
 from deltaskip.catalogs.statements.references import query_with, references
+from deltaskip.errors import CatalogError
 from tests.looped import looped
 
 TABLES = {"v0": ["id", "ts", "st", "g"], "v1": ["id", "a", "b"], "v2": ["k"]}
@@ -203,3 +209,15 @@ def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str]
 @looped("text, required", PREDICATES)
 def test_predicates_that_rows_of_a_table_must_satisfy(text: str, required: dict[str, list[str]]) -> None:
     assert {name: found for name, found in predicates_of(text, TABLES).items() if found} == required
+
+
+def test_a_query_without_sqlglot_or_with_another_version_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlglot
+
+    assert queries._required("SELECT * FROM a WHERE x = 1", {"a": ["x"]}) == {"a": ["`x` = 1"]}
+    monkeypatch.setattr(sqlglot, "__version__", "29.1.0")
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*, not 29.1.0: pip install 'deltaskip\[sql\]'"):
+        queries._required("SELECT 1", {})
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*: pip install 'deltaskip\[sql\]'"):
+        queries._required("SELECT 1", {})

@@ -1,0 +1,299 @@
+"""Spark's expressions: text to nodes, with Spark's precedence, keywords that are names elsewhere, and no recursion.
+
+Every rule is a generator that yields the rules inside of it, and `_run` keeps them on a list: nothing but memory bounds
+the depth of a text. What has no node becomes Opaque with its text and the columns in it. A rule returns a `Piece` for
+it, which grows while operators follow, and becomes Opaque when all is read, so that no part is copied twice.
+
+# Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, predicate, valueExpression, primaryExpression
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaskip.expr.nodes import And, Call, Compare, In, IsNull, Like, Literal, Node, Not, Or
+from deltaskip.expr.sql.function_aliases import function_node
+from deltaskip.expr.sql.in_lists import long_list
+from deltaskip.expr.sql.pieces import (
+    COMPARISON,
+    COMPARISONS,
+    FOLLOWING,
+    LEVELS,
+    PREDICATES,
+    SUM,
+    Given,
+    Mark,
+    Piece,
+    Rule,
+)
+from deltaskip.expr.sql.primaries import Primaries
+from deltaskip.expr.sql.tokens import NAMES
+from deltaskip.schema.types import BOOLEAN, STRING
+
+__all__ = ["Expression"]
+
+_CALLED = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "DIV": "div", "||": "concat"}
+# What may follow an operand without being a part of it.
+_ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
+_SIGNS = {"-": "negative", "+": "positive", "~": "~"}
+
+
+class Expression(Primaries):
+    """One expression, read to its end.
+
+    Args:
+        text: The expression.
+        checked: Whether what a predicate of rows cannot have is refused: aggregates, parameters without a value, and
+            functions with a wrong number of arguments.
+
+    Attributes:
+        node: Its node, which may be nested deeply. It has no Opaque parts before `finished`.
+
+    Raises PredicateError for a text that Spark cannot parse.
+    """
+
+    def __init__(self, text: str, checked: bool = True) -> None:
+        super().__init__(text, checked)
+        if self.tokens.token.kind == "end":
+            raise self.tokens.error("it is empty", 0)
+        mark = self._mark()
+        node = _run(self._expression())
+        if self.tokens.key == "AS" and self.tokens.peek().kind in NAMES and self.tokens.peek(2).kind == "end":
+            # Spark ignores the name of a predicate.
+            self.tokens.advance()
+            self.tokens.advance()
+            node = self._piece(mark)
+        if self.tokens.token.kind != "end":
+            raise self.tokens.unexpected()
+        self.node = node
+
+    def _expression(self, given: Given | None = None) -> Rule:
+        """booleanExpression."""
+        tokens = self.tokens
+        either: list[Node] = []
+        legs: list[Node] = []
+        while True:
+            negations = 0
+            while given is None and tokens.key in ("NOT", "!") and self._negates():
+                tokens.advance()
+                negations += 1
+            leg = yield from self._predicated(given)
+            given = None
+            for _ in range(negations):
+                leg = Not(leg)
+            legs.append(leg)
+            if tokens.take("AND"):
+                continue
+            either.append(legs[0] if len(legs) == 1 else And(tuple(legs)))
+            if not tokens.take("OR"):
+                return either[0] if len(either) == 1 else Or(tuple(either))
+            legs = []
+
+    def _negates(self) -> bool:
+        """Whether NOT negates what follows, and is no column."""
+        after = self.tokens.peek()
+        if after.kind == "word" and after.text.upper() in (*PREDICATES, "DIV"):
+            # The function like(a, b), or a column of this name.
+            return self.tokens.peek(2).is_symbol("(") or not self._begins_operand(2)
+        return self.tokens.key == "!" or self._begins_operand(1)
+
+    def _predicated(self, given: Given | None) -> Rule:
+        """valueExpression predicate?, or EXISTS (query)."""
+        tokens = self.tokens
+        mark = self._mark() if given is None else given[1]
+        if tokens.key == "EXISTS" and tokens.peek().is_symbol("(") and self._begins_query(1):
+            tokens.advance()
+            self._query()
+            return self._piece(mark)
+        left = yield from self._value(COMPARISON, given)
+        if tokens.key == "IS":
+            return (yield from self._is(left))
+        negated = tokens.key == "NOT" and tokens.peek().is_word(*PREDICATES)
+        if negated:
+            tokens.advance()
+        key = tokens.key
+        if key not in PREDICATES:
+            return left
+        tokens.advance()
+        match key:
+            case "IN":
+                node = yield from self._in(left, mark)
+            case "BETWEEN":
+                low = yield self._value(COMPARISON)
+                tokens.expect("AND")
+                high = yield self._value(COMPARISON)
+                node = And((Compare(">=", left, low), Compare("<=", left, high)))
+            case "RLIKE" | "REGEXP":
+                node = Call("rlike", (left, (yield self._value(COMPARISON))))
+            case _:
+                return (yield from self._like(left, key == "ILIKE", negated))
+        return Not(node) if negated and not isinstance(node, Piece) else node
+
+    def _is(self, left: Node) -> Rule:
+        """IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM value."""
+        tokens = self.tokens
+        tokens.advance()
+        negated = tokens.take("NOT")
+        key = tokens.key
+        if key not in ("NULL", "UNKNOWN", "TRUE", "FALSE", "DISTINCT"):
+            raise tokens.error("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+        tokens.advance()
+        if key == "DISTINCT":
+            tokens.expect("FROM")
+            same = Compare("<=>", left, (yield self._value(COMPARISON)))
+            return same if negated else Not(same)
+        node = Compare("<=>", left, Literal(key == "TRUE", BOOLEAN)) if key in ("TRUE", "FALSE") else IsNull(left)
+        return Not(node) if negated else node
+
+    def _in(self, left: Node, mark: Mark) -> Rule:
+        """(value, …) or (query), after IN."""
+        tokens = self.tokens
+        if tokens.key != "(":
+            raise tokens.error("IN needs a list in parentheses, such as IN (1, 2)")
+        if self._begins_query() and tokens.peek(2).kind != "string":
+            self._query()
+            return self._piece(mark)
+        tokens.advance()
+        if tokens.key == ")":
+            raise tokens.error("the list of IN is empty")
+        found = long_list(tokens.text, tokens.token.start)
+        if found is not None:
+            tokens.jump(found[1])
+            tokens.expect(")")
+            return In(left, found[0])
+        values: list[Node] = []
+        while True:
+            value = self._constant()
+            values.append((yield self._expression()) if value is None else value)
+            if not tokens.take(","):
+                break
+        tokens.expect(")", "a parenthesis is not closed")
+        if len(values) == 1 and isinstance(values[0], Piece) and values[0].query:
+            return self._piece(mark)
+        return In(left, tuple(values))
+
+    def _constant(self) -> Node | None:
+        """A plain number or string that a comma or a parenthesis follows, without rules for it."""
+        token, after = self.tokens.token, self.tokens.peek()
+        if token.kind not in ("number", "string") or not (after.is_symbol(",") or after.is_symbol(")")):
+            return None
+        return self._number() if token.kind == "number" else Literal(self.tokens.advance().text, STRING)
+
+    def _like(self, left: Node, insensitive: bool, negated: bool) -> Rule:
+        """[ANY | SOME | ALL] pattern [ESCAPE character], after LIKE or ILIKE."""
+        tokens = self.tokens
+        given = None
+        quantifier = tokens.key
+        if quantifier in ("ANY", "SOME", "ALL") and tokens.peek().is_symbol("("):
+            mark = self._mark()
+            tokens.advance()
+            tokens.advance()
+            patterns: list[Node] = []
+            while tokens.key != ")" or patterns:
+                patterns.append((yield self._expression()))
+                if not tokens.take(","):
+                    break
+            closing = tokens.token.start
+            tokens.expect(")", "a parenthesis is not closed")
+            if tokens.key not in (*LEVELS, *FOLLOWING, "ESCAPE"):
+                if not patterns:
+                    raise tokens.error("a value is missing", closing)
+                likes = [Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
+                legs = tuple(map(Not, likes) if negated else likes)
+                return legs[0] if len(legs) == 1 else And(legs) if quantifier == "ALL" else Or(legs)
+            # It is a function of this name.
+            self._check_kind(quantifier.lower(), mark[0])
+            given = function_node(quantifier.lower(), tuple(patterns)), mark
+        pattern = yield self._value(COMPARISON, given)
+        escape = "\\"
+        if tokens.take("ESCAPE"):
+            at = tokens.token.start
+            escape = self._strings() if tokens.token.kind == "string" else ""
+            if len(escape) != 1:
+                raise tokens.error("ESCAPE requires a string of one character", at)
+        like = Like(left, pattern, escape, insensitive)
+        return Not(like) if negated else like
+
+    def _value(self, least: int, given: Given | None = None) -> Rule:
+        """valueExpression, of operators that bind at least as tightly as `least`."""
+        tokens = self.tokens
+        mark = self._mark() if given is None else given[1]
+        left = yield from self._operand(given)
+        while True:
+            operator = self._operator()
+            level = LEVELS.get(operator, 0)
+            if not level or level < least:
+                return left
+            for _ in range(len(operator) if operator[:2] == ">>" else 1):
+                tokens.advance()
+            right = self._plain_operand(level)
+            if right is None:
+                right = yield self._value(level + 1)
+            if operator in COMPARISONS:
+                left = Compare(COMPARISONS[operator], left, right)
+            elif operator in _CALLED:
+                left = Call(_CALLED[operator], (left, right))
+            else:
+                left = self._piece(mark)
+
+    def _operator(self) -> str:
+        """The operator at which the parser stands, or another word or symbol."""
+        tokens = self.tokens
+        if tokens.key != ">":
+            return tokens.key
+        count, end = 1, tokens.token.end
+        while count < 3 and tokens.peek(count).is_symbol(">") and tokens.peek(count).start == end:
+            end += 1
+            count += 1
+        return ">" * count
+
+    def _plain_operand(self, level: int) -> Node | None:
+        """A number, a string or a name that nothing but a weaker operator follows, without rules for it."""
+        tokens = self.tokens
+        token, after = tokens.token, tokens.peek()
+        if after.kind == "word" and after.text.upper() not in ("AND", "OR"):
+            return None
+        if after.kind not in ("word", "end") and after.text not in (_SUM_ENDS if level >= SUM else _ENDS):
+            return None
+        match token.kind:
+            case "number":
+                return self._number()
+            case "string":
+                return Literal(tokens.advance().text, STRING)
+            case "name" | "word" if tokens.key not in ("NULL", "TRUE", "FALSE", "INTERVAL", "CASE"):
+                return self._column((self._name(),), token.start, token.kind == "name")
+        return None
+
+    def _operand(self, given: Given | None = None) -> Rule:
+        """Signs, a primary expression, and what follows it directly."""
+        tokens = self.tokens
+        signs: list[str] = []
+        if given is None:
+            while tokens.key in _SIGNS and not (tokens.key == "-" and tokens.peek().kind == "number"):
+                signs.append(_SIGNS[tokens.advance().text])
+            mark = self._mark()
+            node = yield from self._primary()
+        else:
+            node, mark = given
+        while tokens.key in FOLLOWING:
+            node = yield from self._followed(node, mark)
+        for sign in reversed(signs):
+            node = Call(sign, (node,))
+        return node
+
+
+def _run(rule: Rule) -> Node:
+    """The node of a rule."""
+    pending: list[Rule] = [rule]
+    found: Any = None
+    while pending:
+        try:
+            inner = pending[-1].send(found)
+        except StopIteration as done:
+            pending.pop()
+            found = done.value
+        else:
+            pending.append(inner)
+            found = None
+    node: Node = found
+    return node

@@ -1,0 +1,147 @@
+"""Types in CAST and after `::`: those that a cast here can have, and all others of Spark.
+
+# Spark 4.1, SqlBaseParser.g4: dataType
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeAlias
+
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import InvalidCollation, SchemaError
+from deltaskip.expr.sql.tokens import NAMES, Tokens
+from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES
+from deltaskip.schema.numerals import integer_of
+from deltaskip.schema.types import TIMESTAMP_NTZ, VARIANT, VOID, DataType, DecimalType
+
+__all__ = ["Type", "read_type"]
+
+Type: TypeAlias = DataType | None
+"""A type of a cast; None for a type of Spark that a cast here does not have, such as array<int>."""
+_Rule: TypeAlias = Generator[Any, Any, Type]
+
+_LENGTHS = ("char", "character", "varchar")
+_AREAS = ("geography", "geometry")
+_MONTHS, _TIMES = ("YEAR", "MONTH"), ("DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def read_type(tokens: Tokens) -> _Rule:
+    """Read a type. Raises PredicateError for other text."""
+    token = tokens.token
+    if token.kind not in NAMES:
+        raise tokens.error("a type is missing") if token.kind == "end" else tokens.unexpected()
+    tokens.advance()
+    name = token.text.lower()
+    if name in ("array", "map", "struct"):
+        yield from _inner_types(tokens, name)
+        return None
+    if name in DECIMAL_NAMES:
+        sizes = _sizes(tokens)
+        try:
+            return DecimalType(*(sizes or [10]), *([0] if len(sizes) < 2 else []))
+        except (SchemaError, TypeError) as error:
+            raise tokens.error(str(error).rstrip("."), token.start) from error
+    if name in _LENGTHS:
+        if len(_sizes(tokens)) != 1:
+            raise tokens.error(f"the type {token.text} needs a length, such as {name}(10)", token.start)
+        return None
+    if name == "interval":
+        _interval_fields(tokens)
+        return None
+    if name in _AREAS:
+        tokens.expect("(")
+        tokens.advance()
+        tokens.expect(")")
+        return None
+    if name == "time":
+        _sizes(tokens)
+        _without_zone(tokens)
+        return None
+    if name not in TYPE_NAMES:
+        raise tokens.error(f"{token.text} is not a type of Spark SQL", token.start)
+    if name == "timestamp" and _without_zone(tokens):
+        return TIMESTAMP_NTZ
+    if name == "string" and tokens.key == "COLLATE":
+        tokens.advance()
+        try:
+            CollationId.named(tokens.token.text)
+        except InvalidCollation as error:
+            raise tokens.error(str(error).rstrip(".")) from error
+        tokens.advance()
+        if tokens.key == ".":
+            raise tokens.error("the name of a collation has no dots")
+        return None
+    found = TYPE_NAMES[name]
+    return None if found in (VARIANT, VOID) else found
+
+
+def _inner_types(tokens: Tokens, name: str) -> Generator[Any, Any, None]:
+    """The types between angles, if there are any."""
+    if name == "struct" and tokens.take("<>"):
+        return
+    if not tokens.take("<"):
+        return
+    if name == "array":
+        yield read_type(tokens)
+    elif name == "map":
+        yield read_type(tokens)
+        tokens.expect(",")
+        yield read_type(tokens)
+    elif tokens.key != ">":
+        yield from _fields(tokens)
+    tokens.expect(">")
+
+
+def _fields(tokens: Tokens) -> Generator[Any, Any, None]:
+    """name[:] type [NOT NULL] [COMMENT text], …"""
+    while True:
+        if tokens.token.kind not in NAMES:
+            raise tokens.unexpected("a field's name")
+        tokens.advance()
+        tokens.take(":")
+        yield read_type(tokens)
+        if tokens.take("NOT"):
+            tokens.expect("NULL")
+        if tokens.take("COMMENT"):
+            if tokens.token.kind != "string":
+                raise tokens.unexpected("the comment")
+            tokens.advance()
+        if not tokens.take(","):
+            return
+
+
+def _sizes(tokens: Tokens) -> list[int]:
+    """Whole numbers in parentheses; none if there are no parentheses."""
+    if not tokens.take("("):
+        return []
+    found: list[int] = []
+    while True:
+        if not (tokens.token.kind == "number" and tokens.token.text.isdigit()):
+            raise tokens.unexpected("a number")
+        found.append(integer_of(tokens.advance().text))
+        if not tokens.take(","):
+            break
+    tokens.expect(")", "a parenthesis is not closed")
+    return found
+
+
+def _interval_fields(tokens: Tokens) -> None:
+    """[YEAR [TO MONTH] | DAY [TO SECOND] | …]"""
+    for units in (_MONTHS, _TIMES):
+        if tokens.key in units:
+            tokens.advance()
+            if tokens.key == "TO":
+                tokens.advance()
+                if tokens.key not in units[1:]:
+                    raise tokens.unexpected(units[-1])
+                tokens.advance()
+
+
+def _without_zone(tokens: Tokens) -> bool:
+    """Whether WITHOUT TIME ZONE is here; if so, it is read."""
+    if not (tokens.key == "WITHOUT" and tokens.peek().is_word("TIME") and tokens.peek(2).is_word("ZONE")):
+        return False
+    for _ in range(3):
+        tokens.advance()
+    return True
