@@ -1,5 +1,7 @@
 """Spark's answers to the grid of the edges of types: `python -m tests.expr.spark_edges 4.1` renews those of Spark 4.1.
 
+With `--missing`, only cases without an answer are asked; those of later versions are renewed as a whole.
+
 Spark of the version named must be installed. For a version after the first, only the answers that differ are stored.
 Each expression is analyzed and optimized in a query over a table of the edges, and compiled as Spark compiles it for a
 row. It is then applied to each row by itself, because an error in one row of a query would hide the others' answers.
@@ -205,13 +207,10 @@ def main(version: str, *options: str) -> None:
     spark = session()
     if version not in VERSIONS or version_of(spark) != version:
         sys.exit(f"Spark {version_of(spark)} is installed; name its version, one of {', '.join(VERSIONS)}.")
-    wanted = cases()
-    if "--missing" in options:
-        known = stored(version) if version != VERSIONS[0] else answers()
-        wanted = tuple(case for case in wanted if case.key not in (answers() if version == VERSIONS[0] else known))
-        write(version, {**known, **collect(spark, wanted)})
-        return
-    write(version, collect(spark, wanted))
+    known: dict[str, dict[str, Any]] = {}
+    if "--missing" in options and version == VERSIONS[0]:
+        known = answers()
+    write(version, {**known, **collect(spark, [case for case in cases() if case.key not in known])})
 
 
 if __name__ == "__main__":
