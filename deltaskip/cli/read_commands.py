@@ -68,7 +68,7 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     callback=_plot_file,
-    help="Draw which files each part of the predicate skips, to a .png or .svg file.",
+    help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
 )
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
 def _explain(source: Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["SqlCatalog"]
 
 _OLDEST_SQLALCHEMY = 2
-_INSTALL = "pip install 'deltaskip[sql]'"
 # A part of a folder's name, which shows people what is in it; the random part tells folders apart.
 _SHOWN_CHARACTERS = 80
 _ODD = re.compile(r"[^A-Za-z0-9_\-]+")
@@ -184,14 +183,15 @@ class SqlCatalog(LocatedCatalog):
 
 
 def _rows(url: str, catalog: str) -> CatalogRows:
+    install = f"pip install 'deltaskip[{'postgres' if url.startswith('postgres') else 'sql'}]'"
     try:
         import sqlalchemy
     except ModuleNotFoundError as error:
-        raise CatalogError(f"A catalog in a database needs SQLAlchemy: {_INSTALL}.") from error
+        raise CatalogError(f"A catalog in a database needs SQLAlchemy: {install}.") from error
     if int(sqlalchemy.__version__.partition(".")[0]) < _OLDEST_SQLALCHEMY:
         raise CatalogError(
             f"A catalog in a database needs SQLAlchemy {_OLDEST_SQLALCHEMY} or newer, not {sqlalchemy.__version__}: "
-            f"{_INSTALL}."
+            f"{install}."
         )
     from deltaskip.catalogs.database.connection import Database
     from deltaskip.catalogs.database.rows import CatalogRows

@@ -156,9 +156,10 @@ class Database:
         try:
             engine = create_engine(self.url, **options)
         except ModuleNotFoundError as error:
+            cure = "pip install 'deltaskip[postgres]'" if error.name == "psycopg2" else "install it"
             raise CatalogError(
-                f"The database {self.shown} needs the Python package {error.name}, which is not installed: pip install "
-                f"'deltaskip[sql]', or name another driver in the URL."
+                f"The database {self.shown} needs the Python package {error.name}, which is not installed: {cure}, or "
+                f"name another driver in the URL."
             ) from error
         except (SQLAlchemyError, TypeError, ValueError) as error:
             raise InvalidArgument(f"The database {self.shown} cannot be opened: {self._said(error)}") from error

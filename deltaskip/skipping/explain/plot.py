@@ -25,7 +25,7 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
         legend: For each row of the matrix, the part of the predicate and a note on it.
 
     Raises:
-        InvalidArgument: The suffix is not `.png` or `.svg`.
+        InvalidArgument: The suffix is not `.png` or `.svg`, or it is `.png` and Pillow is not installed.
         OSError: The file cannot be written.
     """
     match path.suffix.lower():

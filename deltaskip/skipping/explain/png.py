@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deltaskip.errors import InvalidArgument
 from deltaskip.skipping.explain.drawing import ALL_RAMP, FRAME, PART_RAMP, SKIPPED, TEXT, drawing, levels, ramp
 from deltaskip.skipping.explain.matrix import Matrix
 
@@ -25,9 +26,18 @@ _NO_CHARACTER = "\uffff"
 
 
 def png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> bytes:
-    """Return the plot as a PNG file. Its metadata contain the title and the legend as text."""
-    from PIL import Image, ImageDraw
-    from PIL.PngImagePlugin import PngInfo
+    """Return the plot as a PNG file. Its metadata contain the title and the legend as text.
+
+    Raises:
+        InvalidArgument: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, ImageDraw
+        from PIL.PngImagePlugin import PngInfo
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(
+            "A plot as PNG needs Pillow: pip install 'deltaskip[plot]', or name a file that ends in .svg."
+        ) from error
 
     def width_of(text: str, small: bool) -> int:
         return round(_font(small).getlength(_drawable(text, small)))

@@ -404,7 +404,7 @@ class TestArguments:
             SqlCatalog(**{"url": "sqlite:///x.db", **arguments})
 
     def test_what_is_not_installed_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(CatalogError, match=r"needs the Python package .*deltaskip\[sql\]"):
+        with pytest.raises(CatalogError, match=r"needs the Python package MySQLdb, which is not installed: install it"):
             SqlCatalog("mysql+mysqldb://u:p@h/d")
         monkeypatch.setattr(sqlalchemy, "__version__", "1.4.54")
         with pytest.raises(CatalogError, match=r"needs SQLAlchemy 2 or newer, not 1\.4\.54"):
@@ -412,6 +412,16 @@ class TestArguments:
         monkeypatch.setitem(sys.modules, "sqlalchemy", None)
         with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'deltaskip\[sql\]'"):
             SqlCatalog("sqlite:///x.db")
+        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'deltaskip\[postgres\]'"):
+            SqlCatalog("postgresql://u@h/d")
+
+    @pytest.mark.parametrize("scheme", ["postgresql+psycopg2", "postgresql", "postgres"])
+    def test_postgres_without_a_driver_names_its_extra(self, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("psycopg", "psycopg2"):
+            monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(CatalogError, match=r"package psycopg2, .*: pip install 'deltaskip\[postgres\]'") as raised:
+            SqlCatalog(f"{scheme}://u:secret@h/d")
+        assert "secret" not in str(raised.value)
 
     @pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
     def test_a_url_without_a_driver_takes_one_that_is_installed(self, scheme: str) -> None:

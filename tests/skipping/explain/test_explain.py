@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -212,6 +213,22 @@ def decoded(path: Path) -> np.ndarray:
 
 def is_grey(pixel: np.ndarray) -> bool:
     return len(set(pixel.tolist())) == 1
+
+
+def test_without_pillow_a_png_names_its_extra_and_an_svg_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = TableBuilder(tmp_path / "t", {"a": LONG})
+    builder.commit(add("0", bounds(a=(0, 1))))
+    explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7").explain()
+    for name in [each for each in sys.modules if each.partition(".")[0] == "PIL"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(InvalidArgument, match=r"needs Pillow: pip install 'deltaskip\[plot\]'"):
+        explained.save_plot(tmp_path / "p.png")
+    assert not (tmp_path / "p.png").exists()
+    explained.save_plot(tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").read_text().startswith("<svg ")
 
 
 def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:

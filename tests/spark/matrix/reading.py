@@ -216,8 +216,10 @@ def missing_file(session: Session) -> None:
 @case("wrong sessions are refused")
 def wrong_sessions(session: Session) -> None:
     table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1)})
-    for wrong in (None, "local", 5, object()):
-        for act in (table.scan().to_spark, table.recompute_stats):
+    others = ("local", 5, object())
+    # Not of recompute_stats, which computes in this process without a session.
+    for act, wrongs in ((table.scan().to_spark, (None, *others)), (table.recompute_stats, others)):
+        for wrong in wrongs:
             try:
                 act(wrong)
             except ds.InvalidArgumentType:
