@@ -15,8 +15,8 @@ __all__ = ["predicate_depends_on_zone", "zone_dependent"]
 
 # Functions of numbers, strings and dates whose value is the same in every time zone.
 _NOW = ("current_timestamp", "now")
-# Functions that only Spark evaluates, and that read the zone in other values than instants.
-_ZONED = frozenset(("to_unix_timestamp", "from_unixtime"))
+# Functions that read the zone in other values than instants.
+_ZONED = frozenset(("unix_timestamp", "to_unix_timestamp", "from_unixtime"))
 # What is the same in the first and the last time zone, and in UTC, is the same in all between.
 _ZONES = ("UTC", "-18:00", "+18:00")
 

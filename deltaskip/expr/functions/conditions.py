@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
@@ -24,8 +25,9 @@ from deltaskip.expr.functions.function import (
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.vectors import NotByColumn, Values
+from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, DecimalType
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, TIMESTAMP, DecimalType
 
 __all__ = ["CONDITIONS"]
 
@@ -59,7 +61,12 @@ def _extreme(sign: int) -> Compute:
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
         raise NotByColumn
-    return (pc.max_element_wise if call.name == "greatest" else pc.min_element_wise)(*args, skip_nulls=True)
+    extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
+    if call.type != TIMESTAMP:
+        return extreme(*args, skip_nulls=True)
+    # pyarrow does not compare times with a zone.
+    micros = [each.cast(pa.int64()) for each in args]
+    return extreme(*micros, skip_nulls=True).view(arrow_type(TIMESTAMP))
 
 
 CONDITIONS: Mapping[str, Function] = {

@@ -46,6 +46,8 @@ class Function:
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:
+    """One argument of each type, or cast to it as Spark casts implicitly."""
+
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) != len(parameters):
             return None

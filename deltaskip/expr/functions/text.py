@@ -243,11 +243,10 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip") if len(args) > 1 else _no_parts(args)
-
-
-def _no_parts(args: Sequence[Values]) -> Values:
-    raise NotByColumn
+    if len(args) < 3:
+        # pyarrow leaves out rows without a value.
+        raise NotByColumn
+    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip")
 
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

@@ -27,4 +27,4 @@ def optimizing(folder: str) -> Committing:
 
 if __name__ == "__main__":
     place, source = sys.argv[1:]
-    kill_at_each_step(lambda stop: optimizing(shutil.copytree(source, f"{place}/{stop}")), most=extent(1, None))
+    kill_at_each_step(lambda stop: optimizing(shutil.copytree(source, f"{place}/{stop}")), most=extent(2, None))
