@@ -9,7 +9,7 @@ from typing import Any
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.intervals import added
 from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
-from deltaskip.expr.sql.function_aliases import function_node
+from deltaskip.expr.sql.function_aliases import FIELDS, function_node
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.expr.sql.types import Type, read_type
@@ -31,7 +31,6 @@ DATE_UNITS = frozenset(
 )
 _ADDING = frozenset(("TIMESTAMPADD", "DATEADD", "DATE_ADD"))
 _UNIT_CALLS = frozenset((*_ADDING, "TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"))
-_FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
 
 
 class Calls(Parts):
@@ -204,7 +203,7 @@ class Calls(Parts):
         tokens.advance()
         value = yield self._value(COMPARISON)
         tokens.expect(")", "a parenthesis is not closed")
-        return function_node(field.lower(), (value,)) if field.upper() in _FIELDS else self._piece(mark)
+        return Call(FIELDS[field.upper()], (value,)) if field.upper() in FIELDS else self._piece(mark)
 
     def _trim(self, mark: Mark) -> Rule:
         """([BOTH | LEADING | TRAILING] [characters] FROM value)."""

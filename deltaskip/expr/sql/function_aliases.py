@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, IsNull, Like, Literal, Node, Not, StartsWith
 from deltaskip.expr.type_names import TYPE_NAMES
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, VOID, DecimalType
+from deltaskip.schema.types import DATE, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
 
-__all__ = ["function_node"]
+__all__ = ["FIELDS", "function_node"]
 
 _ALIASES = {
     "nvl": "coalesce",
@@ -26,9 +26,22 @@ _ALIASES = {
     "ceiling": "ceil",
     "mod": "%",
     "week": "weekofyear",
+    "char": "chr",
+    "sha": "sha1",
 }
 
-_FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
+FIELDS = {
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "dayofmonth"),
+    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
+    "DOY": "dayofyear",
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+}
+"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields."""
 
 # Functions named like types are casts.
 _CAST_NAMES = frozenset(
@@ -70,12 +83,18 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
             return Cast(child, DecimalType(10, 0))
         case (_, (child,)) if name in _CAST_NAMES:
             return Cast(child, TYPE_NAMES[name])
-        case ("date_part" | "datepart", (Literal(str() as field, type_), child)) if (
-            type_ == STRING and field.upper() in _FIELDS
+        case ("date_part" | "datepart" | "extract", (Literal(str() as field, type_), child)) if (
+            type_ == STRING and field.upper() in FIELDS
         ):
-            return function_node(field.lower(), (child,))
-        case ("extract", (child, Literal(str() as field, type_))) if type_ == STRING:
-            return function_node(field, (child,))
+            return Call(FIELDS[field.upper()], (child,))
+        case ("zeroifnull", (child,)):
+            return Call("coalesce", (child, Literal(0, INTEGER)))
+        case ("nullifzero", (child,)):
+            return function_node("nullif", (child, Literal(0, INTEGER)))
+        case ("decode", (value, _, _, *_)):
+            pairs = [(args[i], args[i + 1]) for i in range(1, len(args) - 1, 2)]
+            branches = tuple((Compare("<=>", value, searched), result) for searched, result in pairs)
+            return Case(branches, args[-1] if len(args) % 2 == 0 else None)
         case ("positive", (child,)):
             return Call("positive", (child,))
     return Call(_ALIASES.get(name, name), args)

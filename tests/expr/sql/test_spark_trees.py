@@ -162,9 +162,9 @@ def _function(kept: dict[str, Any], children: Sequence[Any], nodes: Sequence[Nod
 def _extract(nodes: Sequence[Node]) -> Node:
     field = nodes[0]
     assert isinstance(field, Literal)
-    if str(field.value).upper() not in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"):
+    if str(field.value).upper() not in FIELDS:
         raise _Unlike
-    return function_node(str(field.value).lower(), (nodes[1],))
+    return function_node("extract", tuple(nodes))
 
 
 def _literal(value: Any, type_name: str) -> Literal:
