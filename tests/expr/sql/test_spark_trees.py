@@ -34,6 +34,7 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
+from deltaskip.expr.sql.function_aliases import FIELDS
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.calendar import parse_date, zone_of
 from deltaskip.schema.floats import nearest_float
