@@ -15,6 +15,7 @@ from deltaskip.expr import nodes as n
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.column_parts import cast, constant, extract, function, opaque, option, sequence
+from deltaskip.spark.local import session_ansi
 
 __all__ = ["expression_to_node"]
 
@@ -72,6 +73,11 @@ _FUNCTIONS = {
 }
 
 
+# Those that know whether they are evaluated in ANSI mode, and the functions that give NULL where they fail.
+_WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod"))
+_TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
+
+
 def expression_to_node(tree: Any) -> Node:
     """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
     package, _, kind = tree.getClass().getName().rpartition(".")
@@ -89,11 +95,9 @@ def expression_to_node(tree: Any) -> Node:
         case "Alias":
             return expression_to_node(tree.child())
         case "Cast":
-            mode = tree.evalMode().toString().rstrip("$")
             if _is_collating(tree):
                 return opaque("a cast", (expression_to_node(tree.child()),))
-            # Any other mode is that of the session.
-            return cast(expression_to_node(tree.child()), tree.dataType().json(), "try" if mode == "TRY" else None)
+            return cast(expression_to_node(tree.child()), tree.dataType().json(), _mode(tree))
         case "UnresolvedExtractValue":
             return extract(expression_to_node(tree.child()), expression_to_node(tree.extraction()))
         case "CaseWhen":
@@ -116,10 +120,26 @@ def expression_to_node(tree: Any) -> Node:
             name = ".".join(sequence(tree.nameParts()))
             plain = not tree.isDistinct() and not tree.filter().isDefined()
             return function(name, args) if plain else opaque(name, args)
+        case _ if kind in _WITH_MODE:
+            mode, name = _mode(tree), _FUNCTIONS[kind]
+            if mode == "try":
+                name = _TRIED.get(name, f"try_{kind.lower()}")
+            return function(name, _children(tree)) if mode in (None, "try") else opaque(kind, _children(tree))
         case _ if kind in _FUNCTIONS:
             return function(_FUNCTIONS[kind], _children(tree))
         case _:
             return _unknown(tree)
+
+
+def _mode(tree: Any) -> str | None:
+    """How an expression fails: "try" with NULL, None as others of the session, "legacy" as without ANSI mode.
+
+    Functions such as try_to_date are made of expressions without ANSI mode, also where the session is in it.
+    """
+    mode = str(tree.evalMode().toString()).rstrip("$")
+    if mode == "TRY":
+        return "try"
+    return "legacy" if mode == "LEGACY" and session_ansi() is not False else None
 
 
 def _literal(tree: Any) -> Node:
