@@ -17,13 +17,20 @@ from pathlib import Path
 
 from deltaskip import demo
 from deltaskip.catalogs.statements.grammar import statement_table
+from deltaskip.expr import EvaluationError, evaluate
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import Compare, Literal
 from deltaskip.features.registry import support_table
+from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.txn.validation import rule_table
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import Case, bound, calls
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
 PROTOCOL, ERRORS, WRITING = PAGES / "protocol.md", PAGES / "errors.md", PAGES / "writing-logs.md"
-CATALOGS = PAGES / "catalogs.md"
+CATALOGS, FUNCTION_PAGE = PAGES / "catalogs.md", PAGES / "functions.md"
 EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
@@ -43,6 +50,37 @@ def with_statement_table(text: str) -> str:
     return _pattern("statements").sub(lambda found: f"{found[1]}\n{statement_table()}\n{found[3]}", text)
 
 
+def with_functions(text: str) -> str:
+    """The text of functions.md with the table of functions between its markers."""
+    return _pattern("functions").sub(lambda found: f"{found[1]}\n{function_table()}\n{found[3]}", text)
+
+
+def function_table() -> str:
+    """A row for each function of the registry."""
+    rows = ["| Function | Skips files | By column | Time zone |", "|---|---|---|---|"]
+    for name, function in sorted(FUNCTIONS.items()):
+        by_column = function.by_column is not None or name in ("coalesce", "hash", "xxhash64")
+        told = ["yes" if each else "" for each in (_skips_files(name), by_column, function.zoned)]
+        rows.append(f"| `{name}` | {' | '.join(told)} |".replace("  ", " "))
+    return "\n".join(rows)
+
+
+def _skips_files(name: str) -> bool:
+    """Whether a comparison of a call with its value at some edge restricts the values of the column."""
+    for type_, edges in EDGES.items():
+        for text in calls(name):
+            case = Case(type_, text.replace("{c}", "c"))
+            node = bound(case)
+            for edge in edges[:: len(edges) // 3 + 1] if node is not None else ():
+                try:
+                    value = evaluate(node, {("c",): edge})
+                except EvaluationError:
+                    continue
+                if value is not None and leaf_values(Compare("=", node, Literal(value, type_of(node))), "UTC"):
+                    return True
+    return False
+
+
 def with_bad_input(text: str) -> str:
     """The text of errors.md with what the program prints today for each command between its markers."""
     return _pattern("bad input").sub(lambda found: found[1] + _console(found[2], 1, 2) + found[3], text)
@@ -57,6 +95,7 @@ def main() -> None:
     """Rewrite the generated sections."""
     PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
     WRITING.write_text(with_rule_table(WRITING.read_text(encoding="utf-8")), encoding="utf-8")
+    FUNCTION_PAGE.write_text(with_functions(FUNCTION_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     CATALOGS.write_text(with_statement_table(CATALOGS.read_text(encoding="utf-8")), encoding="utf-8")
     ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in EXAMPLES:

@@ -14,6 +14,7 @@ import pytest
 
 import deltaskip
 from deltaskip.cli.commands import program
+from deltaskip.expr.functions import FUNCTIONS
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
 from tests.each import each
@@ -50,6 +51,12 @@ def test_the_rules_of_commits_are_those_of_the_validator() -> None:
 def test_the_statements_of_sql_are_those_of_the_grammar() -> None:
     text = generated.CATALOGS.read_text(encoding="utf-8")
     assert generated.with_statement_table(text) == text, "run python -m tests.docs.generated"
+
+
+def test_the_table_of_functions_is_that_of_the_registry() -> None:
+    text = generated.FUNCTION_PAGE.read_text(encoding="utf-8")
+    assert generated.with_functions(text) == text, "run python -m tests.docs.generated"
+    assert text.count("\n| `") == len(FUNCTIONS)
 
 
 def test_bad_input_gets_the_sentences_that_are_shown() -> None:
