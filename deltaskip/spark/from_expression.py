@@ -12,6 +12,8 @@ from typing import Any
 
 from deltaskip.expr import Node, to_node
 from deltaskip.expr import nodes as n
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.column_parts import cast, constant, extract, function, opaque, option, sequence
@@ -21,7 +23,7 @@ __all__ = ["expression_to_node"]
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 
-# Expressions whose children are the arguments of the function, in order.
+# Expressions that do not have the name of their function, and whose children are its arguments, in order.
 _FUNCTIONS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -35,46 +37,23 @@ _FUNCTIONS = {
     "IsNull": "isnull",
     "IsNotNull": "isnotnull",
     "StartsWith": "startswith",
-    "Contains": "contains",
-    "EndsWith": "endswith",
     "Add": "+",
     "Subtract": "-",
     "Multiply": "*",
     "Divide": "/",
     "Remainder": "%",
+    "IntegralDivide": "div",
     "Pmod": "pmod",
-    "Abs": "abs",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Round": "round",
     "UnaryMinus": "negative",
-    "Coalesce": "coalesce",
-    "Upper": "upper",
-    "Lower": "lower",
-    "Length": "length",
-    "Substring": "substring",
     "If": "if",
-    "Year": "year",
-    "Quarter": "quarter",
-    "Month": "month",
-    "DayOfMonth": "day",
-    "WeekOfYear": "weekofyear",
-    "Hour": "hour",
-    "Minute": "minute",
-    "DateAdd": "date_add",
-    "DateSub": "date_sub",
-    "DateDiff": "datediff",
     "CurrentDate": "current_date",
     "CurrentTimestamp": "current_timestamp",
     "LocalTimestamp": "localtimestamp",
-    "TruncDate": "trunc",
-    "TruncTimestamp": "date_trunc",
-    "DateFormatClass": "date_format",
 }
 
 
 # Those that know whether they are evaluated in ANSI mode, and the functions that give NULL where they fail.
-_WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod"))
+_WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 
@@ -127,6 +106,15 @@ def expression_to_node(tree: Any) -> Node:
             return function(name, _children(tree)) if mode in (None, "try") else opaque(kind, _children(tree))
         case _ if kind in _FUNCTIONS:
             return function(_FUNCTIONS[kind], _children(tree))
+        case "StringLocate" if str(tree.start().toString()) == "1":
+            return function("locate", _children(tree)[:2])
+        case "UnixTimestamp" if str(tree.left().dataType().typeName()) in ("timestamp", "date"):
+            # The format is for strings.
+            return function("unix_timestamp", _children(tree)[:1])
+        case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
+            return _unknown(tree)
+        case _ if str(tree.prettyName()).lower() in FUNCTIONS:
+            return function(str(tree.prettyName()).lower(), _children(tree))
         case _:
             return _unknown(tree)
 

@@ -8,11 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from deltaskip.expr import Node
+from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, Cast, Opaque, walk
+from deltaskip.schema.json import simple_string
 from deltaskip.spark.from_expression import expression_to_node
 from tests.each import each
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import Case, bound, calls
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +58,28 @@ def test_functions_that_give_null_where_they_fail_are_not_taken_for_those_that_r
         ],
         lambda case: check(*case),
     )
+
+
+def test_every_function_of_the_registry_is_known_by_its_expression(frame: Any) -> None:
+    """What Spark's optimizer makes of a call is that call, or another with a node of its own."""
+    refused: list[str] = []
+    for name in FUNCTIONS:
+        for type_ in EDGES:
+            case = next((Case(type_, text.replace("{c}", "c")) for text in calls(name)), None)
+            node = None if case is None else bound(case)
+            if case is None or node is None or any(isinstance(part, Opaque) for part in walk(node)):
+                continue
+            column = f"CAST(s AS {simple_string(type_)})"
+            try:
+                shown = frame.selectExpr(f"{column} AS c", "b").select(F.expr(case.sql).alias("r"), "b")
+                plan = shown.where("b > 0")._jdf.queryExecution().optimizedPlan()
+            except PySparkException:
+                continue
+            found = expression_to_node(plan.projectList().head().child())
+            if any(isinstance(part, Opaque) for part in walk(found)):
+                refused.append(name)
+            break
+    assert set(refused) <= {"split_part", "base64"}, refused
 
 
 def test_operators_of_the_session_keep_their_names(frame: Any) -> None:

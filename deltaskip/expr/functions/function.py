@@ -12,7 +12,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, STRING, DataType
 
-__all__ = ["ByColumn", "Compute", "Function", "Signature", "Typed", "no_binary", "takes", "text_or_bytes"]
+__all__ = ["ByColumn", "Compute", "Function", "Signature", "Typed", "exactly", "no_binary", "takes", "text_or_bytes"]
 
 Typed = tuple[tuple[Node, ...], DataType] | None
 # Coerced arguments and the result type; None if Spark refuses them or no rule is known.
@@ -56,6 +56,11 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
         return (found, result) if len(found) == len(args) else None
 
     return signature
+
+
+def exactly(result: DataType, parameter: DataType) -> Signature:
+    """One argument of a type, which Spark does not cast to it."""
+    return lambda args: (args, result) if [type_of(arg) for arg in args] == [parameter] else None
 
 
 def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:

@@ -21,6 +21,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
     Typed,
+    exactly,
     takes,
 )
 from deltaskip.expr.nodes import Call, Node
@@ -287,7 +288,7 @@ def _units_of(unit: int) -> Function:
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         return made(numbers(_array(args[0])) // unit, pa.int64(), args[0])
 
-    return Function(takes(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
+    return Function(exactly(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
 
 
 def _time_of(unit: int) -> Function:
@@ -353,7 +354,7 @@ TIMES: Mapping[str, Function] = {
     "timestamp_millis": _time_of(1000),
     "timestamp_micros": _time_of(1),
     "unix_date": Function(
-        takes(INTEGER, DATE),
+        exactly(INTEGER, DATE),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.int32()),
     ),
