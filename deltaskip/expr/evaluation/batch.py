@@ -367,7 +367,7 @@ class Batch:
                 found: Values | Partly = pc.starts_with(text, given.as_py())
             else:
                 found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
-        except NotByColumn:
+        except (NotByColumn, pa.ArrowException):
             found = self.all_left(BOOLEAN)
         return self.completed(found, node, (text, given), BOOLEAN)
 
@@ -384,7 +384,7 @@ class Batch:
         self.check_float(node, values)
         try:
             found = cast_column(values, source, node.type, self.zone)
-        except NotByColumn:
+        except (NotByColumn, pa.ArrowException):
             return self.completed(self.all_left(node.type), node, (values,), node.type)
         array = found.values
         if found.failed is not None and (found.failed & self.not_null(values)).any():
@@ -450,7 +450,7 @@ class Batch:
             if function.by_column is None:
                 raise NotByColumn
             found = function.by_column(values, node, self.zone)
-        except NotByColumn:
+        except (NotByColumn, pa.ArrowException):
             found = self.all_left(node.type)
         return self.completed(found, node, values, node.type)
 

@@ -243,10 +243,12 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if len(args) < 3:
-        # pyarrow leaves out rows without a value.
+    separator = constant(args[0])
+    if separator is None:
         raise NotByColumn
-    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip")
+    # pyarrow loses rows without any part, so there is an empty first one.
+    joined = pc.binary_join_element_wise(constant_of("", pa.string()), *args[1:], args[0], null_handling="skip")
+    return pc.utf8_slice_codeunits(joined, len(separator), None)
 
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

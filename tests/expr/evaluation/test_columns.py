@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -14,15 +15,28 @@ from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.dates import formatted
+from deltaskip.expr.evaluation import batch
+from deltaskip.expr.evaluation import columns as columns_module
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Case as CaseNode
-from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not
+from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not, children_of
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, DataType, StructField, StructType
+from deltaskip.schema.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
 from deltaskip.skipping.proofs.collated import Collations
 from tests.each import each
 from tests.expr.edge_values import EDGES
@@ -178,3 +192,71 @@ def test_local_times_by_column_are_those_of_each_instant(zone: str) -> None:
 
 def midnight(day: int, zone: str) -> int:
     return local_of(instant_of(day * 86_400_000_000, zone_of(zone)), zone_of(zone))
+
+
+BY_COLUMN_ALONE = (
+    "price * 2 > 150",
+    "q > 0 AND price / q > 20",
+    "abs(price - 50) < 0.1",
+    "d * 2 > 15000",
+    "d + q > 9000",
+    "d / 3 > 3000",
+    "id % 7 = 3 AND id div 2 > 1",
+    "pmod(id, 7) = 3",
+    "CAST(price AS INT) = 70",
+    "floor(price) = 70 AND ceil(q) > 2 AND round(d, 1) > 5",
+    "hour(ts) = 3 AND minute(ts) < 30",
+    "year(ts) = 2021 OR dayofweek(ts) = 2 OR weekofyear(ts) = 7",
+    "date_trunc('HOUR', ts) < TIMESTAMP'2021-01-01 00:00:00'",
+    "CAST(ts AS DATE) >= DATE'2021-01-01'",
+    "CAST(ts AS STRING) > '2022'",
+    "last_day(CAST(ts AS DATE)) > date_add(CAST(ts AS DATE), 3)",
+    "unix_seconds(ts) % 60 = 0",
+    "from_utc_timestamp(ts, 'Asia/Tokyo') > ts",
+    "upper(s) = 'NAME-7' OR lower(s) LIKE 'n%e-_7%'",
+    "concat(s, 'x') = 'name-7x' OR concat_ws('-', s, s) = ''",
+    "substring(s, 1, 4) = 'name' AND length(s) = 8 AND right(s, 2) <> 'zz'",
+    "instr(s, '99') = 6 OR contains(s, '77') OR lpad(s, 12, '*') < 'a'",
+    "s NOT LIKE '%99' AND s IN ('name-1', 'name-2', NULL)",
+    "CASE WHEN id > 500 THEN price ELSE q END > 3",
+    "coalesce(maybe, q) > 5 OR nullif(maybe, q) IS NULL",
+    "CAST(id AS STRING) = '77' OR CAST(CAST(id AS STRING) AS INT) = 8",
+    "greatest(id, 5) = 5 AND least(ts, ts) = ts",
+    "sqrt(price) > 3 AND degrees(q) > 1",
+    "xxhash64(id, s) % 3 = 1",
+    "try_divide(price, q) > 2",
+)
+
+
+def test_common_expressions_are_never_evaluated_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, rows = random.Random(7), 500
+    values: dict[str, tuple[DataType, list[Any]]] = {
+        "id": (LONG, [chance.randrange(10_000) for _ in range(rows)]),
+        "price": (DOUBLE, [chance.random() * 200 for _ in range(rows)]),
+        "q": (DOUBLE, [chance.random() * 10 + 0.1 for _ in range(rows)]),
+        "maybe": (DOUBLE, [chance.choice([None, chance.random() * 10]) for _ in range(rows)]),
+        "d": (DecimalType(22, 2), [Decimal(chance.randrange(10**8)).scaleb(-2) for _ in range(rows)]),
+        "ts": (TIMESTAMP, [1_600_000_000_000_000 + chance.randrange(10**14) for _ in range(rows)]),
+        "s": (STRING, [chance.choice([None, f"name-{chance.randrange(5000)}"]) for _ in range(rows)]),
+    }
+    schema = StructType(tuple(StructField(name, type_) for name, (type_, _) in values.items()))
+    columns = {name: typed_array(given, arrow_type(type_)) for name, (type_, given) in values.items()}
+
+    def refuse(node: Node, row: Any, *rest: Any) -> Any:
+        # Constants are folded row by row.
+        assert not row and all(isinstance(child, Literal) for child in children_of(node)), node
+        return evaluate(node, row, *rest)
+
+    def check(where: str) -> None:
+        node = bind(parse_sql(where), schema, time_zone="Europe/Berlin")
+        found = Evaluator(node, "Europe/Berlin").mask(columns, rows)
+        cells = {(name,): given for name, (_, given) in values.items()}
+        wanted = [
+            evaluate(node, {path: given[at] for path, given in cells.items()}, "Europe/Berlin") is True
+            for at in range(rows)
+        ]
+        assert found.tolist() == wanted
+
+    monkeypatch.setattr(columns_module, "evaluate", refuse)
+    monkeypatch.setattr(batch, "evaluate", refuse)
+    each(BY_COLUMN_ALONE, check)
