@@ -156,7 +156,7 @@ class Batch:
         if found is None:
             if node.logical[0] not in self.columns:
                 raise Undecided(f"The row has no column {'.'.join(node.logical)}.")
-            found = column_at(self.columns, node.logical)
+            found = one_chunk(column_at(self.columns, node.logical))
             if not isinstance(node.type, ArrayType | MapType | StructType):
                 wanted = arrow_type(node.type)
                 found = found if found.type == wanted else found.cast(wanted)
