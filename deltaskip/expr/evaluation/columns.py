@@ -138,7 +138,10 @@ class Evaluator:
     def _batch(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
         """The values, and the rows that the row evaluator must decide."""
         batch = Batch(columns, rows, self._time_zone, self._collations)
-        found = one_chunk(repeated(batch.value(self.node), rows))
+        try:
+            found = one_chunk(repeated(batch.value(self.node), rows))
+        except pa.ArrowException as error:
+            raise Undecided(f"Arrow cannot compute it: {str(error).splitlines()[0]}") from error
         unknown = np.zeros(rows, np.bool_)
         for each in batch.unknown:
             unknown |= each
