@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARITHMETIC",
+    "BITWISE",
     "COMPARISONS",
     "MAX_DEPTH",
     "MAX_NODES",
@@ -60,6 +61,7 @@ MAX_DEPTH = 100
 # So do larger ones, which a part that is used twice at every level makes of few objects. Literals do not count.
 MAX_NODES = 1_000_000
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
+BITWISE = ("&", "|", "^")
 
 
 class Node:
@@ -176,7 +178,7 @@ class Cast(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function by its lower-case name, or one of ARITHMETIC, or unary "negative".
+    """A function by its lower-case name, or one of ARITHMETIC and BITWISE, or unary "negative" and "~".
 
     `type` is the result type after binding; None before, and for functions that deltaskip does not know.
     """

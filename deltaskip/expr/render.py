@@ -10,6 +10,7 @@ from decimal import Decimal
 from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import (
     ARITHMETIC,
+    BITWISE,
     And,
     Call,
     Case,
@@ -66,12 +67,14 @@ def to_sql(node: Node) -> str:
             return f"startswith({to_sql(child)}, {to_sql(prefix)})"
         case Cast(child, type_, safe):
             return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(child)} AS {simple_string(type_).upper()})"
-        case Call(name, (left, right)) if name in ARITHMETIC:
+        case Call(name, (left, right)) if name in (*ARITHMETIC, *BITWISE):
             return f"{_operand(left)} {name} {_operand(right)}"
         case Call("add_interval", (time, interval)):
             return f"{_operand(time)} + {to_sql(interval)}"
         case Call("negative", (child,)):
             return f"-{_operand(child)}"
+        case Call("~", (child,)):
+            return f"~{_operand(child)}"
         case Call("unix_timestamp()"):
             return "unix_timestamp()"
         case Call(name, args):
@@ -101,7 +104,7 @@ def exact_sql(node: Node) -> str:
 def _operand(node: Node) -> str:
     text = to_sql(node)
     compound = isinstance(node, And | Or | Not | Compare | In | Like) or (
-        isinstance(node, Call) and node.name in (*ARITHMETIC, "add_interval")
+        isinstance(node, Call) and node.name in (*ARITHMETIC, *BITWISE, "add_interval")
     )
     return f"({text})" if compound else text
 

@@ -117,6 +117,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "replace": tuple(
         f"replace({{c}}, {k}, {v})" for k, v in (("'a'", "'b'"), ("''", "'x'"), ("'\U0001f600'", "''"), ("'aa'", "'a'"))
     ),
+    **dict.fromkeys("&|^", tuple(f"{{c}} {{0}} {k}" for k in ("0", "-1", "255", "{c}", *_LONGS[:2]))),
+    "~": ("~{c}",),
+    **dict.fromkeys(
+        ("shiftleft", "shiftright", "shiftrightunsigned"),
+        (*tuple(f"{{0}}({{c}}, {k})" for k in ("0", "1", "31", "33", "63", "-1")), "{0}(-7, {c})", "{0}(-7L, {c})"),
+    ),
     "repeat": tuple(f"repeat({{c}}, {k})" for k in ("2", "0", "-1")),
     **dict.fromkeys(("lpad", "rpad"), ("{0}({c}, 3, 'xy')", "{0}({c}, 3)", "{0}({c}, 0, 'x')", "{0}({c}, 5, '')")),
     "translate": ("translate({c}, 'ab', 'x')", "translate({c}, 'aa', 'bc')"),

@@ -419,6 +419,55 @@ def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
 
 
+def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
+    """Integers of the wider type."""
+    types = [type_of(arg) for arg in args]
+    if not all(type_ in INTEGRAL_BITS for type_ in types):
+        return None
+    met = max((type_ for type_ in types if type_ is not None), key=INTEGRAL_BITS.__getitem__)
+    return tuple(cast_to(arg, met) for arg in args), met
+
+
+def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any], Any]) -> Function:
+    return Function(
+        lambda args: _bitwise_signature(args) if len(args) == 2 else None,
+        lambda args, call, zone: compute(*args),
+        by_column=lambda args, call, zone: by_column(*args),
+    )
+
+
+def _shift_signature(args: tuple[Node, ...]) -> Typed:
+    """An int or a bigint, and the number of bits."""
+    types = [type_of(arg) for arg in args]
+    if len(args) != 2 or types[0] not in INTEGRAL_BITS or types[1] not in (BYTE, SHORT, INTEGER):
+        return None
+    shifted = LONG if types[0] == LONG else INTEGER
+    return (cast_to(args[0], shifted), cast_to(args[1], INTEGER)), shifted
+
+
+def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """As in Java, which takes the number of bits modulo those of the type."""
+    bits = 64 if call.type == LONG else 32
+    value, count = args[0], args[1] & (bits - 1)
+    if call.name == "shiftleft":
+        value = value << count
+    else:
+        value = (value & ((1 << bits) - 1) if call.name == "shiftrightunsigned" else value) >> count
+    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def _shifted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    type_ = arrow_type(call.type or LONG)
+    signed, unsigned, bits = (np.int64, np.uint64, 64) if call.type == LONG else (np.int32, np.uint32, 32)
+    values, counts = np.asarray(numbers(args[0]), signed), np.asarray(numbers(args[1]), np.int32) & (bits - 1)
+    if call.name == "shiftright":
+        return made(np.right_shift(values, counts.astype(signed)), type_, *args)
+    shift = np.left_shift if call.name == "shiftleft" else np.right_shift
+    return made(
+        shift(values.view(unsigned), counts.astype(unsigned)).view(signed), arrow_type(call.type or LONG), *args
+    )
+
+
 def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`factorial(n)`; NULL outside of 0 to 20."""
     return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
@@ -449,6 +498,18 @@ _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 """Java 17, Math.toDegrees and toRadians."""
 
 NUMBERS: Mapping[str, Function] = {
+    "&": _bitwise(lambda a, b: a & b, pc.bit_wise_and),
+    "|": _bitwise(lambda a, b: a | b, pc.bit_wise_or),
+    "^": _bitwise(lambda a, b: a ^ b, pc.bit_wise_xor),
+    "~": Function(
+        lambda args: _bitwise_signature(args) if len(args) == 1 else None,
+        lambda args, call, zone: ~args[0],
+        by_column=lambda args, call, zone: pc.bit_wise_not(args[0]),
+    ),
+    **{
+        name: Function(_shift_signature, _shifted, by_column=_shifted_column)
+        for name in ("shiftleft", "shiftright", "shiftrightunsigned")
+    },
     "sqrt": _double(_root, lambda values: _quiet(np.sqrt, values)),
     "rint": _double(_whole_double, np.rint),
     "degrees": _double(lambda value: value * _DEGREES, lambda values: _quiet(lambda v: v * _DEGREES, values)),

@@ -32,7 +32,14 @@ from deltaskip.schema.types import BOOLEAN, STRING
 
 __all__ = ["Expression"]
 
-_CALLED = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "DIV": "div", "||": "concat"}
+_CALLED = {
+    **{operator: operator for operator in ("+", "-", "*", "/", "%", "&", "|", "^")},
+    "DIV": "div",
+    "||": "concat",
+    "<<": "shiftleft",
+    ">>": "shiftright",
+    ">>>": "shiftrightunsigned",
+}
 # What may follow an operand without being a part of it.
 _ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
 _SIGNS = {"-": "negative", "+": "positive", "~": "~"}

@@ -51,6 +51,8 @@ _COMPARISONS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "Great
 _COMPARISONS |= {"GreaterThanOrEqual": ">=", "EqualNullSafe": "<=>"}
 _CALLS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "IntegralDivide": "div"}
 _CALLS |= {"UnaryMinus": "negative", "UnaryPositive": "positive", "BitwiseNot": "~", "Concat": "concat"}
+_CALLS |= {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "ShiftLeft": "shiftleft", "ShiftRight": "shiftright"}
+_CALLS |= {"ShiftRightUnsigned": "shiftrightunsigned"}
 _CALLS |= {"RLike": "rlike"}
 # What deltaskip refuses by name, because a predicate of rows cannot have it, and Spark refuses after parsing.
 NAMED = {
