@@ -14,7 +14,7 @@ from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
-NAMES = extent(["nullable", "enabled", "drop_vectors"], list(CASES))
+NAMES = extent(["nullable", "enabled"], list(CASES))
 
 
 @pytest.fixture(scope="session")
