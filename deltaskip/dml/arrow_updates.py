@@ -23,7 +23,7 @@ from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
-from deltaskip.rows.running_order import RunningCollations
+from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type

@@ -25,7 +25,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, s
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
-from deltaskip.rows.running_order import RunningCollations
+from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, one_chunk

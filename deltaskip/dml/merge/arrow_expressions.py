@@ -21,7 +21,7 @@ from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
-from deltaskip.rows.running_order import RunningCollations
+from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
