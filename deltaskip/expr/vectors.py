@@ -22,9 +22,11 @@ __all__ = [
     "Partly",
     "Values",
     "any_of",
+    "column",
     "constant",
     "constant_of",
     "decimals",
+    "filled",
     "is_constant",
     "made",
     "none_of",
@@ -78,6 +80,20 @@ def constant(values: Values) -> Any:
     if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
         return values.value
     return values.as_py()
+
+
+def column(values: Values) -> pa.Array:
+    """The values, which must be an array; NotByColumn for a constant."""
+    if isinstance(values, pa.Scalar):
+        raise NotByColumn
+    return values
+
+
+def filled(values: pa.Array) -> np.ndarray:
+    """The numbers of an array, 0 where it is null."""
+    found: np.ndarray = numbers(values)
+    rows = valid(values)
+    return found if rows is None else np.where(rows, found, found.dtype.type(0))
 
 
 def repeated(values: Values, rows: int) -> pa.Array:

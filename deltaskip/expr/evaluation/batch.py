@@ -22,6 +22,7 @@ from deltaskip.expr.functions.hashing import HASHES, hashed
 from deltaskip.expr.functions.text import like_column
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
+    MIRRORED,
     And,
     Call,
     Case,
@@ -258,8 +259,7 @@ class Batch:
     def collated(self, op: str, collation: str, left: Values, right: Values) -> Values:
         """A comparison of strings under a collation."""
         if is_constant(left):
-            mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-            return self.collated(mirrored.get(op, op), collation, right, left)
+            return self.collated(MIRRORED[op], collation, right, left)
         found = None if self.collations is None else self.collations.evaluator(collation)
         if found is None:
             raise Undecided(f"The collation {collation} is not available.")
@@ -321,9 +321,8 @@ class Batch:
         type_ = type_of(node.child)
         assert type_ is not None
         known = [value for value in wanted if value is not None]
-        for value in known:
-            self.check_clock(node.child, child, Literal(value, type_))
-            break
+        if known:
+            self.check_clock(node.child, child, Literal(known[0], type_))
         if collation is not None:
             found = self.any_equal(collation, child, known)
         elif type_ in _FLOATING:

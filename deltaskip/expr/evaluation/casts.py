@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.functions.times import time_texts
-from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, made, none_of, numbers, rescaled, valid
+from deltaskip.expr.functions.times import DATES_FROM, DATES_TO, time_texts
+from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
@@ -46,7 +46,6 @@ _LONG_SCALE = 18
 # Smaller decimals may have an exponent in their text.
 _PLAIN_SCALE = 6
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
-_DATES_FROM, _DATES_TO = -719_162, 2_932_896
 _DATE = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
 _USUAL = {
     "integer": r"^[+-]?[0-9]{1,18}$",
@@ -70,7 +69,8 @@ class Converted:
 
 
 def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    """Return the values cast from one type to another. Raises NotByColumn where they must be cast one by one.
+    """Return the values cast from one type to another. Raises NotByColumn or pyarrow.ArrowException
+    where they must be cast one by one.
 
     Args:
         values: The values, an array of the source's Arrow type.
@@ -173,10 +173,7 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
 
 
 def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    given = numbers(values)
-    rows = valid(values)
-    if rows is not None:
-        given = np.where(rows, given, 0)
+    given = filled(values)
     if source == DATE:
         if target not in _TIMES:
             raise NotByColumn
@@ -209,23 +206,18 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
         return Converted(values.cast(pa.string()))
     if source == DATE:
         days = numbers(values)
-        usual = (days >= _DATES_FROM) & (days <= _DATES_TO)
+        usual = (days >= DATES_FROM) & (days <= DATES_TO)
         shown = made(np.where(usual, days, 0).astype(np.int32), pa.date32(), values)
         return Converted(shown.cast(pa.string()), rest=None if usual.all() else ~usual)
     if source in _TIMES:
-        given = numbers(values)
-        rows = valid(values)
-        given = given if rows is None else np.where(rows, given, 0)
+        given = filled(values)
         # Years of more than four digits are left over, and so are times near the limits of 64 bits.
         texts = time_texts(local_times(given, zone) if source == TIMESTAMP else given, values)
         return Converted(texts.values, rest=texts.rest) if isinstance(texts, Partly) else Converted(texts)
     if isinstance(source, DecimalType) and source.scale <= _PLAIN_SCALE:
         return Converted(values.cast(pa.string()))
     if source == BINARY:
-        try:
-            return Converted(values.cast(pa.string()))
-        except pa.ArrowInvalid as error:
-            raise NotByColumn from error
+        return Converted(values.cast(pa.string()))
     raise NotByColumn
 
 
@@ -249,9 +241,9 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
     if target in _TIMES:
         read = _usual(texts, "time", lambda usual: usual.cast(pa.timestamp("us")))
         if target == TIMESTAMP:
-            local, rows = numbers(read.values), valid(read.values)
-            local = local if rows is None else np.where(rows, local, 0)
-            return Converted(made(instants(local, zone), arrow_type(TIMESTAMP), read.values), rest=read.rest)
+            return Converted(
+                made(instants(filled(read.values), zone), arrow_type(TIMESTAMP), read.values), rest=read.rest
+            )
         return read
     raise NotByColumn
 
@@ -262,12 +254,8 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     others = pc.fill_null(pc.invert(usual), FALSE)
     rest = numpy_values(others)
     some = pc.if_else(usual, texts, none_of(pa.string())) if rest.any() else texts
-    try:
-        values = read(some)
-    except pa.ArrowInvalid as error:
-        # Such as February 30.
-        raise NotByColumn from error
-    return Converted(values, rest=rest if rest.any() else None)
+    # Arrow raises for February 30 and its like, and then all are cast one by one.
+    return Converted(read(some), rest=rest if rest.any() else None)
 
 
 def _plain_sign(texts: pa.Array) -> pa.Array:

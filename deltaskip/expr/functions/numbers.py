@@ -41,6 +41,7 @@ from deltaskip.expr.vectors import (
     Partly,
     Values,
     any_of,
+    column,
     constant,
     decimals,
     is_constant,
@@ -148,11 +149,9 @@ def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
     scale = constant(args[1])
     if call.type in INTEGRAL_BITS and scale >= 0:
         return args[0]
-    if not isinstance(call.type, DecimalType):
+    if not isinstance(call.type, DecimalType) or scale < 0:
         raise NotByColumn
-    if scale < 0:
-        raise NotByColumn
-    return rescaled(_array(args[0]), call.type.precision, call.type.scale)
+    return rescaled(column(args[0]), call.type.precision, call.type.scale)
 
 
 def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -167,12 +166,6 @@ def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     with np.errstate(over="ignore"):
         moved = np.fmod(rest + divisor, divisor)
     return made(np.where(rest < 0, moved, rest), arrow_type(call.type), left, right)
-
-
-def _array(values: Values) -> Any:
-    if is_constant(values):
-        raise NotByColumn
-    return values
 
 
 def _moved_dates(op: str, left: Values, right: Values, date_first: bool) -> Values:
@@ -221,10 +214,10 @@ def _whole(change: Callable[[Any], Any], values: Values, call: Call) -> Values |
         return values
     if isinstance(own, DecimalType) and isinstance(call.type, DecimalType):
         rounding = "floor" if change is np.floor else "ceiling"
-        return rescaled(_array(values), call.type.precision, call.type.scale, rounding)
+        return rescaled(column(values), call.type.precision, call.type.scale, rounding)
     if own != DOUBLE:
         raise NotByColumn
-    whole = change(numbers(_array(values)))
+    whole = change(numbers(column(values)))
     # A double saturates at the limits of bigint, as Java casts do.
     inside = (whole >= -(2.0**63)) & (whole < 2.0**63)
     found = np.where(inside, whole, 0).astype(np.int64)
@@ -397,7 +390,7 @@ def _double(compute: Callable[[float], float], by_column: Callable[[Any], Any]) 
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: compute(args[0]),
-        by_column=lambda args, call, zone: made(by_column(numbers(_array(args[0]))), pa.float64(), args[0]),
+        by_column=lambda args, call, zone: made(by_column(numbers(column(args[0]))), pa.float64(), args[0]),
     )
 
 

@@ -30,7 +30,7 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, constant_of, is_constant
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, DataType
@@ -71,24 +71,24 @@ def _rtrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`contains(text, part)` with a constant part."""
-    return pc.match_substring(_column(args[0]), constant(args[1]))
+    return pc.match_substring(column(args[0]), constant(args[1]))
 
 
 def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`endswith(text, part)` with a constant part."""
-    return pc.ends_with(_column(args[0]), constant(args[1]))
+    return pc.ends_with(column(args[0]), constant(args[1]))
 
 
 def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     """`locate(part, text)`, and `instr` with the arguments exchanged: from 1, and 0 if it does not occur."""
     part, text = (args[1], args[0]) if call.name == "instr" else args
-    found = pc.add(pc.cast(pc.find_substring(_column(text), constant(part)), pa.int32()), _ONE)
+    found = pc.add(pc.cast(pc.find_substring(column(text), constant(part)), pa.int32()), _ONE)
     return _with_rest(found, text)
 
 
 def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`replace(text, old, new)` with constants."""
-    text, old, new = _column(args[0]), constant(args[1]), constant(args[2])
+    text, old, new = column(args[0]), constant(args[1]), constant(args[2])
     if len(new) > len(old):
         raise NotByColumn
     return pc.replace_substring(text, old, new) if old else text
@@ -115,21 +115,21 @@ def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     start = position - 1 if position > 0 else position
     stop: int | None = start + length
     if length <= 0:
-        return _slice(_column(args[0]), 0, 0)
+        return _slice(column(args[0]), 0, 0)
     if stop is not None and ((start < 0 <= stop) or stop > _MOST):
         stop = None
-    return _slice(_column(args[0]), start, stop)
+    return _slice(column(args[0]), start, stop)
 
 
 def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`left(text, length)` with a constant."""
-    return _slice(_column(args[0]), 0, max(constant(args[1]), 0))
+    return _slice(column(args[0]), 0, max(constant(args[1]), 0))
 
 
 def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`right(text, length)` with a constant."""
     length = constant(args[1])
-    return _slice(_column(args[0]), -length, None) if length > 0 else _slice(_column(args[0]), 0, 0)
+    return _slice(column(args[0]), -length, None) if length > 0 else _slice(column(args[0]), 0, 0)
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -143,14 +143,14 @@ def like_column(text: Values, pattern: str, escape: str, case_insensitive: bool)
 
     Raises EvaluationError for an escape character that escapes nothing.
     """
-    column = _column(text)
+    rows = column(text)
     if case_insensitive:
         pattern = cased(pattern, False)
-        return _with_rest(_like(pc.ascii_lower(column), pattern, escape), column)
-    return _like(column, pattern, escape)
+        return _with_rest(_like(pc.ascii_lower(rows), pattern, escape), rows)
+    return _like(rows, pattern, escape)
 
 
-def _like(column: pa.Array, pattern: str, escape: str) -> pa.Array:
+def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
     tokens = like_tokens(pattern, escape)
     wild = [at for at, (is_wild, _) in enumerate(tokens) if is_wild]
     first = next((at for at, (is_wild, _) in enumerate(tokens) if not is_wild), len(tokens))
@@ -158,27 +158,17 @@ def _like(column: pa.Array, pattern: str, escape: str) -> pa.Array:
     if any(first <= at < stop or tokens[at][1] != ANY_STRING for at in wild):
         wanted = {ANY_STRING: ".*", ANY_CHARACTER: "."}
         source = "".join(wanted[character] if is_wild else re.escape(character) for is_wild, character in tokens)
-        try:
-            return pc.match_substring_regex(column, rf"(?s)\A(?:{source})\z")
-        except pa.ArrowInvalid as error:
-            # Too large for the library.
-            raise NotByColumn from error
+        return pc.match_substring_regex(texts, rf"(?s)\A(?:{source})\z")
     text = "".join(character for is_wild, character in tokens if not is_wild)
     match first > 0, stop < len(tokens):
         case False, False:
-            return pc.equal(column, constant_of(text, pa.string()))
+            return pc.equal(texts, constant_of(text, pa.string()))
         case False, True:
-            return pc.starts_with(column, text)
+            return pc.starts_with(texts, text)
         case True, False:
-            return pc.ends_with(column, text)
+            return pc.ends_with(texts, text)
         case _:
-            return pc.match_substring(column, text)
-
-
-def _column(values: Values) -> Any:
-    if is_constant(values):
-        raise NotByColumn
-    return values
+            return pc.match_substring(texts, text)
 
 
 def _slice(values: Any, start: int, stop: int | None) -> Any:
@@ -190,7 +180,7 @@ def _slice(values: Any, start: int, stop: int | None) -> Any:
 
 def _with_rest(found: Any, text: Values) -> Partly | Values:
     """What was found for ASCII; the other rows are left over."""
-    ascii_only = pc.fill_null(pc.string_is_ascii(_column(text)), TRUE)
+    ascii_only = pc.fill_null(pc.string_is_ascii(column(text)), TRUE)
     if pc.all(ascii_only).as_py() is not False:
         return found
     return Partly(found, ~numpy_values(ascii_only))

@@ -30,13 +30,13 @@ from deltaskip.expr.vectors import (
     Partly,
     Values,
     any_of,
+    column,
     constant,
     constant_of,
-    is_constant,
+    filled,
     made,
     numbers,
     texts,
-    valid,
 )
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.schema.arrow import arrow_type
@@ -54,9 +54,9 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
-__all__ = ["TIMES", "time_texts"]
+__all__ = ["DATES_FROM", "DATES_TO", "TIMES", "time_texts"]
 
-_DATES_FROM, _DATES_TO = -719_162, 2_932_896
+DATES_FROM, DATES_TO = -719_162, 2_932_896
 """The years 1 to 9999, in which Arrow's calendar functions are used."""
 
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
@@ -78,12 +78,12 @@ _CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """A field of a date."""
-    days = numbers(_array(args[0]))
+    days = numbers(column(args[0]))
     if call.name == "weekday":
         return made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
     if call.name == "dayofweek":
         return made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if any_of((days < _DATES_FROM) | (days > _DATES_TO), args[0]):
+    if any_of((days < DATES_FROM) | (days > DATES_TO), args[0]):
         raise NotByColumn
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 
@@ -97,7 +97,7 @@ def _time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 def _last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`last_day(date)`."""
-    year, month, _ = _civil(numbers(_array(args[0])))
+    year, month, _ = _civil(numbers(column(args[0])))
     return _dates(_first_of_month(year, month + 1) - 1, args[0])
 
 
@@ -129,14 +129,14 @@ def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown one."""
-    days = np.asarray(numbers(_array(args[0])), np.int64)
+    days = np.asarray(numbers(column(args[0])), np.int64)
     found = _truncated_days(days, constant(args[1]).upper())
     return pa.nulls(len(days), pa.date32()) if found is None else _dates(found, args[0])
 
 
 def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
-    unit, micros = constant(args[0]).upper(), numbers(_array(args[1]))
+    unit, micros = constant(args[0]).upper(), numbers(column(args[1]))
     if unit in _INSTANT_UNITS:
         return _within_limits(made(micros - micros % _INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
     local = _local(args[1], True, zone)
@@ -164,7 +164,7 @@ def _date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
 
 def _unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`unix_timestamp(timestamp)`: towards zero."""
-    micros = numbers(_array(args[0]))
+    micros = numbers(column(args[0]))
     seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
     return _within_limits(made(seconds, pa.int64(), args[0]), args[0])
 
@@ -172,7 +172,7 @@ def _unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Va
 def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
     """The texts of local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
     seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
-    usual = (local >= _DATES_FROM * MICROS_PER_DAY) & (local < (_DATES_TO + 1) * MICROS_PER_DAY)
+    usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
     whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
     found = pc.cast(whole, pa.string())
     if fraction.any():
@@ -189,18 +189,9 @@ def _within_limits(found: pa.Array, times: Values) -> Values | Partly:
     return found if rest is None else Partly(found, rest)
 
 
-def _array(values: Values) -> pa.Array:
-    if is_constant(values):
-        raise NotByColumn
-    return values
-
-
 def _local(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
     """Local microseconds of an array of timestamps; 0 where it is null."""
-    micros: np.ndarray = numbers(_array(values))
-    rows = valid(values)
-    if rows is not None:
-        micros = np.where(rows, micros, 0)
+    micros = filled(column(values))
     return local_times(micros, zone) if zoned else micros
 
 
@@ -286,7 +277,7 @@ def _units_of(unit: int) -> Function:
     """The units since 1970 of a timestamp, towards less."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        return made(numbers(_array(args[0])) // unit, pa.int64(), args[0])
+        return made(numbers(column(args[0])) // unit, pa.int64(), args[0])
 
     return Function(exactly(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
 
@@ -300,7 +291,7 @@ def _time_of(unit: int) -> Function:
         return (cast_to(args[0], LONG),), TIMESTAMP
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        counts = numbers(_array(args[0]))
+        counts = numbers(column(args[0]))
         if any_of((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
             raise NotByColumn
         with np.errstate(over="ignore"):
@@ -324,9 +315,7 @@ def _shifted(to_local: bool) -> Function:
             other = zone_of(constant(args[1]))
         except LookupError as error:
             raise NotByColumn from error
-        micros = numbers(_array(args[0]))
-        rows = valid(args[0])
-        micros = micros if rows is None else np.where(rows, micros, 0)
+        micros = filled(column(args[0]))
         found = local_times(micros, other) if to_local else instants(micros, other)
         return _within_limits(made(found, args[0].type, args[0]), args[0])
 
