@@ -57,10 +57,11 @@ def with_functions(text: str) -> str:
 
 def function_table() -> str:
     """A row for each function of the registry."""
-    rows = ["| Function | Skips files | By column | Time zone |", "|---|---|---|---|"]
+    rows = ["| Function | Other names | Skips files | By column | Time zone |", "|---|---|---|---|---|"]
     for name, function in sorted(FUNCTIONS.items()):
-        by_column = function.by_column is not None or name in ("coalesce", "hash", "xxhash64")
-        told = ["yes" if each else "" for each in (_skips_files(name), by_column, function.zoned)]
+        by_column = function.by_column is not None or name == "coalesce"
+        others = ", ".join(f"`{alias}`" for alias in sorted(function.aliases))
+        told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]
         rows.append(f"| `{name}` | {' | '.join(told)} |".replace("  ", " "))
     return "\n".join(rows)
 

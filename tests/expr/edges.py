@@ -19,7 +19,7 @@ from typing import Any
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
 from deltaskip.expr.coerce import INTEGRAL_BITS, castable, type_of
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.expr.nodes import Call, Cast, Compare, Node
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
@@ -40,6 +40,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from tests.expr.arguments import nested, numbers, patterns, text, times
 from tests.expr.edge_values import EDGES
 
 VERSIONS = ("4.1", "4.3")
@@ -188,6 +189,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "trunc": tuple(f"trunc({{c}}, '{k}')" for k in (*_UNITS[:5], "nothing")),
     "date_trunc": tuple(f"date_trunc('{k}', {{c}})" for k in _UNITS),
     "date_format": tuple(f"date_format({{c}}, '{k}')" for k in _FORMATS),
+    **text.ARGUMENTS,
+    **patterns.ARGUMENTS,
+    **numbers.ARGUMENTS,
+    **times.ARGUMENTS,
+    **nested.ARGUMENTS,
 }
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 
@@ -213,6 +219,8 @@ CAST_TARGETS = (
     DecimalType(38, 18),
     DecimalType(38, 38),
 )
+
+_NAMES = (*FUNCTIONS, *(name for name in ARGUMENTS if name in REPLACED))
 
 _OTHER = (
     "{c} LIKE 'a%'",
@@ -275,17 +283,17 @@ def cases() -> tuple[Case, ...]:
     """Every expression of the grid that deltaskip types, and therefore may evaluate or invert."""
     found: dict[Case, None] = {}
     for type_ in EDGES:
-        texts = [text for name in FUNCTIONS for text in calls(name)]
+        texts = [call for name in _NAMES for call in calls(name)]
         texts += [f"CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS if castable(type_, target)]
         if type_ in INTEGRAL_BITS:
             texts.append("CAST(CAST({c} AS FLOAT) AS DOUBLE)")
         texts += [text for text in _OTHER if type_ == STRING or "=" in text or "<" in text]
         texts += _COMPOSED if type_ not in (STRING, FLOAT, DOUBLE) else ()
         texts += [f"{{c}} {op} {k}" for k in _COMPARED.get(type_, ()) for op in ("=", "<", ">=")]
-        for text in texts:
-            if type_ in _SHORTER and any(k in text.split() for k in _LEFT_OUT):
+        for call in texts:
+            if type_ in _SHORTER and any(k in call.split() for k in _LEFT_OUT):
                 continue
-            sql = text.replace("{c}", "c")
+            sql = call.replace("{c}", "c")
             node = bound(Case(type_, sql))
             if node is None:
                 continue
@@ -370,4 +378,4 @@ def _reads_zone(type_: DataType, node: Node) -> bool:
 
 def _is_local(node: Node) -> bool:
     local = ("hour", "minute", "second", "date_trunc", "date_format", "year", "month", "dayofmonth", "unix_timestamp")
-    return isinstance(node, Compare) or (isinstance(node, Call) and node.name in local)
+    return isinstance(node, Compare) or (isinstance(node, Call) and (node.name in local or FUNCTIONS[node.name].zoned))

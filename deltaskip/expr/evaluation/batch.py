@@ -18,7 +18,6 @@ from deltaskip.expr.evaluation.casts import cast_column
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.functions.hashing import HASHES, hashed
 from deltaskip.expr.functions.text import like_column
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -436,10 +435,6 @@ class Batch:
             return self.coalesced(node)
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        if node.name in HASHES:
-            # An untyped NULL changes nothing.
-            args = tuple(arg for arg in node.args if type_of(arg) != VOID)
-            return hashed(node.name, [self.value(arg) for arg in args], [type_of(arg) for arg in args], self.rows)
         values = self.arguments(node, function.null_in_null_out)
         if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
             return none_of(arrow_type(node.type))

@@ -1,6 +1,6 @@
 """The functions that deltaskip evaluates: one row each, in the module of its family."""
 
 from deltaskip.expr.functions.function import Function, Signature
-from deltaskip.expr.functions.registry import FUNCTIONS
+from deltaskip.expr.functions.registry import ALIASES, FUNCTIONS, REPLACED, function_node
 
-__all__ = ["FUNCTIONS", "Function", "Signature"]
+__all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "Function", "Signature", "function_node"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,14 +21,16 @@ from deltaskip.expr.coerce import (
 from deltaskip.expr.functions.function import (
     Compute,
     Function,
+    Replaced,
+    Row,
     Typed,
 )
-from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.nodes import Call, Case, Compare, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.vectors import NotByColumn, Values
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, TIMESTAMP, DecimalType
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
 
 __all__ = ["CONDITIONS"]
 
@@ -69,13 +72,34 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return extreme(*micros, skip_nulls=True).view(arrow_type(TIMESTAMP))
 
 
-CONDITIONS: Mapping[str, Function] = {
+def _decode(value: Node, *rest: Node) -> Node:
+    """`decode(value, searched, result, …, otherwise)`; NULL is found as well."""
+    pairs = [(rest[at], rest[at + 1]) for at in range(0, len(rest) - 1, 2)]
+    branches = tuple((Compare("<=>", value, searched), result) for searched, result in pairs)
+    return Case(branches, rest[-1] if len(rest) % 2 else None)
+
+
+def _nullif(value: Node, refused: Node) -> Node:
+    return Case(((Compare("=", value, refused), Literal(None, VOID)),), value)
+
+
+CONDITIONS: Mapping[str, Row] = {
+    "isnull": Replaced(IsNull, 1),
+    "isnotnull": Replaced(lambda value: Not(IsNull(value)), 1),
+    "equal_null": Replaced(lambda left, right: Compare("<=>", left, right), 2),
+    "if": Replaced(lambda condition, value, otherwise: Case(((condition, value),), otherwise), 3),
+    "nullif": Replaced(_nullif, 2),
+    "nvl2": Replaced(lambda tested, value, otherwise: Case(((Not(IsNull(tested)), value),), otherwise), 3),
+    "zeroifnull": Replaced(lambda value: Call("coalesce", (value, Literal(0, INTEGER))), 1),
+    "nullifzero": Replaced(lambda value: _nullif(value, Literal(0, INTEGER)), 1),
+    "decode": Replaced(_decode, 3, sys.maxsize),
     # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
         _coalesce_signature,
         lambda args, call, zone: next((a for a in args if a is not None), None),
         False,
         widens=True,
+        aliases=("nvl", "ifnull"),
     ),
     "greatest": Function(
         _extreme_signature, _extreme(1), False, binary_only=True, widens=True, by_column=_extreme_column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.nodes import Call, Node
@@ -12,7 +12,19 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, STRING, DataType
 
-__all__ = ["ByColumn", "Compute", "Function", "Signature", "Typed", "exactly", "no_binary", "takes", "text_or_bytes"]
+__all__ = [
+    "ByColumn",
+    "Compute",
+    "Function",
+    "Replaced",
+    "Row",
+    "Signature",
+    "Typed",
+    "exactly",
+    "no_binary",
+    "takes",
+    "text_or_bytes",
+]
 
 Typed = tuple[tuple[Node, ...], DataType] | None
 # Coerced arguments and the result type; None if Spark refuses them or no rule is known.
@@ -34,6 +46,7 @@ class Function:
     `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
     NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
     NotByColumn for arguments without a form by column.
+    `aliases`: other names of the function.
     """
 
     signature: Signature
@@ -43,6 +56,25 @@ class Function:
     widens: bool = False
     by_column: ByColumn | None = None
     zoned: bool = False
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A function that Spark replaces by another expression (RuntimeReplaceable).
+
+    node: The expression, of the arguments; None if only Spark evaluates it.
+    least: The least number of arguments that it takes.
+    most: The greatest number; None: as many as the least.
+    """
+
+    node: Callable[..., Node | None]
+    least: int
+    most: int | None = None
+    aliases: tuple[str, ...] = ()
+
+
+Row: TypeAlias = Function | Replaced
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:

@@ -25,7 +25,7 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import Values, made, numbers, repeated
+from deltaskip.expr.vectors import Values, is_constant, made, numbers, repeated
 from deltaskip.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -42,29 +42,33 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
     StructType,
 )
 
-__all__ = ["HASHES", "HASHING", "hashed"]
-
-HASHES = ("hash", "xxhash64")
+__all__ = ["HASHING"]
 
 _NARROW = (BYTE, SHORT, INTEGER, DATE, BOOLEAN)
 _NAN32, _NAN64 = 0x7FC0_0000, 0x7FF8_0000_0000_0000
 _MOST_ELEMENTS = 10_000
 
 
-def hashed(name: str, args: Sequence[Values], types: Sequence[DataType | None], rows: int) -> pa.Array:
+def _hash_column(args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
     """The hash of each row. Raises Undecided for very long arrays, and values that cannot be hashed here."""
+    rows = next(len(each) for each in args if not is_constant(each))
     seeds = pa.repeat(arrow_scalar(SPARK_SEED, pa.int64()), rows)
-    for value, type_ in zip(args, types, strict=True):
+    wide = call.type == LONG
+    for value, node in zip(args, call.args, strict=True):
+        type_ = type_of(node)
         if type_ is None:
             raise Undecided("A value of unknown type is hashed by Spark only.")
-        seeds = _with(repeated(value, rows), type_, seeds, name == "xxhash64")
-    return seeds if name == "xxhash64" else seeds.cast(pa.int32())
+        # An untyped NULL changes nothing.
+        if type_ != VOID:
+            seeds = _with(repeated(value, rows), type_, seeds, wide)
+    return seeds if wide else seeds.cast(pa.int32())
 
 
 def _with(values: pa.Array, type_: DataType, seeds: pa.Array, wide: bool) -> pa.Array:
@@ -152,6 +156,6 @@ def _hash(one: Callable[[Any, DataType, int], int | None], args: tuple[Any, ...]
 
 
 HASHING: Mapping[str, Function] = {
-    "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False),
-    "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False),
+    "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False, by_column=_hash_column),
+    "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False, by_column=_hash_column),
 }

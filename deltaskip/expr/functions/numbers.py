@@ -521,6 +521,7 @@ NUMBERS: Mapping[str, Function] = {
             partial(_compute_arithmetic, op),
             widens=True,
             by_column=_arithmetic_column,
+            aliases=("mod",) if op == "%" else (),
         )
         for op in ARITHMETIC
     },
@@ -533,7 +534,10 @@ NUMBERS: Mapping[str, Function] = {
         _whole_signature, lambda args, call, zone: whole(args[0], False, call.type), by_column=_floor_column
     ),
     "ceil": Function(
-        _whole_signature, lambda args, call, zone: whole(args[0], True, call.type), by_column=_ceil_column
+        _whole_signature,
+        lambda args, call, zone: whole(args[0], True, call.type),
+        by_column=_ceil_column,
+        aliases=("ceiling",),
     ),
     "round": Function(
         _round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type), by_column=_round_column

@@ -10,13 +10,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deltaskip.expr.functions.casts import CASTS
 from deltaskip.expr.functions.conditions import CONDITIONS
-from deltaskip.expr.functions.function import Function
+from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.times import TIMES
+from deltaskip.expr.nodes import Call, Node
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-FUNCTIONS: Mapping[str, Function] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **HASHING}
+_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **HASHING, **CASTS}
+
+FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
+"""Functions with values of their own."""
+
+REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS.items() if isinstance(row, Replaced)}
+"""Functions that stand for other expressions."""
+
+ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS.items() for alias in row.aliases}
+"""The name of a row by its other names."""
+
+
+def function_node(name: str, args: tuple[Node, ...]) -> Node:
+    """Return the node of a function call: of the expression that it stands for, or a Call of its first name.
+
+    Args:
+        name: The function's name in lower case.
+        args: The arguments. With a wrong number of them the result is a Call.
+    """
+    name = ALIASES.get(name, name)
+    row = REPLACED.get(name)
+    if row is not None and row.least <= len(args) <= (row.most or row.least):
+        node = row.node(*args)
+        if node is not None:
+            return node
+    return Call(name, args)

@@ -22,13 +22,15 @@ from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
+    Replaced,
+    Row,
     Signature,
     Typed,
     no_binary,
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.nodes import Call, Like, Node, StartsWith
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
 from deltaskip.schema.arrow_values import TRUE, numpy_values
@@ -191,10 +193,12 @@ def _concat_signature(args: tuple[Node, ...]) -> Typed:
     return takes(target, *[target] * len(args))(args)
 
 
-def _text(result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn) -> Function:
+def _text(result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn, *aliases: str) -> Function:
     """A function of `count` strings whose result may depend on the collation."""
     signature = no_binary(takes(result, *[STRING] * count))
-    return Function(signature, lambda args, call, zone: compute(*args), binary_only=True, by_column=by_column)
+    return Function(
+        signature, lambda args, call, zone: compute(*args), binary_only=True, by_column=by_column, aliases=aliases
+    )
 
 
 def _trim(at_start: bool, at_end: bool, by_column: ByColumn) -> Function:
@@ -287,9 +291,11 @@ def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
     return signature
 
 
-def _digest(name: str) -> Function:
+def _digest(name: str, *aliases: str) -> Function:
     """A hash of bytes as hexadecimal text."""
-    return Function(_bytes_signature(STRING), lambda args, call, zone: hashlib.new(name, args[0]).hexdigest())
+    return Function(
+        _bytes_signature(STRING), lambda args, call, zone: hashlib.new(name, args[0]).hexdigest(), aliases=aliases
+    )
 
 
 def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -298,9 +304,12 @@ def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return hashlib.new(f"sha{bits}", args[0]).hexdigest() if bits in (224, 256, 384, 512) else None
 
 
-TEXT: Mapping[str, Function] = {
+TEXT: Mapping[str, Row] = {
+    "startswith": Replaced(StartsWith, 2),
+    "like": Replaced(Like, 2),
+    "ilike": Replaced(lambda text, pattern: Like(text, pattern, case_insensitive=True), 2),
     "ascii": Function(no_binary(takes(INTEGER, STRING)), lambda args, call, zone: _code_point(args[0])),
-    "chr": Function(takes(STRING, LONG), lambda args, call, zone: _character(args[0])),
+    "chr": Function(takes(STRING, LONG), lambda args, call, zone: _character(args[0]), aliases=("char",)),
     "repeat": Function(
         no_binary(takes(STRING, STRING, INTEGER)),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
@@ -344,11 +353,11 @@ TEXT: Mapping[str, Function] = {
     "hex": Function(_hex_signature, _hex),
     "base64": Function(_bytes_signature(STRING), lambda args, call, zone: base64.b64encode(args[0]).decode("ascii")),
     "md5": _digest("md5"),
-    "sha1": _digest("sha1"),
+    "sha1": _digest("sha1", "sha"),
     "sha2": Function(_bytes_signature(STRING, INTEGER), _sha2),
     "crc32": Function(_bytes_signature(LONG), lambda args, call, zone: zlib.crc32(args[0])),
-    "upper": _text(STRING, 1, lambda string: strings.cased(string, True), _upper_column),
-    "lower": _text(STRING, 1, lambda string: strings.cased(string, False), _lower_column),
+    "upper": _text(STRING, 1, lambda string: strings.cased(string, True), _upper_column, "ucase"),
+    "lower": _text(STRING, 1, lambda string: strings.cased(string, False), _lower_column, "lcase"),
     "trim": _trim(True, True, _btrim_column),
     "btrim": _trim(True, True, _btrim_column),
     "ltrim": _trim(True, False, _ltrim_column),
@@ -367,7 +376,12 @@ TEXT: Mapping[str, Function] = {
     "reverse": Function(
         no_binary(takes(STRING, STRING)), lambda args, call, zone: args[0][::-1], by_column=_reverse_column
     ),
-    "length": Function(text_or_bytes(INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column),
+    "length": Function(
+        text_or_bytes(INTEGER),
+        lambda args, call, zone: len(args[0]),
+        by_column=_length_column,
+        aliases=("len", "char_length", "character_length"),
+    ),
     "octet_length": Function(
         text_or_bytes(INTEGER),
         lambda args, call, zone: len(args[0].encode() if isinstance(args[0], str) else args[0]),
@@ -377,6 +391,7 @@ TEXT: Mapping[str, Function] = {
         lambda args: text_or_bytes(None, *[INTEGER] * (len(args) - 1))(args) if len(args) in (2, 3) else None,
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else 2**31 - 1),
         by_column=_substring_column,
+        aliases=("substr",),
     ),
     "left": Function(
         text_or_bytes(None, INTEGER),

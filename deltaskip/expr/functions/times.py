@@ -20,11 +20,13 @@ from deltaskip.expr.dates import formatted
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
+    Replaced,
+    Row,
     Typed,
     exactly,
     takes,
 )
-from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
@@ -260,12 +262,36 @@ def _seconds_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
+_FIELD_ALIASES = {"dayofmonth": ("day",), "weekofyear": ("week",)}
+
+
 def _date_field(name: str) -> Function:
     return Function(
         takes(INTEGER, DATE),
         lambda args, call, zone: dates.date_field(name, args[0]),
         by_column=_date_field_column,
+        aliases=_FIELD_ALIASES.get(name, ()),
     )
+
+
+FIELDS = {
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "dayofmonth"),
+    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
+    "DOY": "dayofyear",
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+}
+"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields."""
+
+
+def _date_part(field: Node, value: Node) -> Node | None:
+    """`date_part(field, value)` with a literal field."""
+    name = str(field.value).upper() if isinstance(field, Literal) and type_of(field) == STRING else ""
+    return Call(FIELDS[name], (value,)) if name in FIELDS else None
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -335,7 +361,10 @@ def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-TIMES: Mapping[str, Function] = {
+TIMES: Mapping[str, Row] = {
+    "to_date": Replaced(lambda value: Cast(value, DATE), 1),
+    "to_timestamp": Replaced(lambda value: Cast(value, TIMESTAMP), 1),
+    **{name: Replaced(_date_part, 2) for name in ("date_part", "datepart", "extract")},
     "unix_seconds": _units_of(MICROS_PER_SECOND),
     "unix_millis": _units_of(1000),
     "unix_micros": _units_of(1),
@@ -370,7 +399,10 @@ TIMES: Mapping[str, Function] = {
         by_column=_last_day_column,
     ),
     "date_add": Function(
-        _days_signature, lambda args, call, zone: dates.add_days(args[0], args[1]), by_column=_add_days_column
+        _days_signature,
+        lambda args, call, zone: dates.add_days(args[0], args[1]),
+        by_column=_add_days_column,
+        aliases=("dateadd",),
     ),
     "date_sub": Function(
         _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=_add_days_column
@@ -381,7 +413,10 @@ TIMES: Mapping[str, Function] = {
         by_column=_add_months_column,
     ),
     "datediff": Function(
-        takes(INTEGER, DATE, DATE), lambda args, call, zone: dates.days_between(*args), by_column=_datediff_column
+        takes(INTEGER, DATE, DATE),
+        lambda args, call, zone: dates.days_between(*args),
+        by_column=_datediff_column,
+        aliases=("date_diff",),
     ),
     "trunc": Function(
         takes(DATE, DATE, STRING),

@@ -7,9 +7,10 @@ from collections.abc import Generator
 from typing import Any
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.functions import function_node
+from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.intervals import added
 from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
-from deltaskip.expr.sql.function_aliases import FIELDS, function_node
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.expr.sql.types import Type, read_type

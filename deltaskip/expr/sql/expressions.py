@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaskip.expr.functions import function_node
 from deltaskip.expr.nodes import And, Call, Compare, In, IsNull, Like, Literal, Node, Not, Or
-from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.in_lists import long_list
 from deltaskip.expr.sql.pieces import (
     COMPARISON,

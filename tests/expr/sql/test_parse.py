@@ -9,7 +9,7 @@ import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import columns_of, parse_sql
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import ALIASES, FUNCTIONS, REPLACED, function_node
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -31,7 +31,6 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.spark_functions import ARGUMENT_COUNTS
-from deltaskip.expr.sql.function_aliases import _ALIASES, function_node
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -287,7 +286,7 @@ def test_calls_keep_their_names_and_arguments() -> None:
         else:
             assert node == function_node(name, args)
 
-    each(itertools.product(sorted({*FUNCTIONS, *_ALIASES}), range(5)), lambda case: check(*case))
+    each(itertools.product(sorted({*FUNCTIONS, *ALIASES, *REPLACED}), range(5)), lambda case: check(*case))
 
 
 @pytest.mark.parametrize("name", ["if", "nullif", "nvl2", "startswith", "isnull", "to_date", "concat_ws", "equal_null"])

@@ -15,6 +15,7 @@ import pytest
 from deltaskip.errors import PredicateError
 from deltaskip.expr import EvaluationError, Undecided, columns_of, function_node, parse_sql
 from deltaskip.expr.casts import cast_value
+from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -34,7 +35,6 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
-from deltaskip.expr.sql.function_aliases import FIELDS
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.calendar import parse_date, zone_of
 from deltaskip.schema.floats import nearest_float
