@@ -83,11 +83,10 @@ def shared() -> Path:
     return corpus.SHARED
 
 
-@pytest.fixture(autouse=True)
-def without_look_ups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Transactions do not look up the files that they add, which most tests never write; see the mark data_files."""
-    if request.node.get_closest_marker("data_files") is None:
-        monkeypatch.setattr("deltaskip.txn.commit_loop.check_data_files", lambda candidate: None)
+@pytest.fixture
+def without_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions do not look up the files that they add: for tests of commits whose files are never written."""
+    monkeypatch.setattr("deltaskip.txn.commit_loop.check_data_files", lambda candidate: None)
 
 
 @pytest.fixture(autouse=True, scope="module")

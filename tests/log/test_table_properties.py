@@ -14,6 +14,8 @@ from deltaskip.stats import compute
 from tests.looped import looped
 from tests.txn.tables import SCHEMA, actions, append, file, gone, make_table
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 ICT = "delta.enableInCommitTimestamps"
 FEED = "delta.enableChangeDataFeed"
 VECTORS = "delta.enableDeletionVectors"

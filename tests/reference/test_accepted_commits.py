@@ -24,7 +24,7 @@ from tests.reference.test_written_logs import asked
 from tests.txn.tables import make_table
 from tests.txn.validation.cases import changed, column, mapped
 
-pytestmark = [pytest.mark.reference, pytest.mark.spark, pytest.mark.data_files]
+pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 TEN = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
 PLAIN = StructType((column("id"), column("name", STRING)))

@@ -10,7 +10,7 @@ import pytest
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.given_files import CONVERTED
 
-pytestmark = [pytest.mark.reference, pytest.mark.spark, pytest.mark.data_files]
+pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")

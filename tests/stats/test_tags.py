@@ -23,6 +23,8 @@ from deltaskip.stats.tags import STATS_TAG, nan_absent, records_nan, stats_tags
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, log_file
 from tests.looped import looped
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 X = StatColumn(("x",), ("x",), (None,), DOUBLE)
 Y = StatColumn(("n", "y"), ("n", "col-y"), (None, None), FLOAT)
 S = StatColumn(("s",), ("s",), (None,), STRING)

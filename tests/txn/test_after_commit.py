@@ -17,6 +17,8 @@ from deltaskip.log import checksum_writing
 from deltaskip.txn import after_commit as module
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 
 def checkpoints(folder: Path) -> list[int]:
     return sorted(int(name[:20]) for name in os.listdir(folder / "_delta_log") if name.endswith("checkpoint.parquet"))

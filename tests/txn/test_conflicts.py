@@ -19,6 +19,8 @@ from deltaskip.txn.transaction import Transaction
 from tests.each import each
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 FEATURES = ["domainMetadata", "deletionVectors", "rowTracking", "appendOnly"]
 PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.rowTrackingSuspended": "true"}
 

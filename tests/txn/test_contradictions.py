@@ -12,6 +12,8 @@ from deltaskip.errors import StorageError
 from deltaskip.storage import LocalStorage
 from tests.txn.tables import file, make_table
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 
 class Refusing(LocalStorage):
     """Storage that answers as a store does which takes every conditional request for one that came too late."""

@@ -16,6 +16,8 @@ from deltaskip.schema import INTEGER, LONG, StructField, StructType
 from tests.each import each
 from tests.txn.tables import actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 ICT = "delta.enableInCommitTimestamps"
 NEW_ROWS = {
     "invariants": {"schema": {"delta.invariants": '{"expression":{"expression":"id > 0"}}'}},

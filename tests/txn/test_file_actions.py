@@ -17,6 +17,8 @@ from deltaskip.schema import DATE, INTEGER, LONG, StructField, StructType
 from tests.each import each
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 DV = {"properties": {"delta.enableDeletionVectors": "true"}, "features": ["deletionVectors"]}
 
 

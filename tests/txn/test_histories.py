@@ -6,11 +6,14 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.extent import extent
 from tests.txn.histories import History, Writer
+
+pytestmark = pytest.mark.usefixtures("without_look_ups")
 
 # DELTASKIP_HISTORIES=2000 runs it for long.
 EXAMPLES = int(os.environ.get("DELTASKIP_HISTORIES", extent("3", "8")))

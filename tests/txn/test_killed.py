@@ -13,6 +13,8 @@ import deltaskip as ds
 from tests.extent import extent
 from tests.txn.tables import append, file, gone, make_table, paths
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 ROOT = Path(__file__).resolve().parents[2]
 OLD, NEW = ["a", "b"], ["b", "new"]
 

@@ -9,6 +9,8 @@ from deltaskip.storage import Storage
 from tests.storage.s3 import endpoint, s3_options, store
 from tests.txn.tables import append_in_threads, conflict_over_one_file, put_table
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 __all__ = ["endpoint", "s3_options", "store"]
 
 THREADS, COMMITS = 4, 6

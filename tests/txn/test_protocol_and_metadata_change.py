@@ -26,6 +26,8 @@ from deltaskip.schema import (
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 ICT = "delta.enableInCommitTimestamps"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from deltaskip.errors import CommitConflict
 from deltaskip.txn.transaction import Transaction
 from tests.extent import extent
 from tests.txn.tables import actions, append, file, gone, make_table
+
+pytestmark = pytest.mark.usefixtures("without_look_ups")
 
 WRITERS, IDS = 3, 60
 

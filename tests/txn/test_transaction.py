@@ -20,6 +20,8 @@ from tests.builder import protocol_of
 from tests.each import each
 from tests.txn.tables import SCHEMA, actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 
 def test_a_commit_is_the_next_version(folder: Path) -> None:
     table = make_table(folder)

@@ -19,6 +19,8 @@ from deltaskip.txn.recompute.resume import computed_before
 from deltaskip.version import engine_info
 from tests.txn.tables import append, file, gone, make_table, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 PARAMETERS = {"mode": "auto", "columns": ["id"], "collations": {}, "kernelSpelling": False, "complete": True}
 ADD = {"path": "a", "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": False}
 

@@ -17,8 +17,6 @@ from deltaskip.kernels.z85 import z85_encode
 from deltaskip.storage import LocalStorage
 from tests.txn.tables import file, gone, make_table
 
-pytestmark = pytest.mark.data_files
-
 DV = {"delta.enableDeletionVectors": "true"}
 
 

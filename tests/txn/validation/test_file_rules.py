@@ -16,6 +16,8 @@ from deltaskip.schema import INTEGER, LONG, StructType
 from tests.txn.tables import actions, append, file, gone, make_table, paths
 from tests.txn.validation.cases import Case, check_each, column, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 DV: dict[str, Any] = {"properties": {"delta.enableDeletionVectors": "true"}, "features": ["deletionVectors"]}
 FEED: dict[str, Any] = {"properties": {"delta.enableChangeDataFeed": "true"}, "features": ["changeDataFeed"]}
 CHECKED: dict[str, Any] = {

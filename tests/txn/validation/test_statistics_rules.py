@@ -31,6 +31,8 @@ from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, stats, vector
 
+pytestmark = pytest.mark.usefixtures("without_look_ups")
+
 CLUSTERING = "delta.clustering"
 
 
