@@ -25,6 +25,8 @@ from deltaskip.log.table_not_found import table_not_found
 from deltaskip.log.tail import HELD_BYTES, Tail, deferred_tail, tail_of
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import leaves
+from deltaskip.schema.types import DataType
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["check_same_table", "list_log", "load_snapshot", "refresh", "same_table"]
@@ -108,11 +110,23 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     latest = _refreshed(snapshot)
     if latest is not snapshot:
         latest.told_as(snapshot)
-        words = (each.properties.get(_FLOAT_BOUNDS) for each in (latest, snapshot))
-        if latest.cache is snapshot.cache and len(set(words)) > 1:
-            # Cached bounds depend on it.
+        if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
             latest.cache = ColumnCache()
     return latest
+
+
+def _reads_the_log_as(latest: Snapshot, snapshot: Snapshot) -> bool:
+    """Whether values that were decoded for a snapshot are those of the latest one: its columns have the same types."""
+    if latest.properties.get(_FLOAT_BOUNDS) != snapshot.properties.get(_FLOAT_BOUNDS):
+        return False
+    if latest.metadata.schema_string == snapshot.metadata.schema_string:
+        return True
+    return latest.partition_fields == snapshot.partition_fields and _types(snapshot).items() <= _types(latest).items()
+
+
+def _types(snapshot: Snapshot) -> dict[tuple[str, ...], DataType]:
+    """The types of the columns that have statistics, by physical name."""
+    return {leaf.physical: leaf.type for leaf in leaves(snapshot.schema, snapshot.mapping_mode)}
 
 
 def _refreshed(snapshot: Snapshot) -> Snapshot:
