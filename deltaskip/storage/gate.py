@@ -122,8 +122,9 @@ def delete_folder(storage: Storage, root: str, path: str, names: Names = written
 def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
     """Raise StorageError unless the folder of a table can be deleted with everything in it.
 
-    It cannot be the root of a file system or of a bucket or a folder directly below a file system's root, nor contain
-    the home, working or temporary directory, a location in `kept`, another table, or a namespace of a warehouse.
+    It must contain a Delta log. It cannot be the root of a file system or of a bucket or a folder directly
+    below a file system's root, nor contain the home, working or temporary directory, a location in `kept`, another
+    table, or a namespace of a warehouse.
     """
     if is_local(root):
         import tempfile
@@ -142,6 +143,9 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
         raise _kept(root, f"{inside[0]} is in it")
     if isinstance(storage_below(storage), LocalStorage) and os.path.islink(root):
         return
+    names = [entry.name for entry in _listed(storage, root)]
+    if _LOG not in names and (names or storage.exists(root)):
+        raise _kept(root, "it is not a Delta table")
     for found in other_tables_below(storage, root):
         raise _kept(root, f"{join(root, found) if found else root} is another table or namespace")
 

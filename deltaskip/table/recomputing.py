@@ -11,7 +11,7 @@ from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, check_same_table
 from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class RecomputingMethods:
             DataFileMissing: A data file is not in storage.
             CorruptLog: An action in the log cannot be read.
             CommitConflict: Another writer changed the table's schema or features.
+            TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
         from deltaskip.txn.recompute.commit import commit_statistics
@@ -106,6 +107,7 @@ class RecomputingMethods:
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
         spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
+        check_same_table(self.snapshot)
         where = with_parameters(where, params)
         request = self._recompute_request(
             where,
@@ -172,10 +174,12 @@ class RecomputingMethods:
             InvalidCollation: A collation identifier is not valid.
             CollationUnavailable: No library in this process implements a collation version.
             CorruptLog: An action in the log cannot be read.
+            TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
         from deltaskip.txn.recompute.plan import recompute_plan
 
+        check_same_table(self.snapshot)
         where = with_parameters(where, params)
         request = self._recompute_request(
             where,

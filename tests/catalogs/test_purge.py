@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,25 @@ def test_a_purge_of_a_folder_that_holds_more_than_the_table_is_refused_and_the_e
             assert catalog.drop_table(name) and ds.DeltaTable.exists(place)
         assert catalog.load_table("db.managed").version == 0
     assert (home / "notes.txt").read_text() == "mine"
+
+
+def test_a_purge_of_a_folder_that_is_no_table_any_more_is_refused_and_the_entry_stays(tmp_path: Path) -> None:
+    for at, catalog in enumerate(catalogs(tmp_path)):
+        catalog.create_namespace("db")
+        place = tmp_path / f"documents{at}"
+        catalog.create_table("db.t", "id INT", properties={"location": str(place)})
+        shutil.rmtree(place)
+        place.write_text("mine")
+        with pytest.raises(StorageError, match="not a Delta table"):
+            catalog.drop_table("db.t", purge=True)
+        place.unlink()
+        (place / "photos").mkdir(parents=True)
+        (place / "photos" / "keep.txt").write_text("mine")
+        with pytest.raises(StorageError, match="not a Delta table"):
+            catalog.drop_table("db.t", purge=True)
+        assert catalog.table_exists("db.t") and (place / "photos" / "keep.txt").read_text() == "mine"
+        shutil.rmtree(place)
+        assert catalog.drop_table("db.t", purge=True) and not catalog.table_exists("db.t")
 
 
 def test_a_location_that_somebody_has_changed_does_not_lead_a_drop_elsewhere(tmp_path: Path) -> None:

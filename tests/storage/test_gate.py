@@ -96,6 +96,8 @@ def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, mo
     (tmp_path / "pointers").mkdir()
     (tmp_path / "pointers" / "x.table.json").write_text("{}")
     (tmp_path / "link").symlink_to(tmp_path / "users")
+    (tmp_path / "documents" / "photos").mkdir(parents=True)
+    (tmp_path / "documents" / "file").write_text("abc")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(work)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -106,23 +108,25 @@ def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, mo
             check_deletable_folder(LocalStorage(), root, kept)
     refused = [str(home), f"{home}/", str(home.parent), str(work), str(tmp_path), kept,
                str(warehouse.parent), f"{tmp_path}/outer", f"{tmp_path}/namespace", f"{tmp_path}/pointers",
-               f"{tmp_path}/link", f"{home}/../me", f"{tmp_path}/temporary"]  # fmt: skip
+               f"{tmp_path}/link", f"{home}/../me", f"{tmp_path}/temporary", f"{tmp_path}/documents",
+               f"{tmp_path}/documents/file", f"{tmp_path}/documents/photos"]  # fmt: skip
     before = sorted(os.walk(tmp_path))
     for root in refused:
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
             delete_whole_folder(LocalStorage(), root, kept)
     assert sorted(os.walk(tmp_path)) == before
-    for root in (f"{tmp_path}/t", f"{kept}/ns", f"{home}/none"):
+    for root in (f"{tmp_path}/t", f"{home}/none"):
         delete_whole_folder(LocalStorage(), root, kept)
         assert not os.path.exists(root)
 
 
 def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[Storage, str]) -> None:
     storage, base = store
-    for name in ("t/_delta_log/0", "t/x", "outer/_delta_log/0", "outer/in/_delta_log/0", "wh/ns/_namespace.json"):
+    for name in ("t/_delta_log/0", "t/x", "outer/_delta_log/0", "outer/in/_delta_log/0", "wh/ns/_namespace.json",
+                 "documents/photos/x"):  # fmt: skip
         storage.put(f"{base}/{name}", b"abc")
     bucket, _ = open_storage("s3://bucket", getattr(storage, "options", None))
-    for root in ("s3://bucket", "s3://bucket/", base, f"{base}/outer", f"{base}/wh"):
+    for root in ("s3://bucket", "s3://bucket/", base, f"{base}/outer", f"{base}/wh", f"{base}/documents"):
         with pytest.raises(StorageError, match=r"Refused to delete .* because"):
             check_deletable_folder(bucket, root, f"{base}/elsewhere/wh")
     with pytest.raises(StorageError, match="is in it"):

@@ -70,6 +70,9 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
     "changes": lambda table: table.changes(0).files(),
     "files_since": lambda table: table.files_since(0),
     "history": DeltaTable.history,
+    "recompute_stats": DeltaTable.recompute_stats,
+    "recompute_stats anew": lambda table: table.recompute_stats(resume=False),
+    "recompute_plan": DeltaTable.recompute_plan,
 }
 
 
