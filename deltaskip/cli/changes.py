@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, json_values, print_table, printable
+from deltaskip.schema.arrow_values import exact_sum
 
 if TYPE_CHECKING:
     from deltaskip.change_feed.scan import ChangeScan
@@ -43,7 +43,7 @@ def write_json(scan: ChangeScan) -> None:
 def print_changes(scan: ChangeScan, list_files: bool) -> None:
     """Print a line for each version with the files and rows by type of change, or for each file."""
     files = scan.files()
-    size = pc.sum(files["size"]).as_py() or 0
+    size = exact_sum(files["size"])
     many = max(0, scan.end - scan.start + 1)
     versions = f"versions {scan.start} to {scan.end}" if many else f"no versions from {scan.start} on"
     print(f"{versions}: {counted(files.num_rows, 'file')} with changes, {human_bytes(size)}")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, json_values, printable, terminal_width
+from deltaskip.schema.arrow_values import exact_sum
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
@@ -61,7 +62,7 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
 
     total_files: number of active files; None if it is not known.
     """
-    size = pc.sum(files.column("size")).as_py() or 0
+    size = exact_sum(files.column("size"))
     found = counted(files.num_rows, "file")
     if total_files is not None:
         found = f"{files.num_rows:,} of {counted(total_files, 'file')}"

@@ -29,7 +29,7 @@ from deltaskip.actions.partition_folders import partition_texts
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk, typed_array
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import Batch, each_candidate
@@ -83,12 +83,12 @@ class DataFiles:
     @property
     def num_rows(self) -> int | None:
         """Number of rows that are not deleted; None if the log does not have it for every file."""
-        return None if self.live_rows.null_count else pc.sum(self.live_rows).as_py() or 0
+        return None if self.live_rows.null_count else exact_sum(self.live_rows)
 
     @property
     def size_in_bytes(self) -> int:
         """Size of the files."""
-        return pc.sum(self.logged["size"]).as_py() or 0
+        return exact_sum(self.logged["size"])
 
     @property
     def num_vectors(self) -> int:
@@ -197,7 +197,7 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
     """Return the number and size of the active files."""
     total = FileCount()
     for batch in snapshot.add_batches(1 << 16, ["size"]):
-        total += FileCount(len(batch), pc.sum(batch["size"]).as_py() or 0)
+        total += FileCount(len(batch), exact_sum(batch["size"]))
     return total
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 
-import pyarrow.compute as pc
-
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import tail_of
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
@@ -52,7 +51,7 @@ def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
     older = latest.adds(["path", "size", "deletion_vector"])
     sizes = older["size"].filter(tail.files.superseded.live_mask(older["path"], older["deletion_vector"]))
     added = tail.files.adds["size"]
-    size = (pc.sum(sizes).as_py() or 0) + (pc.sum(added).as_py() or 0)
+    size = exact_sum(sizes) + exact_sum(added)
     timestamp = None
     if state.metadata is not None and TableProperties(state.metadata.configuration, latest.root).in_commit_timestamps:
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
@@ -71,8 +70,8 @@ def _write(
     table_bytes: int,
 ) -> None:
     path = join(root, LOG_FOLDER, f"{version_prefix(version)}.crc")
-    # All writers of one version write the same contents.
-    if storage.exists(path):
+    # All writers of one version write the same contents. A size that no reader can read is not written.
+    if table_bytes >= 1 << 63 or storage.exists(path):
         return
     members = {
         "txnId": None if info is None else info.txn_id,

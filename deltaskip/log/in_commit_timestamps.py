@@ -99,7 +99,7 @@ def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
     """Return the timestamp of the version after `latest`: `now`, or later if the time of `latest` is not earlier.
 
     # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
-    Raises CorruptLog if in-commit timestamps are enabled but the commit of `latest` has none.
+    Raises CorruptLog if in-commit timestamps are enabled but the commit of `latest` has none, or the greatest.
     """
     if not latest.table_properties.well_formed().in_commit_timestamps:
         previous = _file_time(latest)
@@ -110,6 +110,11 @@ def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
                 f"Version {latest.version} of {latest.root} has no inCommitTimestamp although {_ENABLED} is true, so "
                 f"the next one cannot be computed: restore the commit, or disable the property with Spark."
             )
+    if previous is not None and previous >= (1 << 63) - 1:
+        raise CorruptLog(
+            f"Version {latest.version} of {latest.root} has the greatest inCommitTimestamp, so no version can follow: "
+            f"restore the commit."
+        )
     return now if previous is None else max(now, previous + 1)
 
 

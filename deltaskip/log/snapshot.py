@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
@@ -26,6 +25,7 @@ from deltaskip.log.stats_provenance import Writers, read_writers
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode, parse_schema
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import FloatBounds, TableProperties
 from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
@@ -268,7 +268,7 @@ class Snapshot:
         sizes = self.adds(["size"])["size"]
         found = [
             *state_differences(self._checksum, self._state),
-            *file_differences(self._checksum, len(sizes), pc.sum(sizes).as_py() or 0),
+            *file_differences(self._checksum, len(sizes), exact_sum(sizes)),
         ]
         if found:
             raise CorruptLog(

@@ -50,7 +50,7 @@ from deltaskip.maintenance.copied_state import (
     merged_protocol,
     with_data_change,
 )
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
@@ -128,10 +128,10 @@ def clone(
     transaction.add_written(*_without_row_ids(files))
     sizes = source.adds(["size"])["size"]
     metrics = {
-        "sourceTableSize": pc.sum(sizes).as_py() or 0,
+        "sourceTableSize": exact_sum(sizes),
         "sourceNumOfFiles": len(sizes),
         "numRemovedFiles": len(removed),
-        "removedFilesSize": pc.sum(removed["size"]).as_py() or 0,
+        "removedFilesSize": exact_sum(removed["size"]),
         "numCopiedFiles": 0,
         "copiedFilesSize": 0,
     }

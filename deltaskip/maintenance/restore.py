@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_files, remove_of
 from deltaskip.errors import UnsupportedFeature
@@ -26,6 +25,7 @@ from deltaskip.maintenance.copied_state import (
     with_data_change,
 )
 from deltaskip.maintenance.missing_files import check_files_exist
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -133,10 +133,10 @@ def _keys(snapshot: Snapshot) -> tuple[pa.Array, int, int]:
     parts, size = [pa.nulls(0, pa.string())], 0
     for adds in snapshot.add_batches(_BATCH_ROWS, ["path", "deletion_vector", "size"]):
         parts.append(keys_of(snapshot, adds))
-        size += pc.sum(adds["size"]).as_py() or 0
+        size += exact_sum(adds["size"])
     keys = pa.concat_arrays(parts)
     return keys, len(keys), size
 
 
 def _size(files: pa.Table) -> int:
-    return pc.sum(files["size"]).as_py() or 0
+    return exact_sum(files["size"])

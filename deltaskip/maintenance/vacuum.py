@@ -31,7 +31,7 @@ from deltaskip.maintenance.unneeded_files import (
 )
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -94,7 +94,7 @@ def vacuum(
     sidecars = [] if lite else unneeded_sidecars(snapshot, before)
     left_over = () if lite else tuple(left_over_files(snapshot, before))
     deleted = one_chunk(found.files["path"])
-    size = pc.sum(found.files["size"]).as_py() or 0
+    size = exact_sum(found.files["size"])
     seconds = {"find": time.perf_counter() - started}
     if dry_run:
         directories = tuple(_emptied(found, cutoff, before))
@@ -107,7 +107,7 @@ def vacuum(
             {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size})  # fmt: skip
     found = _still_unneeded(snapshot, found, cutoff, now - default)
     deleted = one_chunk(found.files["path"])
-    size = pc.sum(found.files["size"]).as_py() or 0
+    size = exact_sum(found.files["size"])
     started = time.perf_counter()
     try:
         _delete(snapshot, deleted, progress)

@@ -11,7 +11,6 @@ from itertools import takewhile
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
@@ -31,6 +30,7 @@ from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, DataType, StructField
 from deltaskip.skipping.scan import Scan
 
@@ -325,7 +325,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     files = scan.files(columns=FILE_COLUMNS)
     planned = time.perf_counter()
     reader = RowReader.of(scan, len(files), counts)
-    total = pc.sum(files["size"]).as_py() or 0
+    total = exact_sum(files["size"])
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 __all__ = [
     "FALSE",
@@ -21,6 +22,7 @@ __all__ = [
     "arrow_scalar",
     "domain_values",
     "empty_table",
+    "exact_sum",
     "numpy_values",
     "one_chunk",
     "typed_array",
@@ -160,3 +162,12 @@ def _bits(flags: np.ndarray[Any, Any]) -> pa.Buffer:
 TRUE = arrow_scalar(True, pa.bool_())
 FALSE = arrow_scalar(False, pa.bool_())
 NOTHING = arrow_scalar("", pa.string())
+
+
+def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
+    """The sum of integers, which pyarrow lets overflow."""
+    found = pc.min_max(values)
+    furthest = max(abs(found["min"].as_py() or 0), abs(found["max"].as_py() or 0))
+    if furthest * len(values) < 1 << 63:
+        return pc.sum(values).as_py() or 0
+    return sum(value for value in values.to_pylist() if value is not None)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
-from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
 from deltaskip.skipping.batches import Batch, Pruning, candidates
 
 __all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
@@ -62,7 +62,7 @@ def exact_count(scan: Pruning) -> int:
         mixed += unsure.true_count
         rows = live_rows(batch, kept.filter(pc.invert(unsure)))
         uncounted += rows.null_count
-        total += pc.sum(rows).as_py() or 0
+        total += exact_sum(rows)
     if mixed:
         raise NotProvable(
             f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the row count: {mixed:,} "
@@ -86,7 +86,7 @@ def estimated_rows(scan: Pruning) -> int:
     known, files_known, files_unknown = 0, 0, 0
     for batch in candidates(scan.snapshot, scan.program):
         rows = live_rows(batch, batch.live(scan.evaluate(scan.program, batch).indices()))
-        known += pc.sum(rows).as_py() or 0
+        known += exact_sum(rows)
         files_known += len(rows) - rows.null_count
         files_unknown += rows.null_count
     return known + (files_unknown * known // files_known if files_known else 0)

@@ -15,7 +15,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
-from deltaskip.schema.arrow_values import FALSE
+from deltaskip.schema.arrow_values import FALSE, exact_sum
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.partition_values import map_values
@@ -92,7 +92,7 @@ class _Files:
         self._live = batch.live(None)
         self.count = batch.num_rows if self._live is None else len(self._live)
         self.records = self.live(FileStats(batch.num_rows, batch.adds).num_records())
-        self.rows: int = pc.sum(self.records).as_py() or 0
+        self.rows = exact_sum(self.records)
 
     def live(self, values: pa.Array) -> pa.Array:
         """Select the values of live files from one value for each row of the batch."""
@@ -110,7 +110,7 @@ class _Files:
 
     def rows_of(self, missing: pa.Array) -> int:
         """Rows of the files that are not `missing`."""
-        return self.rows - (pc.sum(self.records.filter(missing)).as_py() or 0)
+        return self.rows - exact_sum(self.records.filter(missing))
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,7 +275,7 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
     The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
     one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
-    (docs/pages/soundness.md, trap 2).
+    (docs/pages/soundness.md, trap 2). If there is none, the text is no value of the type, and the bound is unknown.
     """
     with localcontext(Context(prec=120)) as context:
         try:
@@ -287,9 +287,11 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
             if value and not _only_a_decimal_prints(text, type_.scale):
                 slack = Decimal(math.ulp(float(value))) + Decimal(5).scaleb(value.adjusted() - PRINTED_DIGITS)
             if side == "min":
-                bound = _clip((value - slack).quantize(quantum, ROUND_CEILING), value, quantum, side)
+                bound = (value - slack).quantize(quantum, ROUND_CEILING)
             else:
-                bound = _clip((value + slack).quantize(quantum, ROUND_FLOOR), value, quantum, side)
+                bound = (value + slack).quantize(quantum, ROUND_FLOOR)
+            if abs(bound - value) > slack:
+                return None
         except (InvalidOperation, OverflowError, ValueError):
             return None
         if bound.copy_abs() >= context.scaleb(Decimal(1), type_.precision - type_.scale):
@@ -324,13 +326,6 @@ def _only_a_decimal_prints(text: str, scale: int) -> bool:
     if len(fraction) > 1:
         return len(digits) > _DOUBLE_DIGITS or (len(fraction) == scale and fraction.endswith("0"))
     return len(digits.rstrip("0")) > _DOUBLE_DIGITS
-
-
-def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decimal:
-    """Round a text finer than the scale outwards, so the result is never inside `value`; another writer wrote it."""
-    if side == "min":
-        return min(bound, value.quantize(quantum, ROUND_FLOOR))
-    return max(bound, value.quantize(quantum, ROUND_CEILING))
 
 
 def _decimals(values: pa.Array, type_: DataType, side: Side, form: Form) -> pa.Array:

@@ -18,6 +18,7 @@ from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
@@ -165,11 +166,11 @@ def _sums(snapshot: Snapshot) -> _Sums:
         sizes, records, dvs = columns if live is None else [column.take(live) for column in columns]
         deleted = pc.fill_null(pc.struct_field(dvs, "cardinality"), 0)
         files += len(sizes)
-        size += pc.sum(sizes).as_py() or 0
-        rows += pc.sum(pc.subtract(records, deleted)).as_py() or 0
+        size += exact_sum(sizes)
+        rows += exact_sum(records) - exact_sum(deleted.filter(records.is_valid()))
         uncounted += records.null_count
         vectors += len(dvs) - dvs.null_count
-        deleted_rows += pc.sum(deleted).as_py() or 0
+        deleted_rows += exact_sum(deleted)
     return _Sums(files, size, rows, uncounted, vectors, deleted_rows)
 
 

@@ -14,9 +14,13 @@ from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.row_tracking import MARK, high_water_mark
+from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 __all__ = ["assign_row_ids"]
+
+# PROTOCOL, Row Tracking: row ids are 64-bit integers.
+_MOST = (1 << 63) - 1
 
 
 def assign_row_ids(
@@ -36,6 +40,12 @@ def assign_row_ids(
         if base_row_id is None:
             base_row_id = mark + 1
             mark += num_records(parsed_stats(add.stats)) or 0
+            if mark > _MOST:
+                raise refusal(
+                    "row-ids.assigned",
+                    f"{latest.root} has no row ids left: the highest one of version {latest.version} is {before}; "
+                    f"copy the rows to another table",
+                )
         assigned.append(
             replace(
                 add,

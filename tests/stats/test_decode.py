@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -46,12 +45,14 @@ def test_decimals_of_json_are_widened_as_one_by_one(
     assert found.to_pylist() == expected
 
 
-@pytest.mark.parametrize("text", ["12.345", "0.001"])
-def test_a_text_finer_than_the_scale_is_rounded_outwards(text: str) -> None:
-    arrays = pa.array([text]), pa.array([NUMBER_KIND], pa.uint8())
-    low = from_text(*arrays, _field(DecimalType(18, 2)), "min")[0].as_py()
-    high = from_text(*arrays, _field(DecimalType(18, 2)), "max")[0].as_py()
-    assert low < Decimal(text) < high
+def test_a_text_between_two_values_of_the_type_bounds_nothing() -> None:
+    """Unless a double that stands for one of them is printed so: no writer has seen such a value."""
+    texts = ["12.345", "0.001", "123.45000000000000000001", "0.30000000000000004", "-0.29999999999999999", "1.2e1"]
+    value = [None, None, None, Decimal("0.30"), Decimal("-0.30"), Decimal("12.00")]
+    arrays = pa.array(texts), pa.array([NUMBER_KIND] * len(texts), pa.uint8())
+    for precision in (10, 15, 18):
+        for side in ("min", "max"):
+            assert from_text(*arrays, _field(DecimalType(precision, 2)), side).to_pylist() == value
 
 
 # 2020-01-02T10:11:12 UTC in microseconds; a maximum on a whole millisecond is widened by 999 more.

@@ -34,6 +34,7 @@ from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.kill_points import kill_point
 
@@ -211,7 +212,7 @@ def _file_actions(snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint) ->
     made.num_adds = made.table_bytes = 0
     for values in adds.batches():
         made.num_adds += len(values)
-        made.table_bytes += pc.sum(pc.struct_field(values, "size")).as_py() or 0
+        made.table_bytes += exact_sum(pc.struct_field(values, "size"))
         yield "add", values
 
 

@@ -136,8 +136,8 @@ def _check_decided(scan: Scan, batch: Batch, rows: npt.NDArray[Any]) -> None:
 def _many_deleted(batch: Batch, rows: pa.Array) -> npt.NDArray[Any]:
     """Files with many deleted rows, and with an unknown share of them."""
     records, vectors = batch.rows(["num_records", "deletion_vector"], rows)
-    deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64())
-    total = pc.fill_null(one_chunk(records), 0).cast(pa.float64())
+    deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64(), safe=False)
+    total = pc.fill_null(one_chunk(records), 0).cast(pa.float64(), safe=False)
     gone, of = numpy_values(deleted), numpy_values(total)
     found: npt.NDArray[Any] = gone > of * _MOST_DELETED
     return found

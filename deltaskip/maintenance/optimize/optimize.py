@@ -28,7 +28,7 @@ from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, s
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.scan import Scan
 
@@ -205,7 +205,7 @@ class _Running:
             removed = removed.and_files(each.files.logged["size"].to_pylist())
             vectors += each.files.num_vectors
             marked = pc.struct_field(one_chunk(each.files.listed["deletion_vector"]), "cardinality")
-            deleted += pc.sum(marked).as_py() or 0
+            deleted += exact_sum(marked)
         files, size, cubes = self.plan.clustered
         return OptimizeResult(
             None,

@@ -19,7 +19,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.progress import Progress, table_name
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, exact_sum
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce
@@ -61,8 +61,8 @@ def commit_statistics(
     others = _OtherWriters(snapshot, done)
     for result in _computed(results, snapshot):
         _commit(others, result, wanted, parameters, columns, done)
-        done.rows += pc.sum(result["num_records"]).as_py() or 0
-        done.bytes += pc.sum(result["size"]).as_py() or 0
+        done.rows += exact_sum(result["num_records"])
+        done.bytes += exact_sum(result["size"])
         progress(done)
     return done
 

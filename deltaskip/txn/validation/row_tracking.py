@@ -110,6 +110,8 @@ def high_water_mark(latest: Snapshot) -> int:
         return -1
     try:
         mark = int(parse_json(domain.configuration)[MARK])
+        if not -1 <= mark < 1 << 63:
+            raise ValueError(f"{mark} is no row id")
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CorruptLog(
             f"The domain {ROW_TRACKING_DOMAIN} of version {latest.version} of {latest.root} has no {MARK}: restore "
