@@ -106,6 +106,7 @@ from .schema.types import (
     StructType,
     UnknownType,
 )
+from .settings import Options, options
 from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
@@ -187,6 +188,7 @@ __all__ = [
     "NamespaceNotFound",
     "NotProvable",
     "OptimizeResult",
+    "Options",
     "OutOfMemory",
     "PartitioningResult",
     "PredicateError",
@@ -241,6 +243,7 @@ __all__ = [
     "convert_to_delta",
     "install_catalog",
     "lit",
+    "options",
     "register_format",
     "register_icu",
     "register_view",

@@ -23,6 +23,7 @@ LEVELS = {
     "html": 0,
     "json_text": 0,
     "progress": 0,
+    "settings": 1,
     "redaction": 0,
     "version": 0,
     "warning": 1,

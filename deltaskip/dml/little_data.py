@@ -14,13 +14,10 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType, StructType
+from deltaskip.settings import options
 
 __all__ = ["is_little_to_collect", "is_little_to_copy", "is_little_to_read"]
 
-_MOST_VALUES = 64_000_000
-_MOST_COPIED_VALUES = 8_000_000
-# Where a job has no other processors than this process.
-_MOST_COPIED_LOCALLY = 256_000_000
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64
 _REMOTE_COUNTS_AS = 8
@@ -31,7 +28,7 @@ def is_little_to_read(snapshot: Snapshot, num_records: Sequence[int | None], col
     partitions = frozenset(snapshot.partition_columns)
     stored = [f for f in snapshot.schema.fields if f.name in columns and f.name not in partitions]
     width = sum(1 if _is_narrow(f.type) else _TEXT_COUNTS_AS for f in stored)
-    return _is_little(snapshot, num_records, width, _MOST_VALUES)
+    return _is_little(snapshot, num_records, width, options.values_found_here)
 
 
 def is_little_to_copy(
@@ -42,13 +39,13 @@ def is_little_to_copy(
     same_machine: Whether the tasks of a job would run on this machine.
     """
     num_records = [count for part in parts for count in part.files["num_records"].to_pylist()]
-    most = _MOST_COPIED_LOCALLY if same_machine else _MOST_COPIED_VALUES
+    most = options.values_copied_locally if same_machine else options.values_copied_here
     return _is_little(snapshot, num_records, len(leaves(schema)), most)
 
 
 def is_little_to_collect(rows: int, schema: StructType) -> bool:
     """Return whether so many rows of a table may be in the memory of this process."""
-    return rows * len(leaves(schema)) <= _MOST_COPIED_VALUES
+    return rows * len(leaves(schema)) <= options.values_copied_here
 
 
 def _is_little(snapshot: Snapshot, num_records: Sequence[int | None], width: int, most: int) -> bool:

@@ -13,10 +13,10 @@ from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, pars
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
+from deltaskip.settings import options
 from deltaskip.storage import NotAFile, Storage
 
 __all__ = [
-    "AT_ONCE_BYTES",
     "CHANGE_FILE",
     "Commits",
     "OtherAction",
@@ -31,9 +31,6 @@ __all__ = [
     "state_change",
 ]
 
-AT_ONCE_BYTES = 256 << 20
-"""Larger files are read in pieces, so that memory is bounded by the actions that they contain."""
-_PIECE_BYTES = 64 << 20
 _LONGEST_LINE = 256 << 20
 
 
@@ -73,7 +70,7 @@ def read_commits(
     beside those that a snapshot consists of. Raises CorruptLog with the name of the file that
     is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
-    if sum(file.file.size for file in files) > AT_ONCE_BYTES:
+    if sum(file.file.size for file in files) > options.log_bytes:
         parts = list(commit_pieces(storage, root, files, columns, also))
         actions = pa.concat_tables([part.actions for part in parts])
         return Commits(root, tuple(files), actions, tuple(action for part in parts for action in part.others))
@@ -89,7 +86,7 @@ def commit_pieces(
     columns: Sequence[str] | None = None,
     also: Collection[str] = (),
 ) -> Iterator[Commits]:
-    """As read_commits, in pieces of at most AT_ONCE_BYTES of text, oldest first.
+    """As read_commits, in pieces of at most `options.log_bytes` of text, oldest first.
 
     The files of a piece are those up to its last one, of which the earlier ones have no actions in it, so that ordinals
     are those of all files. A large file may be in several pieces.
@@ -98,7 +95,7 @@ def commit_pieces(
         first = 0
         while first < len(files):
             last, size = first, 0
-            while last < len(files) and size + files[last].file.size <= AT_ONCE_BYTES:
+            while last < len(files) and size + files[last].file.size <= options.log_bytes:
                 size += files[last].file.size
                 last += 1
             if last > first:
@@ -217,7 +214,7 @@ def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memory
     """The text of a large file in pieces of whole lines, each with the number of lines before it."""
     lines, offset, rest = 0, 0, b""
     while True:
-        read = storage.read_range(file.path, offset, _PIECE_BYTES)
+        read = storage.read_range(file.path, offset, options.log_piece_bytes)
         offset += len(read)
         end = read.rfind(b"\n") + 1
         if end or not read:

@@ -15,18 +15,19 @@ from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotF
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
-from deltaskip.log.commit import AT_ONCE_BYTES, parse_contents, read_commits
+from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
-from deltaskip.log.tail import HELD_BYTES, Tail, deferred_tail, tail_of
+from deltaskip.log.tail import Tail, deferred_tail, tail_of
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import DataType
+from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["check_same_table", "list_log", "load_snapshot", "refresh", "same_table"]
@@ -265,7 +266,7 @@ def _read_tail(
     storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
 ) -> tuple[Tail, bytes | None]:
     """The parsed commits, and the contents of the checksum if it exists and is not too large."""
-    if _bytes_of(commits) > HELD_BYTES and all(each.kind is Kind.COMMIT for each in commits):
+    if _bytes_of(commits) > options.log_held_bytes and all(each.kind is Kind.COMMIT for each in commits):
         return deferred_tail(storage, root, commits), None
     together = None if segment.checksum is None else _read_together(storage, commits, segment.checksum)
     if together is None:
@@ -283,7 +284,7 @@ def _read_together(
     The checksum is not needed. Reading the commits alone decides whether they can be read.
     """
     wanted = [file.file for file in (*commits, checksum)]
-    if checksum.file.size > _CHECKSUM_BYTES or sum(file.size for file in wanted) > AT_ONCE_BYTES:
+    if checksum.file.size > _CHECKSUM_BYTES or sum(file.size for file in wanted) > options.log_bytes:
         return None
     if not all(file.is_file for file in wanted):
         return None

@@ -14,10 +14,7 @@ from deltaskip.log.replay import EMPTY, Replay, after, replay
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.storage import Storage
 
-__all__ = ["HELD_BYTES", "Tail", "deferred_tail", "tail_of"]
-
-HELD_BYTES = 1 << 30
-"""Adds and removes of commits with more bytes of text are not kept in memory until the files are asked for."""
+__all__ = ["Tail", "deferred_tail", "tail_of"]
 
 
 class Tail:

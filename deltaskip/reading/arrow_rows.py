@@ -32,25 +32,20 @@ from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, DataType, StructField
+from deltaskip.settings import options
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["FILE_COLUMNS", "PIECE_BYTES", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
+__all__ = ["FILE_COLUMNS", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
 
 FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""
 
-PIECE_BYTES = 16 << 20
-"""Bytes of the row groups that are one piece of work."""
-
-# Files of fewer bytes are read at once, as reading twice takes longer than their columns.
-_STAGED_BYTES = 1 << 17
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
 # Files of at most so many bytes are read together: as many as this, and as have at least so many bytes.
 _SMALL_BYTES = 8 << 20
 _SMALL_FILES = 64
-_TOGETHER_BYTES = 1 << 20
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
 _EVALUATED_ROWS = 1 << 18
 # Bytes of files that are read ahead of their turn.
@@ -206,7 +201,7 @@ class RowReader:
 
     def _in_stages(self, size: int) -> bool:
         """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
-        return bool(self.stages) and size >= _STAGED_BYTES and self.matches.share < _STAGED_SHARE
+        return bool(self.stages) and size >= options.read_staged_bytes and self.matches.share < _STAGED_SHARE
 
     def _read_in_stages(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of files: the columns of the predicate are read first."""
@@ -329,7 +324,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:
-            reads = _reads(reader, files, PIECE_BYTES, together=left is None)
+            reads = _reads(reader, files, options.read_piece_bytes, together=left is None)
             for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance):
                 if left is not None:
                     batch = batch.slice(0, left)
@@ -372,7 +367,7 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
         piece_bytes: Bytes of files that one function reads, as far as row groups allow.
         files: The files to read, with the columns FILE_COLUMNS. The default is those that the scan keeps.
     """
-    most = PIECE_BYTES if piece_bytes is None else piece_bytes
+    most = options.read_piece_bytes if piece_bytes is None else piece_bytes
     files = scan.files(columns=FILE_COLUMNS) if files is None else files
     return _reads(RowReader.of(scan, len(files)), files, most, together=False)
 
@@ -383,7 +378,9 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
     most_files, share = (_SMALL_FILES if together else 1), 0
     if not reader.rows.storage.remote:
         # Two reads for each core, and half a file more, so that equal files are shared equally.
-        share = max(_TOGETHER_BYTES, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes))))
+        share = max(
+            options.read_together_bytes, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
+        )
     elif reader.stages:
         share = sum(sizes) // (4 * pa.cpu_count())
     end = 0

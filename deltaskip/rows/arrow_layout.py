@@ -37,12 +37,11 @@ from deltaskip.schema.types import (
     StructType,
     nested_types,
 )
+from deltaskip.settings import options
 
 __all__ = ["floor_divided", "plain_array", "plain_batches", "plain_table", "scalar_text", "stored_type"]
 
 _PATH = tuple[str, ...]
-# Strings of one Arrow array have at most 2 GiB.
-_BATCH_BYTES = 1 << 29
 # Below these, starting threads takes longer than they save.
 _PARALLEL_ROWS = 1 << 16
 _NANOS_PER_MICRO = 1_000
@@ -78,7 +77,7 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: StructType, table: 
             each = map if pool is None or batch.num_rows < _PARALLEL_ROWS else pool.map
             columns = list(each(_sound, batch.columns, names))
             n_bytes = sum(column.nbytes for column in columns)
-            size = -(-batch.num_rows // max(1, -(-n_bytes // _BATCH_BYTES)))
+            size = -(-batch.num_rows // max(1, -(-n_bytes // options.write_batch_bytes)))
             for start in range(0, batch.num_rows, size):
                 part = [column.slice(start, size) for column in columns]
                 plain = list(each(lambda field, column: _plain_column(column, field, table), schema.fields, part))

@@ -31,6 +31,7 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
+from deltaskip.settings import options
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.bitmaps import collected_positions
 from deltaskip.spark.client import union
@@ -108,7 +109,7 @@ class SparkExecution(RowExecution):
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
         # This process evaluates as ANSI mode does.
-        if not in_ansi(self._spark):
+        if options.spark_jobs == "always" or not in_ansi(self._spark):
             return None
         return matching_here(scan, files, self.time_zone)
 
@@ -126,6 +127,8 @@ class SparkExecution(RowExecution):
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows sooner than a job does."""
+        if options.spark_jobs == "always":
+            return False
         local = str(self._spark.conf.get("spark.master", "")).startswith("local")
         return is_little_to_copy(self._snapshot, parts, schema, local)
 

@@ -18,12 +18,10 @@ from deltaskip.spark.jvm import Jvm, Proxy, answers
 from deltaskip.spark.locations import metadata_path
 from deltaskip.spark.session_catalog import is_classic
 
-__all__ = ["CODE", "MOST_CODES", "check_unlisted", "milliseconds", "unlisted_scan"]
+__all__ = ["CODE", "check_unlisted", "milliseconds", "unlisted_scan"]
 
 CODE = "__deltaskip_code"
 """Name of the column with the number that each file has."""
-MOST_CODES = 256
-"""The most numbers of files in one scan, as each takes requests to the JVM."""
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"

@@ -16,7 +16,7 @@ from deltaskip.spark.locations import is_local, local_name
 from deltaskip.spark.session_catalog import is_classic
 from deltaskip.spark.settings import session_settings
 
-__all__ = ["LISTED_HERE", "listed_here", "missing_files_named", "tuned_listing"]
+__all__ = ["listed_here", "missing_files_named", "tuned_listing"]
 
 _NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 # What `escape_globs` did.
@@ -25,8 +25,6 @@ _ESCAPED = re.compile(r"\\([{}\[\]*?\\])")
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 TASKS = 32
-LISTED_HERE = 1_000
-"""The number of files from which on a list of them reaches Spark sooner than Spark has made its own."""
 
 
 def listed_here(spark: SparkSession, paths: Sequence[str]) -> tuple[list[int], list[int]] | None:

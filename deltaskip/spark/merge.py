@@ -25,6 +25,7 @@ from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
 from deltaskip.spark.changes import SparkExecution
 from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.job_descriptions import described_jobs
@@ -35,8 +36,6 @@ __all__ = ["SparkMergeSource"]
 
 # A side of the join of at most this size is sent to every task.
 _BROADCAST_BYTES = 64 << 20
-# A source of at most this size, as Spark estimates it, is collected if the driver can join it.
-_COLLECTED_BYTES = 64 << 20
 
 
 class SparkMergeSource(MergeSource):
@@ -134,12 +133,12 @@ class SparkMergeSource(MergeSource):
     def _is_collected_quickly(self) -> bool:
         """Whether the rows are few as far as Spark estimates it, and expressions mean what they do here."""
         java = getattr(self._data, "_jdf", None)
-        if java is None or not hasattr(self._data, "toArrow"):
+        if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
             return False
         settings = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
         if any(str(self._spark.conf.get(name)).lower() != value for name, value in settings.items()):
             return False
-        return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= _COLLECTED_BYTES
+        return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= options.source_bytes
 
     def count(self) -> int:
         """See MergeSource.count."""

@@ -21,11 +21,12 @@ from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
-from deltaskip.spark.file_index import MOST_CODES, check_unlisted, milliseconds
-from deltaskip.spark.listing import LISTED_HERE, listed_here
+from deltaskip.spark.file_index import check_unlisted, milliseconds
+from deltaskip.spark.listing import listed_here
 from deltaskip.spark.local import in_ansi
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
@@ -219,7 +220,7 @@ def source_of(
     sizes = files["size"].to_pylist() if "size" in files.column_names else None
     times = None if listing else milliseconds(files["modification_time"])
     partitions = partition_table(files, schema, partition_columns)
-    if listing and len(paths) >= LISTED_HERE and len(partitions.tuples) <= MOST_CODES:
+    if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
         sizes, times = listed_here(spark, paths) or (sizes, None)
     source = Source(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
     _check_paths(source, repeated)

@@ -20,9 +20,10 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
 from deltaskip.spark.client import broadcast_rows, metadata_column, parquet_scan, union
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
-from deltaskip.spark.file_index import CODE, MOST_CODES, unlisted_scan
+from deltaskip.spark.file_index import CODE, unlisted_scan
 from deltaskip.spark.listing import listed_here, missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded_sql
 from deltaskip.spark.locations import metadata_path, needs_own_scan
@@ -346,7 +347,7 @@ def _scan(source: Source, shape: Shape, wanted: PositionalRows = _LIVE) -> DataF
 
 def listed_source(source: Source, rows: Sequence[int]) -> Source | None:
     """The source with sizes and times of these files; None if `coded_rows` cannot read them."""
-    if len(source.partitions.tuples) > MOST_CODES:
+    if len(source.partitions.tuples) > options.listed_partitions:
         return None
     if source.times is not None:
         return source

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
+from deltaskip.settings import options
 from deltaskip.spark.partitions import PartitionTable, hive_directory
 
 __all__ = ["ConstantScan", "HiveScan", "JoinedScan", "Shape", "shapes_of"]
 
 MIN_CONSTANT_SCANS = 8
-MAX_CONSTANT_SCANS = 64
 MAX_HIVE_SCANS = 8
 BYTES_OF_A_SCAN = 16 << 20
 """Bytes of files whose rows are joined in the time in which one more scan is planned."""
@@ -80,8 +80,8 @@ def shapes_of(
 def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> int:
     """How many scans with literals of these files take less time than one scan and a join."""
     if sizes is None:
-        return MAX_CONSTANT_SCANS
-    return min(max(_bytes(rows, sizes) // BYTES_OF_A_SCAN, MIN_CONSTANT_SCANS), MAX_CONSTANT_SCANS)
+        return options.partition_scans
+    return min(max(_bytes(rows, sizes) // BYTES_OF_A_SCAN, MIN_CONSTANT_SCANS), options.partition_scans)
 
 
 def _bytes(rows: Sequence[int], sizes: Sequence[int]) -> int:

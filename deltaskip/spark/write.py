@@ -43,6 +43,7 @@ from deltaskip.schema.types import (
     UnknownType,
     nested_types,
 )
+from deltaskip.settings import options
 from deltaskip.spark.client import union
 from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.job_descriptions import described_jobs
@@ -72,8 +73,6 @@ _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _SHUFFLED_PER_WRITTEN = 2
 _WIDTHS: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4}
 _TEXT = "v"
-# Values of files whose footers prove too little are read here up to this size in all: sooner than a job begins.
-_DRIVER_BYTES = 32 << 20
 _Row = TypeVar("_Row")
 _Result = TypeVar("_Result")
 
@@ -346,7 +345,7 @@ def _with_facts(
 
     files = list(_side_by_side(described, found, layout))
     unproved = [file for file in files if file.stats is None and file.rows]
-    if unproved and sum(file.size for file in unproved) > _DRIVER_BYTES:
+    if unproved and sum(file.size for file in unproved) > options.footer_bytes:
         data_files = [DataFile(i, join(root, file.path), file.size) for i, file in enumerate(unproved)]
         try:
             computed = file_statistics(frame.sparkSession, storage, uri_of(root), data_files, request)

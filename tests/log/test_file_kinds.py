@@ -284,9 +284,9 @@ def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytes
     five.commit(add("end"))
     whole = five.load()
     for most, piece in ((10, 7), (300, 64), (900, 1000)):
-        monkeypatch.setattr("deltaskip.log.commit.AT_ONCE_BYTES", most)
-        monkeypatch.setattr("deltaskip.log.loading.AT_ONCE_BYTES", most)
-        monkeypatch.setattr("deltaskip.log.commit._PIECE_BYTES", piece)
+        monkeypatch.setattr("deltaskip.settings.options.log_bytes", most)
+        monkeypatch.setattr("deltaskip.settings.options.log_bytes", most)
+        monkeypatch.setattr("deltaskip.settings.options.log_piece_bytes", piece)
         read = five.load()
         assert read.adds().equals(whole.adds())
         assert (read.txns, read.metadata) == (whole.txns, whole.metadata)
@@ -303,10 +303,10 @@ def test_files_of_very_long_commits_are_not_kept_until_they_are_asked_for(
     five.commit(*[add(f"g{i:04d}") for i in range(3000)], *txns, {"commitInfo": {"operation": "WRITE", "txnId": "5"}})
     whole = five.load()
     expected = whole.adds()
-    monkeypatch.setattr("deltaskip.log.loading.HELD_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.log_held_bytes", 1)
     for most, piece in ((1 << 20, 1 << 20), (1000, 300)):
-        monkeypatch.setattr("deltaskip.log.commit.AT_ONCE_BYTES", most)
-        monkeypatch.setattr("deltaskip.log.commit._PIECE_BYTES", piece)
+        monkeypatch.setattr("deltaskip.settings.options.log_bytes", most)
+        monkeypatch.setattr("deltaskip.settings.options.log_piece_bytes", piece)
         before = pa.total_allocated_bytes()
         read = five.load()
         assert pa.total_allocated_bytes() - before < 3000  # one byte for each add would be too much
@@ -320,7 +320,7 @@ def test_files_of_very_long_commits_are_not_kept_until_they_are_asked_for(
     assert newer.adds().equals(five.load().adds())
     with (five.log / log_name(7, "json")).open("w") as file:
         file.write('{"add":{"path":"x","size":"long"}}')
-    monkeypatch.setattr("deltaskip.log.loading.HELD_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.log_held_bytes", 1)
     damaged = five.load()
     with pytest.raises(CorruptLog, match=r"7\.json \(version 7\), line 1: "):
         damaged.adds()

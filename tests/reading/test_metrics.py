@@ -43,8 +43,8 @@ def test_metrics_count_files_row_groups_bytes_and_rows(table: ds.DeltaTable) -> 
 
 @pytest.mark.parametrize("piece", [1, 1 << 24])
 def test_every_row_group_counts_once(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr("deltaskip.reading.arrow_rows.PIECE_BYTES", piece)
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._STAGED_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.read_piece_bytes", piece)
+    monkeypatch.setattr("deltaskip.settings.options.read_staged_bytes", 1)
     for where, groups in (("g % 2 = 0", 30), (None, 30), ("g >= 150", 29)):
         scan = table.scan(where, columns=["id"])
         scan.to_arrow()

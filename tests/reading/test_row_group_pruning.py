@@ -200,7 +200,7 @@ def test_random_predicates_find_the_rows_that_duckdb_finds(
     table: ds.DeltaTable, rows: pa.Table, pruned: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Also where the columns of the predicate are read before the others.
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._STAGED_BYTES", 16_000)
+    monkeypatch.setattr("deltaskip.settings.options.read_staged_bytes", 16_000)
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed (test)")
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
@@ -309,12 +309,12 @@ def test_columns_of_the_predicate_are_read_first_unless_many_rows_match_in_most_
         pq.write_table(_ten_rows(first), tmp_path / "t" / f"{first}.parquet")
     table.add_files([f"{first}.parquet" for first in range(0, 600, 10)])
     at_once = table.scan(where).to_arrow()
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._STAGED_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.read_staged_bytes", 1)
     staged: list[int] = []
     read = RowReader._read_in_stages
     counted = lambda self, parts: staged.append(len(parts)) or read(self, parts)  # noqa: E731
     monkeypatch.setattr(RowReader, "_read_in_stages", counted)
-    monkeypatch.setattr("deltaskip.reading.arrow_rows._TOGETHER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.read_together_bytes", 1)
     monkeypatch.setattr(SmallFiles, "runs", lambda locations: [(len(locations), None)])
     assert table.scan(where).to_arrow().sort_by("id") == at_once.sort_by("id")
     assert {number % 10 for number in at_once["id"].to_pylist()} <= set(range(3, 10))

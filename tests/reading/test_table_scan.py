@@ -99,7 +99,7 @@ def test_dates_of_the_julian_calendar_are_refused(tmp_path: Path, year: int, rea
 
 
 def test_large_files_are_read_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.reading.arrow_rows.PIECE_BYTES", 5_000)
+    monkeypatch.setattr("deltaskip.settings.options.read_piece_bytes", 5_000)
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
     rows = pa.table({"id": pa.array(range(10_000), pa.int64())})
     options = {"row_group_size": 1_000, "compression": "none", "use_dictionary": False}

@@ -273,7 +273,7 @@ def test_identity_values_continue_over_batches_and_the_state_is_kept() -> None:
 
 
 def test_streams_divide_large_batches_and_leave_out_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.rows.arrow_layout._BATCH_BYTES", 1_000)
+    monkeypatch.setattr("deltaskip.settings.options.write_batch_bytes", 1_000)
     rows = pa.table({"a": range(1_000)})
     batches = [*rows.to_batches(), *rows.slice(0, 0).to_batches()]
     found = list(plain_batches(batches, from_arrow(rows.schema), "t"))

@@ -41,5 +41,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 @pytest.fixture
 def found_by_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Spark jobs find the rows that match a predicate and copy others, although there is little to read."""
-    monkeypatch.setattr("deltaskip.spark.changes.matching_here", lambda *_: None)
-    monkeypatch.setattr("deltaskip.spark.changes.is_little_to_copy", lambda *_: False)
+    monkeypatch.setattr("deltaskip.settings.options.spark_jobs", "always")

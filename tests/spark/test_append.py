@@ -187,7 +187,7 @@ def test_executors_compute_the_statistics_that_footers_do_not_prove(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("the driver read values")
 
-    monkeypatch.setattr("deltaskip.spark.write._DRIVER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
     monkeypatch.setattr("deltaskip.stats.file_facts.scan_file", refuse)
     before = set(table.snapshot.adds()["path"].to_pylist())
     table.append(rows)
@@ -211,7 +211,7 @@ def test_the_driver_reads_values_if_executors_lack_the_package(
         raise SparkUnavailable("deltaskip is not installed in the Python environment of the Spark executors.")
 
     table = DeltaTable.create(tmp_path / "t", "x DOUBLE, tags ARRAY<STRING>")
-    monkeypatch.setattr("deltaskip.spark.write._DRIVER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
     monkeypatch.setattr("deltaskip.spark.write.file_statistics", lacking)
     table.append(spark.sql("SELECT double(id) AS x, if(id = 1, NULL, array('t')) AS tags FROM range(4)").coalesce(1))
     [add] = table.snapshot.adds().to_pylist()

@@ -12,7 +12,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.spark.listing import LISTED_HERE
+from deltaskip.settings import options
 from tests import corpus
 from tests.corpus_digests import expected_rows
 from tests.spark.test_corpus_rows import rows_and_digest
@@ -84,7 +84,7 @@ def many(tmp_path: Path) -> ds.DeltaTable:
     folder = tmp_path / "a [b]* %é"
     table = ds.DeltaTable.create(folder, "id BIGINT")
     pq.write_table(pa.table({"id": [7]}), folder / "0 {x}%é.parquet")
-    names = [f"{i} {{x}}%é.parquet" for i in range(LISTED_HERE)]
+    names = [f"{i} {{x}}%é.parquet" for i in range(options.listed_files)]
     for name in names[1:]:
         os.link(folder / names[0], folder / name)
     table.add_files(names)
@@ -97,11 +97,11 @@ def test_many_local_files_are_listed_here(spark: Any, many: ds.DeltaTable, monke
     assert not _lists(frame)
     columns = "_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time", "input_file_name()"
     found = sorted(frame.selectExpr("id", *columns).collect())
-    monkeypatch.setattr("deltaskip.spark.read.LISTED_HERE", 1 << 30)
+    monkeypatch.setattr("deltaskip.settings.options.listed_files", 1 << 30)
     listed = many.scan().to_spark(spark)
     assert _lists(listed)
     assert found == sorted(listed.selectExpr("id", *columns).collect())
-    assert len(found) == len(set(found)) == LISTED_HERE
+    assert len(found) == len(set(found)) == options.listed_files
     assert sorted(frame.inputFiles()) == sorted(listed.inputFiles())
 
 
@@ -115,7 +115,7 @@ def test_many_local_files_change_after_they_were_listed(spark: Any, many: ds.Del
     frame = many.scan().to_spark(spark)
     many.delete()
     assert many.scan().to_spark(spark).count() == 0
-    assert frame.count() == LISTED_HERE, "the files of the earlier version are still there"
+    assert frame.count() == options.listed_files, "the files of the earlier version are still there"
     next(tmp_path.rglob("77 *.parquet")).unlink()
     with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
         frame.count()
@@ -138,8 +138,8 @@ def test_jobs_that_change_rows_take_values_of_files_that_are_listed_here(
     model |= {i: (model[i][0], -i) for i in changed}
     model |= {i: (f"p {i % 12}/" if i >= 240 else model[i][0], 1000 + i) for i in range(230, 250)}
     for least, codes in ((1, 256), (1 << 30, 0)):
-        monkeypatch.setattr("deltaskip.spark.read.LISTED_HERE", least)
-        monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", codes)
+        monkeypatch.setattr("deltaskip.settings.options.listed_files", least)
+        monkeypatch.setattr("deltaskip.settings.options.listed_partitions", codes)
         schema = "id BIGINT, p STRING, x BIGINT"
         table = ds.DeltaTable.create(tmp_path / str(least), schema, ["p"], properties=properties)
         for half in (range(120), range(120, 240)):

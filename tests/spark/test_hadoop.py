@@ -156,7 +156,7 @@ class TestHdfs:
     def test_large_files_are_read_by_the_driver(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("deltaskip.spark.recompute.hadoop._LARGEST_BYTES", 10_000)
+        monkeypatch.setattr("deltaskip.settings.options.executor_file_bytes", 10_000)
         here = make_table(tmp_path / "t")
         there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, "large")))
         found = recomputed(spark, there, mode="scan")

@@ -75,7 +75,7 @@ each_case = pytest.mark.parametrize(("jobs", "what", "properties"), CASES, indir
 @pytest.fixture
 def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Spark join the source of a merge; and by jobs alone, find and copy all rows."""
-    monkeypatch.setattr("deltaskip.spark.merge.SparkMergeSource._is_collected_quickly", lambda _: False)
+    monkeypatch.setattr("deltaskip.settings.options.source_bytes", 1)
     if request.param == JOBS[0]:
         request.getfixturevalue("found_by_a_job")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable, SetProperty
-from deltaskip.dml import little_data, matching
+from deltaskip.dml import matching
 from deltaskip.dml.files import files_to_change
 from deltaskip.skipping.scan import Scan
 from tests.extent import extent, some
@@ -80,7 +80,7 @@ def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monk
             continue
         here += 1
         with monkeypatch.context() as patch:
-            patch.setattr("deltaskip.spark.changes.matching_here", lambda *_: None)
+            patch.setattr("deltaskip.settings.options.spark_jobs", "always")
             job = execution.matching(scan, files)
         assert [each.to_pylist() for each in found] == [each.to_pylist() for each in job], sql
     assert here > extent(4, 40)
@@ -99,7 +99,7 @@ def test_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     scan = Scan(table.snapshot, "id = 3")
     files = files_to_change(scan).partly.listed
     assert matching.matching_here(scan, files, "UTC") is not None
-    monkeypatch.setattr(little_data, "_MOST_VALUES", 100)
+    monkeypatch.setattr("deltaskip.settings.options.values_found_here", 100)
     assert matching.matching_here(scan, files, "UTC") is None
 
 
@@ -134,7 +134,7 @@ def test_few_rows_are_copied_without_a_job(
         table.alter(*(SetProperty(name, value) for name, value in changed.items()))
         with monkeypatch.context() as patch:
             if number:
-                patch.setattr("deltaskip.spark.changes.is_little_to_copy", lambda *_: False)
+                patch.setattr("deltaskip.settings.options.spark_jobs", "always")
             else:
                 patch.setattr("deltaskip.spark.changes.write_dataframe", None)
             result = table.delete("id % 7 = 3", spark)

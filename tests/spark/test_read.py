@@ -128,9 +128,9 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
     spark: Any, tmp_path: Path, kind: DataType, values: list[Any], scans: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if scans != "literals":
-        monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+        monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     if scans == "join":
-        monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
+        monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
     table = partitioned(tmp_path, kind)
     for i, value in enumerate(values):
         table.add(f"{i}.parquet", ids(i), {"p": value})
@@ -153,12 +153,12 @@ def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_sp
     spark: Any, tmp_path: Path, kind: DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark does not apply a filter again that the list of files has been asked to apply."""
-    monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+    monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     table = partitioned(tmp_path, kind)
     for i, value in enumerate([*values, *([float("nan"), -0.0] if kind == DOUBLE else [])]):
         table.add(f"{i}.parquet", ids(i, i + 100), {"p": value})
     listed = table.frame(spark)
-    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
     joined = table.frame(spark)
     first, text = joined.where("id = 0").select("p"), "CAST(p AS STRING)"
     predicates = [
@@ -186,7 +186,7 @@ def ids_of(frame: Any) -> list[int]:
 def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, codes: int
 ) -> None:
-    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", codes)
+    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", codes)
     table = partitioned(tmp_path, DOUBLE)
     for i in range(70):
         table.add(f"x {i}%/[{i}] é\u2003.parquet", ids(i), {"p": i / 2})
@@ -200,8 +200,8 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deltaskip.spark.scans.metadata_path", lambda path: path + "x")
-    monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
-    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
+    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
     table = partitioned(tmp_path).add("1.parquet", ids(1), {"p": "a"}).add("2.parquet", ids(2), {"p": "b"})
     for frame in (table.frame(spark), table.frame(spark, where="p = 'a'"), table.frame(spark, where="p <=> 'a'")):
         with pytest.raises(Exception, match="has no log entry for"):
@@ -275,7 +275,7 @@ NAMES = [
 def test_paths_are_names_not_patterns_and_every_row_comes_once(
     spark: Any, tmp_path: Path, folder: str, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+    monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     table = MadeTable(tmp_path / folder, struct(id=LONG, p=INTEGER), () if shape == "one scan" else ("p",))
     for i, name in enumerate(NAMES):
         # Hadoop's local file system refuses a colon in the last part of a path.

@@ -29,13 +29,11 @@ from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
+from deltaskip.settings import options
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
-
-JOB_BYTES = 8 << 30
-"""Files of about this size are rewritten for one commit, so that a killed process loses no more."""
 
 DRIVER_BYTES = 1 << 30
 """Up to this size files are rewritten in this process also if there is a session, which is faster than a Spark job."""
@@ -247,7 +245,7 @@ def _parameters(strategy: Strategy, request: OptimizeRequest, predicates: Sequen
 def _next_job(pending: deque[Bin]) -> Iterable[Bin]:
     """Take the bins of the next commit: one at least, and others as long as they are not too large together."""
     total = 0
-    while pending and (not total or total + pending[0].size_in_bytes <= JOB_BYTES):
+    while pending and (not total or total + pending[0].size_in_bytes <= options.optimize_job_bytes):
         total += max(1, pending[0].size_in_bytes)
         yield pending.popleft()
 

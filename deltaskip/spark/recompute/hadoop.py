@@ -2,7 +2,8 @@
 
 Python on an executor has no access to the JVM. So the driver reads the footers, and what they do not prove is computed
 on executors from the whole files: Spark's `binaryFile` source returns a file as one value, which needs several times
-its size in executor memory. Files larger than _LARGEST_BYTES are read by the driver, only the columns in question.
+its size in executor memory. Files larger than `options.executor_file_bytes` are read by the driver, only the columns
+in question.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.actions.paths import escape_globs
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
+from deltaskip.settings import options
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path
@@ -30,7 +32,6 @@ from deltaskip.txn.recompute.files import DataFile
 
 __all__ = ["StatisticsRow", "rows_by_way_of_spark"]
 
-_LARGEST_BYTES = 512 << 20
 _FOOTER_THREADS = 8
 _FIRST_FOOTERS = 64
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -96,7 +97,7 @@ class _File:
 
     @property
     def is_large(self) -> bool:
-        return self.size > _LARGEST_BYTES
+        return self.size > options.executor_file_bytes
 
     @property
     def spark_path(self) -> str:

@@ -10,8 +10,8 @@ import shutil
 import sys
 
 from deltaskip import DeltaTable
-from deltaskip.maintenance.optimize import optimize
 from deltaskip.rows import encoding
+from deltaskip.settings import options
 from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
@@ -20,7 +20,7 @@ from tests.txn.killed import kill_at_each_step
 def optimizing(folder: str) -> Committing:
     """A writer that joins the files of three partitions, each in a commit of its own."""
     encoding._THREADS = 1
-    optimize.JOB_BYTES = 1
+    options.optimize_job_bytes = 1
     table = DeltaTable(folder)
     return Committing(table.optimize)
 

@@ -266,7 +266,7 @@ def test_files_that_do_not_become_fewer_stay(tmp_path: Path, monkeypatch: pytest
 
 def test_an_application_version_is_optimized_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A commit for each partition.
-    monkeypatch.setattr("deltaskip.maintenance.optimize.optimize.JOB_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
     table = DeltaTable.create(tmp_path / "t", DDL, ["p"])
     for start in (0, 9):
         table.append(rows(range(start, start + 9)))

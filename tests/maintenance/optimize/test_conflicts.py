@@ -9,7 +9,6 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import StorageError
-from deltaskip.maintenance.optimize import optimize as module
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from deltaskip.rows.written import WrittenRows
 from tests.dml.tables import actions_of, files_below, ids_of, rows
@@ -71,7 +70,7 @@ def test_bins_that_wait_are_planned_again_if_others_changed_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = made(tmp_path, partition_by=("p",), **VECTORS)
-    monkeypatch.setattr(module, "JOB_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
 
     def act(number: int) -> None:
         if number == 1:
@@ -140,7 +139,7 @@ def test_a_schema_that_changes_meanwhile_is_that_of_the_new_files(
 
 def test_jobs_are_committed_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path, partition_by=("p",))
-    monkeypatch.setattr(module, "JOB_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
     result = table.optimize()
     assert result.versions == (7, 8, 9) and result.metrics["numAddedFiles"] == 3
     assert ids_of(table) == [*range(60)]
@@ -150,7 +149,7 @@ def test_an_error_leaves_what_was_committed_and_no_file_of_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = made(tmp_path, partition_by=("p",))
-    monkeypatch.setattr(module, "JOB_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.optimize_job_bytes", 1)
     rewrite, calls = ArrowRewriting.rewrite, 0
 
     def failing(self: ArrowRewriting, *arguments: object) -> WrittenRows:
