@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
+import deltaskip as ds
+import deltaskip.delta as ds_delta
 from deltaskip import DeltaTable, col
 from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
 from tests.dml.tables import actions_of, files_below, info_of
+from tests.each import each
 from tests.extent import some
 
 pytestmark = pytest.mark.spark
@@ -455,6 +459,29 @@ def test_a_condition_on_one_side_is_refused(spark: Any, tmp_path: Path) -> None:
             merging(table, source(spark, (1, 1)), on).when_matched_delete().execute()
     merging(table, source(spark, (1, 1)), "FALSE").when_matched_delete().execute()
     assert len(rows_of(spark, table)) == 3
+
+
+def test_a_condition_on_one_side_is_refused_however_the_dataframe_is_named(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, rows=pa.table({"id": pa.array([1, 2], pa.int32()), "v": pa.array([1, 2], pa.int32())}))
+    frame = source(spark, (2, 7))
+    merges = {
+        "named by the caller": lambda on: table.merge(frame, on, source_alias="s", target_alias="t"),
+        "with a name of its own": lambda on: table.merge(frame.alias("s"), on, target_alias="t"),
+        "with the default name": lambda on: table.merge(frame, on.replace("s.", "source."), target_alias="t"),
+    }
+
+    def check(name: str, on: str, collected: int) -> None:
+        with ds.options.changed(source_bytes=collected):
+            for merge in (merges[name](on).when_matched_delete(), merges[name](on).when_matched_update({"v": "1"})):
+                with pytest.raises(PredicateError, match=r"names only columns of the (target|source)"):
+                    merge.execute()
+        by_delta = ds_delta.DeltaTable.forPath(spark, table.uri).alias("t").merge(frame.alias("s"), on)
+        with pytest.raises(PredicateError, match=r"names only columns of the (target|source)"):
+            by_delta.whenMatchedDelete().execute()
+
+    conditions = ("s.id = 2", "s.id = s.id", "s.v = 7 AND s.id > 0", "t.id = 2")
+    each(product(merges, conditions, (1, 64 << 20)), lambda case: check(*case))
+    assert rows_of(spark, table.refresh()) == [(1, 1), (2, 2)] and table.version == 1
 
 
 def test_conditions_of_the_join_are_checked(spark: Any, tmp_path: Path) -> None:

@@ -78,10 +78,18 @@ class Names:
             return None
 
 
-def check_sides(on: Node, names: Names, table: str) -> None:
+def check_sides(on: Node, names: Names, table: str, prepared: bool = False) -> None:
     """Check that an ON condition compares both sides, as a whole, or is a literal such as TRUE.
 
-    A condition with a part that is not understood here is left to whoever binds it.
+    A condition with a part that is not understood here is left to whoever binds it. Whether a DataFrame has a name that
+    is not known here is found out when the source is prepared: until then, a condition with such names may be invalid
+    for another reason.
+
+    Args:
+        on: The condition.
+        names: The names of both sides.
+        table: The location of the target, for messages.
+        prepared: Whether the source has every name of the condition.
 
     Raises PredicateError for a condition on one side alone: each row of the target would match all rows of the source
     or none.
@@ -91,8 +99,7 @@ def check_sides(on: Node, names: Names, table: str) -> None:
     sides = {found and found[0] for found in map(names.side, columns_of(on))}
     if None in sides or len(sides) == len(_SIDES):
         return
-    if sides == {"source"} and names.source_has_any_name and any(len(parts) > 1 for parts in columns_of(on)):
-        # Spark knows whether the DataFrame has these names.
+    if not prepared and names.source_has_any_name and any(len(parts) > 1 for parts in columns_of(on)):
         return
     [*only] = map(str, sides)
     named = f"only columns of the {only[0]}" if only else "no column"

@@ -216,6 +216,7 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
     )
     began = time.monotonic()
     source.prepare(join, incoming)
+    check_sides(on, names, root, prepared=True)
     sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
     scan = _scan(snapshot, template, source, sees_all)
     seconds = time.monotonic() - began
