@@ -38,7 +38,7 @@ from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_ord
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
 from deltaskip.storage import open_storage, uri_of
-from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
+from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.table.creation import creation
 from deltaskip.table.replacement import replacement
@@ -213,6 +213,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self._check_namespace(wanted.namespace)
         self._check_free(wanted)
         table = DeltaTable(arguments.path("location", location), storage_options=self.storage_options)
+        self._check_location(table.snapshot.root)
         self.add_entry(TableEntry(wanted, table.snapshot.root, managed=False))
         return table
 
@@ -329,6 +330,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         self._check_free(ident)
         managed = described.location is None
         storage, root = open_storage(described.location or self.new_location(ident), self.storage_options)
+        if not managed:
+            self._check_location(root)
         entry = TableEntry(ident, root, managed)
         new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
         transaction = creation(storage, root, *new)
@@ -393,6 +396,15 @@ class LocatedCatalog(TransactionalTableCatalog):
     def _check_free(self, ident: CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:
             raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
+
+    def _check_location(self, root: str) -> None:
+        """Raise InvalidArgument for a location that the catalog may give, or has given, to a table of its own."""
+        for own in self.own_locations():
+            if contains(own, root):
+                raise InvalidArgument(
+                    f"{root} is in {own}, the folder of the tables that the catalog {self.name} manages, where a table "
+                    f"has one name only: choose a location elsewhere, or rename the table that is there."
+                )
 
     def _described(
         self,

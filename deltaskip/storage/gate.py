@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,7 @@ __all__ = [
     "Names",
     "any_name",
     "check_deletable_folder",
+    "contains",
     "deletable",
     "delete_empty_folder",
     "delete_file",
@@ -126,19 +128,16 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
     below a file system's root, nor contain the home, working or temporary directory, a location in `kept`, another
     table, or a namespace of a warehouse.
     """
+    inside = [each for each in kept if contains(root, each)]
     if is_local(root):
         import tempfile
 
         real = os.path.realpath(root)
-        standing = [os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir(), *filter(is_local, kept)]
-        inside = [each for each in standing if _contains(real, os.path.realpath(each))]
+        inside += filter(partial(contains, root), (os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir()))
         if os.path.dirname(real) in (real, "/"):
             raise _kept(root, "it is the root of the file system, or directly below it")
-    else:
-        base, key = split_authority(root)
-        inside = [each for each in kept if _contains(f"{base}/{key}", "{}/{}".format(*split_authority(each)))]
-        if not key.strip("/"):
-            raise _kept(root, "it is the root of its store")
+    elif not split_authority(root)[1].strip("/"):
+        raise _kept(root, "it is the root of its store")
     if inside:
         raise _kept(root, f"{inside[0]} is in it")
     if isinstance(storage_below(storage), LocalStorage) and os.path.islink(root):
@@ -224,7 +223,14 @@ def _is_elsewhere(root: str, folder: str) -> bool:
         return True
 
 
-def _contains(folder: str, other: str) -> bool:
+def contains(folder: str, other: str) -> bool:
+    """Return whether a location is a folder or in it, once links are resolved."""
+    if is_local(folder) != is_local(other):
+        return False
+    if is_local(folder):
+        folder, other = os.path.realpath(folder), os.path.realpath(other)
+    else:
+        folder, other = ("{}/{}".format(*split_authority(each)) for each in (folder, other))
     return f"{other.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 

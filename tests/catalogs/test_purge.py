@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import StorageError
+from deltaskip.errors import InvalidArgument, StorageError
 from deltaskip.storage import local
 
 
@@ -43,7 +43,10 @@ def test_a_purge_of_a_folder_that_holds_more_than_the_table_is_refused_and_the_e
         catalog.create_table("db.managed", "id INT")
         outer = tmp_path / f"outer{at}"
         ds.DeltaTable.create(outer / "inner", "id INT")
-        places = [home, home.parent, tmp_path / "wh", tmp_path / "wh" / "db", outer]
+        places = [home, home.parent, outer]
+        if at == 1:
+            # Of another catalog.
+            places += [tmp_path / "wh", tmp_path / "wh" / "db"]
         for number, place in enumerate(places):
             name = f"db.t{number}"
             if ds.DeltaTable.exists(place):
@@ -75,6 +78,20 @@ def test_a_purge_of_a_folder_that_is_no_table_any_more_is_refused_and_the_entry_
         assert catalog.table_exists("db.t") and (place / "photos" / "keep.txt").read_text() == "mine"
         shutil.rmtree(place)
         assert catalog.drop_table("db.t", purge=True) and not catalog.table_exists("db.t")
+
+
+def test_the_folder_of_a_table_gets_no_second_name_by_which_it_could_be_purged(tmp_path: Path) -> None:
+    for catalog in catalogs(tmp_path):
+        catalog.create_namespace("db")
+        table = catalog.create_table("db.t", "id INT")
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(table.snapshot.root)
+        for place in (table.uri, table.snapshot.root, f"{table.snapshot.root}/", str(tmp_path / "link")):
+            with pytest.raises(InvalidArgument, match="a table has one name only"):
+                catalog.register_table("db.alias", place)
+        with pytest.raises(InvalidArgument, match="a table has one name only"):
+            catalog.create_table("db.inside", "id INT", properties={"location": f"{table.snapshot.root}/_delta_log/x"})
+        assert [str(ident) for ident in catalog.list_tables("db")] == ["db.t"]
 
 
 def test_a_location_that_somebody_has_changed_does_not_lead_a_drop_elsewhere(tmp_path: Path) -> None:

@@ -61,11 +61,12 @@ def test_a_name_that_is_too_long_is_refused(warehouse: WarehouseCatalog) -> None
 
 def test_the_folders_are_those_of_the_documentation(warehouse: WarehouseCatalog, tmp_path: Path) -> None:
     warehouse.create_table("db.orders", SCHEMA)
-    warehouse.register_table("db.again", str(tmp_path / "wh/db/orders"))
+    ds.DeltaTable.create(tmp_path / "elsewhere", SCHEMA)
+    warehouse.register_table("db.again", str(tmp_path / "elsewhere"))
     found = {str(path.relative_to(tmp_path / "wh")) for path in (tmp_path / "wh").rglob("*") if path.suffix == ".json"}
     log = "db/orders/_delta_log/00000000000000000000.json"
     assert found == {"db/_namespace.json", log, "db/again.table.json"}
-    assert json.loads((tmp_path / "wh/db/again.table.json").read_text()) == {"location": str(tmp_path / "wh/db/orders")}
+    assert json.loads((tmp_path / "wh/db/again.table.json").read_text()) == {"location": str(tmp_path / "elsewhere")}
 
 
 def test_a_folder_with_tables_is_a_namespace(tmp_path: Path) -> None:
