@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName, entry
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.redaction import keep_secret, redacted
 from deltaskip.version import engine_info
 
@@ -21,13 +22,30 @@ __all__ = ["OutcomeUnknown", "Refused", "UnityClient"]
 
 _API = "/api/2.1/unity-catalog"
 _PROTOCOL = "1.0"
-_SECONDS = (10.0, 60.0)
 _TRIES = 5
+_CONNECT_SECONDS = 10.0
+# For one call, with its repetitions.
+_CALL_SECONDS = 30.0
+_PIECE_BYTES = 1 << 16
+_LONGEST_ANSWER = 256 << 20
+_MOST_LISTED = 1_000_000
+_EMPTY_PAGES = 100
+_HINTS = {401: "; check the token", 429: "; try again later", 503: "; try again later"}
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 
 T = TypeVar("T")
 Method = Literal["GET", "HEAD", "POST", "PATCH", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer of the server."""
+
+    status_code: int
+    reason: str
+    headers: Mapping[str, str]
+    content: bytes
 
 
 class Refused(CatalogError):
@@ -203,14 +221,16 @@ class UnityClient:
         """Yield all catalogs, the schemas of a catalog, or the tables of a schema. Raises Refused."""
         query: dict[str, str] = dict(of)
         known: set[str] = set()
+        empty = total = 0
         while True:
             answer = self._get(f"/{what}", query)
             token = answer.get("next_page_token")
-            if token in known:
-                raise CatalogError(
-                    f"The server of the catalog at {self.url} lists {what} without an end: it repeats a page."
-                )
-            yield from self._read(lambda page: [entry(each) for each in page.get(what) or ()], answer)
+            found = self._read(lambda page: [entry(each) for each in page.get(what) or ()], answer)
+            total, empty = total + len(found), 0 if found else empty + 1
+            if token in known or empty > _EMPTY_PAGES or total > _MOST_LISTED:
+                reason = "it repeats a page" if token in known else f"{total:,} so far"
+                raise CatalogError(f"The server of the catalog at {self.url} lists {what} without an end: {reason}.")
+            yield from found
             if not token:
                 return
             known.add(token)
@@ -292,37 +312,64 @@ class UnityClient:
                 connection or the server fails.
         """
         where = f"{method} {self.url}{path}"
+        until = time.monotonic() + _CALL_SECONDS
         for attempt in range(_TRIES):
             last = attempt + 1 == _TRIES
             try:
-                answer = self._session.request(
-                    method, f"{self.url}{_API}{path}", params=query, json=body, timeout=_SECONDS, allow_redirects=False
-                )
+                answer = self._answer(method, path, query, body, until)
             # requests lets errors of urllib3 and of Python through, such as those of a redirected or odd answer.
             except (self._requests.exceptions.RequestException, OSError, ValueError, LookupError) as error:
                 if _was_never_sent(error) or again:
-                    if last:
+                    if last or not _pause(attempt, until):
                         raise self._unreachable(error) from error
-                    _pause(attempt)
                     continue
                 raise OutcomeUnknown(f"{where}: the connection failed ({_reason(error)}).") from error
             if 200 <= answer.status_code < 300:
-                return _object(where, answer)
+                return _object(where, answer, method == "GET")
             refused = _refused(where, answer)
             failed = refused.status >= 500 and refused.status != 501
             if refused.kind == "TooManyRequestsException" or (again and failed):
-                if last:
+                if last or not _pause(attempt, until, answer.headers.get("Retry-After")):
                     raise refused
-                _pause(attempt, answer.headers.get("Retry-After"))
             elif method == "POST" and failed:
                 raise OutcomeUnknown(str(refused)) from refused
             else:
                 raise refused
         raise AssertionError("unreachable")
 
+    def _answer(
+        self,
+        method: Method,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Mapping[str, Any] | None,
+        until: float,
+    ) -> _Answer:
+        """The answer to a request, read until a time of the clock `time.monotonic`."""
+        given = self._session.request(
+            method,
+            f"{self.url}{_API}{path}",
+            params=query,
+            json=body,
+            timeout=(_CONNECT_SECONDS, max(1.0, until - time.monotonic())),
+            allow_redirects=False,
+            stream=True,
+        )
+        content = bytearray()
+        with given:
+            try:
+                while piece := given.raw.read1(_PIECE_BYTES, decode_content=True):
+                    content += piece
+                    if len(content) > _LONGEST_ANSWER or time.monotonic() > until:
+                        raise self._requests.exceptions.ReadTimeout("its answer does not end")
+            except self._requests.packages.urllib3.exceptions.HTTPError as error:
+                raise self._requests.exceptions.ConnectionError(str(error)) from error
+        return _Answer(given.status_code, given.reason or "", given.headers, bytes(content))
+
     def _unreachable(self, error: Exception) -> CatalogError:
         return CatalogError(
-            f"The server of the catalog at {self.url} cannot be reached ({_reason(error)}): check that it runs there."
+            f"The server of the catalog at {self.url} cannot be reached, or does not answer ({_reason(error)}): check "
+            f"that it runs there."
         )
 
 
@@ -366,22 +413,22 @@ def _table(name: TableName) -> str:
     return f"{_schema(name)}/tables/{quote(name.table, safe='')}"
 
 
-def _object(where: str, answer: Any) -> Mapping[str, Any]:
-    """The JSON object of an answer; {} for one without text."""
-    if not answer.content:
+def _object(where: str, answer: _Answer, asked: bool) -> Mapping[str, Any]:
+    """The JSON object of an answer. asked: Whether there must be one; without, {} stands for an answer in words."""
+    if not asked and not answer.content:
         return {}
     try:
         found = parse_json(answer.content)
     except ValueError:
         found = None
-    if found is None and answer.status_code == 200:
+    if found is None and answer.status_code == 200 and not asked:
         return {}
     if not isinstance(found, dict):
         raise CatalogError(f"{where}: the answer is not a JSON object.")
     return found
 
 
-def _refused(where: str, answer: Any) -> Refused:
+def _refused(where: str, answer: _Answer) -> Refused:
     """The error of an answer, in the form of the Delta API or of the older one."""
     try:
         found = parse_json(answer.content) if answer.content else {}
@@ -392,7 +439,7 @@ def _refused(where: str, answer: Any) -> Refused:
     error: dict[str, Any] = inner if isinstance(inner, dict) else {}
     kind = error.get("type") or found.get("error_code") or ""
     message = str(error.get("message") or found.get("message") or answer.reason or "").strip().rstrip(".")
-    hint = "; check the token" if answer.status_code == 401 else ""
+    hint = _HINTS.get(answer.status_code, "")
     return Refused(f"{where}: {answer.status_code} {kind}: {message}{hint}.", answer.status_code, str(kind))
 
 
@@ -414,11 +461,17 @@ def _reason(error: BaseException) -> str:
     return redacted((str(error).splitlines() or [type(error).__name__])[0]) or type(error).__name__
 
 
-def _pause(attempt: int, wanted: str | None = None) -> None:
-    """Sleep before the next attempt, for the seconds that the server wants if it says so."""
+def _pause(attempt: int, until: float, wanted: str | None = None) -> bool:
+    """Sleep before the next attempt, for the seconds that the server wants if it says so.
+
+    until: The time by which the call has failed. False, without sleeping, if it is too late for another attempt.
+    """
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
     try:
-        seconds = min(float(wanted or ""), 30.0)
+        seconds = max(0.0, float(wanted or ""))
     except ValueError:
         seconds = random.uniform(longest / 2, longest)
-    time.sleep(max(0.0, seconds))
+    if not time.monotonic() + seconds < until:
+        return False
+    time.sleep(seconds)
+    return True
