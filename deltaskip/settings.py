@@ -41,6 +41,7 @@ class Options:
         log_piece_bytes: Bytes of a large commit that are read at once.
         log_bytes: Bytes of commits that are parsed at once.
         log_held_bytes: Commits of more bytes than this are parsed when they are needed, and not kept.
+        listing_seconds: The most seconds that the listing of a folder of an object store may take.
         write_batch_bytes: Bytes of new rows that are laid out at once; strings of one Arrow array have at most 2 GiB.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
     """
@@ -61,6 +62,7 @@ class Options:
     log_piece_bytes: int = 64 << 20
     log_bytes: int = 256 << 20
     log_held_bytes: int = 1 << 30
+    listing_seconds: int = 60
     write_batch_bytes: int = 1 << 29
     optimize_job_bytes: int = 8 << 30
 

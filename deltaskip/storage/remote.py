@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
+from deltaskip.settings import options
 from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
@@ -167,10 +168,7 @@ class ObjectStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name; a missing one has none."""
-        import obstore
-
-        with naming(directory):
-            listed = obstore.list_with_delimiter(self._store, self._key(directory) or None)
+        listed = self._children(directory)
         found = {
             name: FileInfo(name, join(directory, name), 0, 0, "directory")
             for prefix in listed["common_prefixes"]
@@ -223,13 +221,10 @@ class ObjectStorage:
 
     def exists(self, path: str) -> bool:
         """Whether an object exists at the location or below it."""
-        import obstore
-
         try:
             self.size(path)
         except FileNotFoundError:
-            with naming(path):
-                listed = obstore.list_with_delimiter(self._store, self._key(path) or None)
+            listed = self._children(path)
             return bool(listed["objects"] or listed["common_prefixes"])
         return True
 
@@ -308,10 +303,15 @@ class ObjectStorage:
         """Yield the objects below a directory: `path` below it, `size`, and `modified_ms` in milliseconds."""
         import obstore
 
-        key = self._key(directory)
+        key, before = self._key(directory), None
         with naming(directory):
             for listed in obstore.list(self._store, key and f"{key}/", chunk_size=_LISTED, return_arrow=True):
                 batch = pa.record_batch(listed)
+                if before is not None and pc.index(batch["path"], before).as_py() >= 0:
+                    raise StorageError(
+                        f"Cannot read {directory}: the store lists it without an end; check the endpoint."
+                    )
+                before = batch["path"][0] if len(batch) else before
                 milliseconds = batch["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
                 paths = pc.utf8_slice_codeunits(batch["path"], len(key) + 1 if key else 0)
                 columns = [paths, batch["size"].cast(pa.int64()), milliseconds]
@@ -319,6 +319,28 @@ class ObjectStorage:
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")
+
+    def _children(self, directory: str) -> Any:
+        """The objects and prefixes directly below a directory. Raises StorageError if a store lists without an end."""
+        import asyncio
+
+        import obstore
+
+        seconds = options.listing_seconds
+
+        async def listed() -> Any:
+            listing = obstore.list_with_delimiter_async(self._store, self._key(directory) or None)
+            try:
+                return await asyncio.wait_for(listing, seconds)
+            except TimeoutError as error:
+                raise StorageError(
+                    f"Cannot read {directory}: the store has not listed it within {seconds} seconds; check the "
+                    f"endpoint, or set deltaskip.options.listing_seconds for a folder of very many files."
+                ) from error
+
+        # The caller's thread may have an event loop of its own.
+        with naming(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
+            return pool.submit(asyncio.run, listed()).result()
 
 
 def _info(name: str, path: str, item: Any) -> FileInfo:

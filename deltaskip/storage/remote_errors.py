@@ -58,7 +58,7 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
             return _missing(error, path, act)
         case "builtin", "PermissionError":
             return _refused(error, path, act)
-        case "obstore", "AlreadyExistsError" | "PreconditionError":
+        case "obstore", "AlreadyExistsError" | "PreconditionError" if act == "write":
             return file_exists(path)
         case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
             return _refused(error, path, act)
@@ -135,6 +135,8 @@ def _failed(error: BaseException, path: str, act: str) -> StorageError:
         reason = "the endpoint or proxy is malformed; correct it in storage_options"
     elif "error sending request" in text:
         reason = f"{at} does not respond; check the endpoint, the network and the proxy"
+    elif "error following redirect" in text:
+        reason = f"{at} answers with a redirection, which no store does; check the endpoint"
     elif "timed out" in text:
         reason = f"{at} did not answer in time; check the endpoint, or set timeout in storage_options"
     elif "invalid list response" in text or "non-partial response" in text or "Header missing" in text:

@@ -112,11 +112,36 @@ def test_every_answer_of_a_store_is_a_sentence(server: Server, status: int, body
             run(storage, f"{root}/_delta_log/x")
         except BaseException as error:
             is_plain(error, "s3://bucket/my table")
+            assert act in ("create", "put") or not isinstance(error, FileExistsError), act
         else:
             assert status in (200, 404), act
     with pytest.raises(DeltaSkipError) as raised:
         deltaskip.DeltaTable("s3://bucket/my table", storage_options=options)
     is_plain(raised.value, "s3://bucket/my table")
+
+
+def listing(number: int, keys: int) -> str:
+    """A page of a listing, which another one follows."""
+    entries = "".join(
+        f"<Contents><Key>t/_delta_log/{number * keys + i:020d}.json</Key><Size>9</Size><ETag>1</ETag>"
+        "<LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>"
+        for i in range(keys)
+    )
+    token = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{number}</NextContinuationToken>"
+    return f"<ListBucketResult><Name>bucket</Name><KeyCount>{keys}</KeyCount>{token}{entries}</ListBucketResult>"
+
+
+def test_a_listing_without_an_end_is_refused(server: Server) -> None:
+    storage, root = open_storage("s3://bucket/t", {**KEYS, "aws_endpoint": server.url, "allow_http": "true"})
+    server.status = 200
+    for keys in (0, 3):
+        server.body = listing(1, keys)
+        with deltaskip.options.changed(listing_seconds=1):
+            with pytest.raises(StorageError, match="has not listed it within 1 seconds"):
+                storage.list_from(root, "")
+    with pytest.raises(StorageError, match="repeats its listing"):
+        for _ in storage.list_below(root):
+            pass
 
 
 def test_errors_name_their_cure(server: Server) -> None:
