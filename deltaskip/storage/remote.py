@@ -308,9 +308,7 @@ class ObjectStorage:
             for listed in obstore.list(self._store, key and f"{key}/", chunk_size=_LISTED, return_arrow=True):
                 batch = pa.record_batch(listed)
                 if before is not None and pc.index(batch["path"], before).as_py() >= 0:
-                    raise StorageError(
-                        f"Cannot read {directory}: the store lists it without an end; check the endpoint."
-                    )
+                    raise StorageError(f"Cannot read {directory}: the store repeats its listing; check the endpoint.")
                 before = batch["path"][0] if len(batch) else before
                 milliseconds = batch["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
                 paths = pc.utf8_slice_codeunits(batch["path"], len(key) + 1 if key else 0)
