@@ -8,6 +8,8 @@ import os
 import re
 from urllib.parse import quote, unquote
 
+from deltaskip.errors import StorageError
+
 __all__ = [
     "HADOOP_SCHEMES",
     "is_local",
@@ -30,7 +32,8 @@ _PATH_SAFE = "/:@!$&'()*+,;=~-._"
 def parse_location(table: str | os.PathLike[str]) -> str:
     """Return the location of a path (relative to the working directory), a `file:` URI or a remote URI.
 
-    `file:` URIs are percent-decoded. Remote URIs stay as they are, since object keys may contain any character.
+    `file:` URIs are percent-decoded. Remote URIs stay as they are, since object keys may contain any character. Raises
+    StorageError for a file of another host.
     """
     text = os.fspath(table)
     scheme = scheme_of(text)
@@ -88,7 +91,10 @@ def uri_of(location: str) -> str:
 def _local_path(uri: str) -> str:
     rest = uri.partition(":")[2]
     if rest.startswith("//"):
-        rest = "/" + rest[2:].partition("/")[2]
+        host, _, path = rest[2:].partition("/")
+        if host.lower() not in ("", "localhost"):
+            raise StorageError(f"{uri} names a file of the host {host}: write file:///PATH for one of this machine.")
+        rest = "/" + path
     return _decode(rest)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaskip.errors import StorageError
 from deltaskip.storage import is_local, join, open_storage, parent, parse_location, uri_of
 from tests.looped import looped
 
@@ -51,6 +52,8 @@ def test_a_location_has_a_percent_encoded_uri(location: str, uri: str) -> None:
 
 def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
     assert uri_of("/data/" + os.fsdecode(b"\xff")) == "file:///data/%FF"
+    with pytest.raises(StorageError, match="a file of the host other"):
+        parse_location("file://other/data/events")
 
 
 @looped(

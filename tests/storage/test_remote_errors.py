@@ -136,9 +136,9 @@ def test_a_listing_without_an_end_is_refused(server: Server) -> None:
     server.status = 200
     for keys in (0, 500):
         server.body = listing(1, keys)
-        with deltaskip.options.changed(listing_seconds=1):
-            with pytest.raises(StorageError, match="has not listed it within 1 seconds"):
-                storage.list_from(root, "")
+        limit = deltaskip.options.changed(listing_seconds=1)
+        with limit, pytest.raises(StorageError, match="has not listed it within 1 seconds"):
+            storage.list_from(root, "")
     with pytest.raises(StorageError, match="repeats its listing"):
         for _ in storage.list_below(root):
             pass
