@@ -47,6 +47,8 @@ _DIVISION_SCALE = 39
 # Digits for every double, rounded to as many places as this.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
 _PLACES = 400
+# Whole numbers below are doubles.
+_WHOLE = 2.0**53
 
 ROUNDINGS: Mapping[str, tuple[str, str]] = {
     "round": ("half up", ROUND_HALF_UP),
@@ -158,6 +160,9 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
     """
     if not math.isfinite(value) or value == 0:
         return value + 0.0
+    if scale >= 0 and abs(value) < _WHOLE and value.is_integer():
+        # Every version writes all digits of these.
+        return value
     if abs(scale) > _PLACES:
         raise Undecided(f"A number rounded to {scale} places is left to Spark.")
 

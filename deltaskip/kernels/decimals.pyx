@@ -44,9 +44,12 @@ cdef enum Rounding:
     HALF_EVEN
     FLOOR
     CEILING
+    TOWARDS_ZERO
 
 cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, "%": REMAINDER, "div": WHOLE}
-cdef dict ROUNDINGS = {"half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING}
+cdef dict ROUNDINGS = {
+    "half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING, "towards zero": TOWARDS_ZERO
+}
 
 # Two roundings give the digits of one unless the divisor has more digits than this allows.
 cdef int PLACES = 39
@@ -95,7 +98,7 @@ def rescale(object values, int old_scale, int precision, int scale, str rounding
         old_scale: Their scale.
         precision: The most digits of a result.
         scale: The scale of the result.
-        rounding: "half up", "half even", "floor" or "ceiling".
+        rounding: "half up", "half even", "floor", "ceiling" or "towards zero".
         zeros: To how many digits before the point they are rounded, if the scale is 0.
 
     Raises TypeError for an array of another type, and ValueError for another rounding and zeros at another scale.

@@ -59,6 +59,8 @@ def rescale(
             return _fitting(_half_up(exact) * 10**zeros, precision)
         if rounding == "half even":
             return _fitting(round(exact) * 10**zeros, precision)
+        if rounding == "towards zero":
+            return _fitting(int(exact) * 10**zeros, precision)
         below = exact.numerator // exact.denominator
         return _fitting((below if rounding == "floor" or exact == below else below + 1) * 10**zeros, precision)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltaskip.expr.arithmetic import ROUNDINGS, rounded, whole
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal, cast_to, decimal_of, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.float_digits import EXACT_POWER, units_of
 from deltaskip.expr.functions.function import Function, Typed
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.type_names import sql_name
@@ -41,15 +42,10 @@ _AS_DECIMAL: Mapping[DataType, DecimalType] = {
     VOID: DecimalType(38, 18),
 }
 _MOST_DIGITS = 38
-# Integers up to here, and powers of ten up to this one, are doubles, so that their quotient is rounded once.
-_EXACT = 2.0**53
-_EXACT_POWER = 22
-# The same for floats.
-_EXACT_FLOAT = 2.0**24
+# Integers up to here are doubles, or floats.
+_EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
+# The greatest power of ten that a float holds exactly.
 _EXACT_FLOAT_POWER = 10
-# A text of so many digits, between these numbers, is the same in each version of Java.
-_SURE_DIGITS = 1e15
-_SURE_FROM, _SURE_TO = 0.001, 1e7
 
 
 def _whole_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
@@ -122,50 +118,29 @@ def _out_of_range(type_: DataType) -> EvaluationError:
 
 
 def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
-    """Doubles or floats rounded as the decimals that Java writes for them.
-
-    The text of x reads back as x, and so does that of the decimal t in the middle of two results as the double nearest
-    to t. Where x is not that double, it is on the same side of t as its text. Where it is, its text is that of t if
-    that one has few digits, and another version of Java writes the same.
-    """
+    """Doubles or floats rounded as the decimals that Java writes for them as doubles."""
     single = values.type == pa.float32()
     given = numbers(values)
     size = np.abs(given.astype(np.float64))
-    if abs(scale) >= (_EXACT_FLOAT_POWER if single else _EXACT_POWER):
+    if abs(scale) >= (_EXACT_FLOAT_POWER if single else EXACT_POWER):
         raise NotByColumn
     unit = 10.0 ** abs(scale)
+    units, known = units_of(size, scale, rounding == "half even")
     with np.errstate(all="ignore"):
-        units, middle = _around(size, unit, scale >= 0)
-        tie = size == middle
-        up = (size > middle) | (tie & ((units % 2 == 1) if rounding == "half even" else True))
-        few = (middle * unit * 10 if scale >= 0 else middle) < _SURE_DIGITS
-        known = ~tie | (few & (middle >= _SURE_FROM) & (middle < _SURE_TO))
-        units += up
         operand = units if scale >= 0 else units * unit
-        known &= (operand + 1) * 10 < _EXACT
         if single:
             known &= operand < _EXACT_FLOAT
         # Of an infinity, and of a whole number, however large it is.
         kept = ~np.isfinite(size) | ((scale >= 0) & (np.floor(size) == size) & (size < _EXACT))
-        found = operand.astype(given.dtype) / given.dtype.type(unit) if scale >= 0 else operand.astype(given.dtype)
+        found = operand.astype(given.dtype)
+        if scale >= 0:
+            found = found / given.dtype.type(unit)
         found = np.where(kept, np.abs(given), found)
         # A zero of Java's decimals has no sign.
         found = np.where((given < 0) & (found != 0), -found, found)
     array = made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
     return Partly(array, rest) if any_of(rest, values) else array
-
-
-def _around(size: Any, unit: float, fraction: bool) -> tuple[Any, Any]:
-    """For each magnitude how many units are in it, and the middle between them and one more."""
-
-    def result(units: Any) -> Any:
-        return units / unit if fraction else units * unit
-
-    units = np.floor(size * unit if fraction else size / unit)
-    units = np.where(result(units) > size, units - 1, units)
-    units = np.where(result(units + 1) <= size, units + 1, units)
-    return units, (2 * units + 1) * 5 / (unit * 10) if fraction else units * unit + unit / 2
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:

@@ -12,7 +12,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("power", "hypot", "atan2"), _BOTH),
     "e": ("{c} + e()",),
     "pi": ("{c} * pi()",),
-    "round": _ROUNDED,
     "bround": _ROUNDED,
     "floor": ("floor({c})", *_SCALED),
     "ceil": ("ceil({c})", *_SCALED),
