@@ -42,7 +42,7 @@ FASTER_AT_O3 = {
     *("commit_json", "commit_lines", "icu_ascii", "icu_first_characters", "icu_keys", "icu_order", "lowercase"),
     "stats_json",
 }
-EXACT = {"agreed_math", "strict_angles", "strict_math"}
+EXACT = {"agreed_math", "strict_angles", "strict_math", "strict_powers"}
 
 
 def compile_args(kernel: str) -> list[str]:

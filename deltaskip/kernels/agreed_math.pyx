@@ -14,7 +14,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, validity_buffer, zeros
 from deltaskip.kernels.lane cimport wrong_format
-from deltaskip.kernels.strict_math cimport cbrt, chopped, high, of_high, tanh
+from deltaskip.kernels.strict_math cimport chopped, high, of_high, tanh
+from deltaskip.kernels.strict_powers cimport cbrt
 
 cdef extern from "<math.h>" nogil:
     long double sinl(long double)

@@ -45,9 +45,19 @@ cdef inline double moved(double x, int32_t powers) noexcept nogil:
     return of_bits(bits_of(x) + (<uint64_t><int64_t>powers << 52))
 
 
+cdef inline double kernel_of_exp(double x, double square) noexcept nogil:
+    """x minus a polynomial: what is left of x * (e^x + 1) / (e^x - 1) around 0."""
+    return x - square * (
+        1.66666666666666019037e-01 + square * (
+            -2.77777777770155933842e-03 + square * (
+                6.61375632143793436117e-05 + square * (-1.65339022054652515390e-06 + square * 4.13813679705723846039e-08)
+            )
+        )
+    )
+
+
 cdef double exp(double x) noexcept nogil
 cdef double expm1(double x) noexcept nogil
 cdef double log(double x) noexcept nogil
 cdef double log1p(double x) noexcept nogil
 cdef double tanh(double x) noexcept nogil
-cdef double cbrt(double x) noexcept nogil
