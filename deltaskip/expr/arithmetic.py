@@ -6,16 +6,27 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from collections.abc import Mapping
+from decimal import (
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+    InvalidOperation,
+)
 from fractions import Fraction
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
-from deltaskip.schema.floats import to_float
+from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
 __all__ = [
+    "ROUNDINGS",
     "absolute",
     "arithmetic",
     "arithmetic_type",
@@ -33,6 +44,17 @@ _SPARK = Context(prec=39, rounding=ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
 # The context of scala.BigDecimal, where Spark leaves arithmetic to it.
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
 _DIVISION_SCALE = 39
+# Digits for every double, rounded to as many places as this.
+_DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
+_PLACES = 400
+# Whole numbers below are doubles.
+_WHOLE = 2.0**53
+
+ROUNDINGS: Mapping[str, tuple[str, str]] = {
+    "round": ("half up", ROUND_HALF_UP),
+    "bround": ("half even", ROUND_HALF_EVEN),
+}
+"""How the functions round, as `kernels.decimals.rescale` and `decimal` name it."""
 
 
 def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None:
@@ -93,13 +115,14 @@ def _rounded_to_34(value: Decimal) -> Decimal:
     return value
 
 
-def whole(value: object, up: bool, type_: DataType | None) -> object:
-    """`floor(value)`, or `ceil(value)` if `up`. A double saturates at the limits of bigint, as Java casts do."""
+def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> object:
+    """`floor(value, scale)`, or `ceil` if `up`. A double saturates at the limits of bigint, as Java casts do."""
     match value:
         case int():
             return value
         case Decimal():
-            return to_decimal(value, type_, ROUND_CEILING if up else ROUND_FLOOR)
+            rounding = ROUND_CEILING if up else ROUND_FLOOR
+            return to_decimal(value if scale >= 0 else _at_places(value, scale, rounding), type_, rounding)
         case float():
             if math.isnan(value):
                 return 0
@@ -110,21 +133,47 @@ def whole(value: object, up: bool, type_: DataType | None) -> object:
     raise EvaluationError(f"No whole number for {value!r}.")
 
 
-def rounded(value: object, scale: int, type_: DataType | None) -> object:
-    """`round(value, scale)`, half up."""
+def rounded(value: object, scale: int, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> object:
+    """`round(value, scale)`, half up, or to the nearest in another way."""
     match value:
         case int():
             if scale >= 0:
                 return value
-            # No integral or decimal value has more than 38 digits.
-            unit = 10 ** min(-scale, 40)
-            half_up = (abs(value) + unit // 2) // unit * unit
-            return checked_integral(half_up if value >= 0 else -half_up, type_)
+            return checked_integral(int(_at_places(Decimal(value), scale, rounding)), type_)
         case Decimal():
-            places = max(-40, min(scale, 40))
-            moved = value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT)
-            return to_decimal(moved, type_)
-    raise Undecided("Rounded floating point numbers depend on the Java version.")
+            return to_decimal(_at_places(value, scale, rounding), type_)
+        case float():
+            return _rounded_float(value, scale, type_ == FLOAT, rounding)
+    raise EvaluationError(f"No rounded number for {value!r}.")
+
+
+def _at_places(value: Decimal, scale: int, rounding: str) -> Decimal:
+    """A decimal of at most 38 digits at a number of places, which may be negative."""
+    return value.quantize(Decimal(1).scaleb(-max(-40, min(scale, 40))), rounding, _EXACT)
+
+
+def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> float:
+    """A double or float rounded as the decimal that Java writes for it as a double.
+
+    Java before 19 does not always write the shortest text, but one between the middles to the neighboring doubles. It
+    matters only where these have another result.
+    """
+    if not math.isfinite(value) or value == 0:
+        return value + 0.0
+    if scale >= 0 and abs(value) < _WHOLE and value.is_integer():
+        # Every version writes all digits of these.
+        return value
+    if abs(scale) > _PLACES:
+        raise Undecided(f"A number rounded to {scale} places is left to Spark.")
+
+    def result(text: Decimal) -> float:
+        found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)
+        return (nearest_float(found) if single else nearest_double(found)) + 0.0
+
+    found = result(Decimal(repr(value)))
+    if float_text(value, False) is None and any(result(end) != found for end in double_text_range(value)):
+        raise Undecided(f"{value!r} rounded to {scale} places depends on the Java version.")
+    return found
 
 
 def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:

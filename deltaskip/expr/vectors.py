@@ -159,9 +159,11 @@ def scattered(values: Values, taken: np.ndarray) -> pa.Array:
     return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [bits, pa.py_buffer(places)]))
 
 
-def rescaled(values: pa.Array, precision: int, scale: int, rounding: str = "half up") -> pa.Array | Partly:
-    """Decimals at another scale, rounded; those with too many digits are left over."""
-    return decimals(*rescale(values, values.type.scale, precision, scale, rounding), precision)
+def rescaled(
+    values: pa.Array, precision: int, scale: int, rounding: str = "half up", zeros: int = 0
+) -> pa.Array | Partly:
+    """Decimals at another scale, rounded, with zeros at the end; those with too many digits are left over."""
+    return decimals(*rescale(values, values.type.scale, precision, scale, rounding, zeros), precision)
 
 
 def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Partly:

@@ -12,5 +12,5 @@ def compute(
     scale: int,
 ) -> tuple[pa.Decimal128Array, pa.UInt8Array]: ...
 def rescale(
-    values: ArrowArrayExportable, old_scale: int, precision: int, scale: int, rounding: str = "half up"
+    values: ArrowArrayExportable, old_scale: int, precision: int, scale: int, rounding: str = "half up", zeros: int = 0
 ) -> tuple[pa.Decimal128Array, pa.UInt8Array]: ...

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from deltaskip.kernels.arrow cimport (
-    ByteBuffer, PrimitiveView, check_decimal128, is_valid, primitive_view, zeros
+    ByteBuffer, PrimitiveView, check_decimal128, is_valid, primitive_view, zeros as new_bytes
 )
 from deltaskip.kernels.lane cimport same_length
 
@@ -41,11 +41,15 @@ cdef enum Operation:
 
 cdef enum Rounding:
     HALF_UP
+    HALF_EVEN
     FLOOR
     CEILING
+    TOWARDS_ZERO
 
 cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, "%": REMAINDER, "div": WHOLE}
-cdef dict ROUNDINGS = {"half up": HALF_UP, "floor": FLOOR, "ceiling": CEILING}
+cdef dict ROUNDINGS = {
+    "half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING, "towards zero": TOWARDS_ZERO
+}
 
 # Two roundings give the digits of one unless the divisor has more digits than this allows.
 cdef int PLACES = 39
@@ -75,9 +79,9 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
     cdef Operation operation = OPERATIONS[op]
     _check_scales(left_scale, right_scale, precision, scale)
     cdef int64_t rows = first.length
-    cdef ByteBuffer found = zeros(16 * rows)
-    cdef ByteBuffer validity = zeros((rows + 7) // 8)
-    cdef ByteBuffer states = zeros(rows)
+    cdef ByteBuffer found = new_bytes(16 * rows)
+    cdef ByteBuffer validity = new_bytes((rows + 7) // 8)
+    cdef ByteBuffer states = new_bytes(rows)
     with nogil:
         _compute(
             first, second, left_scale, right_scale, operation, precision, scale,
@@ -86,7 +90,7 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
     return _arrays(found, validity, states, rows, scale)
 
 
-def rescale(object values, int old_scale, int precision, int scale, str rounding="half up"):
+def rescale(object values, int old_scale, int precision, int scale, str rounding="half up", int zeros=0):
     """Return decimals at another scale as decimal128(38, scale), and the states as uint8.
 
     Args:
@@ -94,9 +98,10 @@ def rescale(object values, int old_scale, int precision, int scale, str rounding
         old_scale: Their scale.
         precision: The most digits of a result.
         scale: The scale of the result.
-        rounding: "half up", "floor" or "ceiling".
+        rounding: "half up", "half even", "floor", "ceiling" or "towards zero".
+        zeros: To how many digits before the point they are rounded, if the scale is 0.
 
-    Raises TypeError for an array of another type, and ValueError for another rounding.
+    Raises TypeError for an array of another type, and ValueError for another rounding and zeros at another scale.
     """
     cdef PrimitiveView view = primitive_view(values)
     check_decimal128(view)
@@ -104,12 +109,14 @@ def rescale(object values, int old_scale, int precision, int scale, str rounding
         raise ValueError(f"{rounding!r} is no rounding.")
     cdef Rounding mode = ROUNDINGS[rounding]
     _check_scales(old_scale, 0, precision, scale)
+    if not 0 <= zeros <= (38 - old_scale if scale == 0 else 0):
+        raise ValueError("The digits that are rounded away are at most 38, and zeros are at scale 0.")
     cdef int64_t rows = view.length
-    cdef ByteBuffer found = zeros(16 * rows)
-    cdef ByteBuffer validity = zeros((rows + 7) // 8)
-    cdef ByteBuffer states = zeros(rows)
+    cdef ByteBuffer found = new_bytes(16 * rows)
+    cdef ByteBuffer validity = new_bytes((rows + 7) // 8)
+    cdef ByteBuffer states = new_bytes(rows)
     with nogil:
-        _rescale(view, old_scale, precision, scale, mode, <int128*>found.data, validity.data, states.data)
+        _rescale(view, old_scale, precision, scale, mode, zeros, <int128*>found.data, validity.data, states.data)
     return _arrays(found, validity, states, rows, scale)
 
 
@@ -193,13 +200,13 @@ cdef int _compute(
 
 
 cdef int _rescale(
-    PrimitiveView view, int old_scale, int precision, int scale, Rounding mode, int128* out, uint8_t* validity,
-    uint8_t* states,
+    PrimitiveView view, int old_scale, int precision, int scale, Rounding mode, int whole_zeros, int128* out,
+    uint8_t* validity, uint8_t* states,
 ) noexcept nogil:
     cdef const int128* values = <const int128*>view.values
     cdef int128 up = power(scale - old_scale if scale > old_scale else 0)
-    cdef int128 unit = power(old_scale - scale if old_scale > scale else 0)
-    cdef int128 limit = power(precision), value, whole
+    cdef int128 unit = power((old_scale - scale if old_scale > scale else 0) + whole_zeros)
+    cdef int128 limit = power(precision), back = power(whole_zeros), value, whole
     cdef int64_t i
     for i in range(view.length):
         if not is_valid(view.validity, view.offset + i):
@@ -210,6 +217,8 @@ cdef int _rescale(
         if unit != 1:
             if mode == HALF_UP:
                 value = half_up(value, unit)
+            elif mode == HALF_EVEN:
+                value = half_even(value, unit)
             else:
                 whole = value / unit
                 if whole * unit != value:
@@ -218,6 +227,8 @@ cdef int _rescale(
                     elif mode == CEILING and value > 0:
                         whole = whole + 1
                 value = whole
+            if multiplied_beyond(value, back, &value):
+                continue
         store(value, limit, i, out, validity, states)
     return 0
 
@@ -238,6 +249,15 @@ cdef inline int128 half_up(int128 dividend, int128 divisor) noexcept nogil:
     cdef int128 rest = magnitude(dividend - quotient * divisor)
     if rest >= magnitude(divisor) - rest:
         return quotient + (1 if (dividend < 0) == (divisor < 0) else -1)
+    return quotient
+
+
+cdef inline int128 half_even(int128 dividend, int128 divisor) noexcept nogil:
+    """The quotient by a positive divisor, rounded to the nearest, and to the even one of two."""
+    cdef int128 quotient = dividend / divisor
+    cdef int128 rest = magnitude(dividend - quotient * divisor), other = divisor - rest
+    if rest > other or (rest == other and quotient % 2 != 0):
+        return quotient + (-1 if dividend < 0 else 1)
     return quotient
 
 

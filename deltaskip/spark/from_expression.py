@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaskip.expr import Node, to_node
 from deltaskip.expr import nodes as n
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import ALIASES, FUNCTIONS
 from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
@@ -120,10 +120,11 @@ def expression_to_node(tree: Any) -> Node:
             return function("unix_timestamp", _children(tree)[:1])
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
-        case _ if str(tree.prettyName()).lower() in FUNCTIONS:
-            return function(str(tree.prettyName()).lower(), _children(tree))
         case _:
-            return _unknown(tree)
+            # An expression has the name under which it was called.
+            name = str(tree.prettyName()).lower()
+            known = ALIASES.get(name, name) in FUNCTIONS
+            return function(name, _children(tree)) if known else _unknown(tree)
 
 
 def _mode(tree: Any) -> str | None:

@@ -46,17 +46,23 @@ def compute(
     return [one(a, b) for a, b in zip(left, right, strict=True)]
 
 
-def rescale(values: Sequence[int | None], old_scale: int, precision: int, scale: int, rounding: str) -> list[Result]:
+def rescale(
+    values: Sequence[int | None], old_scale: int, precision: int, scale: int, rounding: str, zeros: int = 0
+) -> list[Result]:
     """See kernels.decimals.rescale."""
 
     def one(value: int | None) -> Result:
         if value is None:
             return None, DONE
-        exact = Fraction(value, 10**old_scale) * 10**scale
+        exact = Fraction(value, 10 ** (old_scale + zeros)) * 10**scale
         if rounding == "half up":
-            return _fitting(_half_up(exact), precision)
+            return _fitting(_half_up(exact) * 10**zeros, precision)
+        if rounding == "half even":
+            return _fitting(round(exact) * 10**zeros, precision)
+        if rounding == "towards zero":
+            return _fitting(int(exact) * 10**zeros, precision)
         below = exact.numerator // exact.denominator
-        return _fitting(below if rounding == "floor" or exact == below else below + 1, precision)
+        return _fitting((below if rounding == "floor" or exact == below else below + 1) * 10**zeros, precision)
 
     return [one(value) for value in values]
 

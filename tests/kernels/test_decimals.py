@@ -69,13 +69,29 @@ def test_numbers_of_up_to_fifteen_digits_are_never_left_over(op: str) -> None:
     st.integers(0, 38),
     st.integers(1, 38),
     st.integers(0, 38),
-    st.sampled_from(["half up", "floor", "ceiling"]),
+    st.sampled_from(["half up", "half even", "floor", "ceiling", "towards zero"]),
 )
 def test_rescaled_are_those_of_the_twin(
     values: list[int | None], old: int, precision: int, scale: int, rounding: str
 ) -> None:
     found = results(decimals.rescale(array(values), old, precision, scale, rounding))
     assert found == twin.rescale(values, old, precision, scale, rounding)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(INTEGERS, max_size=12),
+    st.integers(0, 38),
+    st.integers(1, 38),
+    st.sampled_from(["half up", "half even", "floor", "ceiling", "towards zero"]),
+    st.data(),
+)
+def test_digits_before_the_point_become_zero_as_those_of_the_twin(
+    values: list[int | None], old: int, precision: int, rounding: str, data: st.DataObject
+) -> None:
+    zeros = data.draw(st.integers(0, 38 - old))
+    found = results(decimals.rescale(array(values), old, precision, 0, rounding, zeros))
+    assert found == twin.rescale(values, old, precision, 0, rounding, zeros)
 
 
 def test_a_slice_is_read_from_its_offset() -> None:
@@ -102,3 +118,5 @@ def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], error: type[Exc
 def test_another_rounding_is_refused() -> None:
     with pytest.raises(ValueError, match="is no rounding"):
         decimals.rescale(array([1]), 0, 38, 0, "even")
+    with pytest.raises(ValueError, match="at most 38"):
+        decimals.rescale(array([1]), 20, 38, 0, "floor", 19)

@@ -79,7 +79,24 @@ def test_every_function_of_the_registry_is_known_by_its_expression(frame: Any) -
             if any(isinstance(part, Opaque) for part in walk(found)):
                 refused.append(name)
             break
-    assert set(refused) <= {"split_part", "base64"}, refused
+    bitmaps = {"bitmap_bit_position", "bitmap_bucket_number", "bitmap_count"}
+    assert set(refused) <= {"split_part", "base64", *bitmaps}, refused
+
+
+def test_functions_are_known_by_their_other_names(frame: Any) -> None:
+    def check(where: str, name: str) -> None:
+        assert name in {part.name for part in walk(pushed(frame, where)) if isinstance(part, Call)}
+
+    each(
+        [
+            ("pow(a, b) > 5", "power"),
+            ("getbit(a, 3) = 1", "bit_get"),
+            ("ceiling(a / 3) = 7", "ceil"),
+            ("ceiling(CAST(a AS DECIMAL(20, 3)), 1) = 7", "ceil"),
+            ("log(a) > 2", "log"),
+        ],
+        lambda case: check(*case),
+    )
 
 
 def test_operators_of_the_session_keep_their_names(frame: Any) -> None:

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.float_digits import decimals_of, float_texts
 from deltaskip.expr.functions.times import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, numpy_values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
 from deltaskip.schema.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -41,17 +42,27 @@ _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
 # Powers of ten that a double holds exactly.
 _EXACT_SCALE = 22
-# The greatest power of ten that int64 holds.
-_LONG_SCALE = 18
+_MOST_DIGITS = 38
 # Smaller decimals may have an exponent in their text.
 _PLAIN_SCALE = 6
+_LEAST_PLAIN, _PLAIN = Decimal("0.000001"), pa.decimal128(7, 6)
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
+# Digits before and after the point of a text that is read as a decimal.
+_DECIMAL_DIGITS = 18
+_DATE_LENGTH = len("2024-01-01")
 _DATE = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
 _USUAL = {
     "integer": r"^[+-]?[0-9]{1,18}$",
-    "number": r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
-    "date": f"^{_DATE}$",
-    "time": rf"^{_DATE}[ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?$",
+    "number": r"^-?[0-9]{1,25}(\.[0-9]{1,25})?$",
+    "decimal": rf"^-?[0-9]{{1,{_DECIMAL_DIGITS}}}(\.[0-9]{{1,{_DECIMAL_DIGITS}}})?$",
+    "date": f"^{_DATE}([ T][0-9:.]*)?$",
+    "time": rf"^{_DATE}([ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?)?$",
+}
+_TRUTH = {
+    shown: truth
+    for words, truth in ((("true", "t", "yes", "y", "1"), True), (("false", "f", "no", "n", "0"), False))
+    for word in words
+    for shown in dict.fromkeys((word, word.upper(), word.capitalize()))
 }
 
 
@@ -130,6 +141,8 @@ def _from_float(values: pa.Array, source: DataType, target: DataType) -> Convert
     found = numbers(values).astype(np.float64)
     if target == BOOLEAN:
         return Converted(made(found != 0, pa.bool_(), values))
+    if isinstance(target, DecimalType):
+        return _decimal_of_doubles(found, values, target)
     if target not in INTEGRAL_BITS:
         raise NotByColumn
     with np.errstate(invalid="ignore"):
@@ -147,29 +160,44 @@ def _from_float(values: pa.Array, source: DataType, target: DataType) -> Convert
     return Converted(array, None if inside.all() else ~inside)
 
 
+def _decimal_of_doubles(found: np.ndarray, values: pa.Array, target: DecimalType) -> Converted:
+    """Doubles as decimals; those that are not finite are NULL."""
+    array, rest = decimals_of(found, valid(values), target.precision, target.scale)
+    return Converted(array, rest=rest if rest.any() else None)
+
+
 def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Converted:
     if isinstance(target, DecimalType):
         return _rescaled(values, target)
     if target == BOOLEAN:
         return Converted(pc.not_equal(values, constant_of(Decimal(0), values.type)))
-    unscaled = _unscaled(values)
     if target in _FLOATING:
-        if target == FLOAT or source.scale > _EXACT_SCALE or (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
+        unscaled = None if source.scale > _EXACT_SCALE or target == FLOAT else _unscaled(values)
+        if unscaled is not None and not (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
+            return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
+        # A text is read as the nearest number.
+        return Converted(values.cast(pa.string()).cast(arrow_type(target)))
+    if target not in INTEGRAL_BITS:
+        raise NotByColumn
+    moved = rescaled(values, _MOST_DIGITS, 0, "towards zero")
+    assert isinstance(moved, pa.Array)
+    limit = 1 << (INTEGRAL_BITS[target] - 1)
+    whole = _unscaled(moved)
+    if whole is None:
+        raise NotByColumn
+    rest = None
+    if target != LONG:
+        # Spark goes through a double there.
+        unscaled = _unscaled(values)
+        if unscaled is None:
             raise NotByColumn
-        return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
-    if target in INTEGRAL_BITS and source.scale <= _LONG_SCALE:
-        unit = 10**source.scale
-        whole = np.where(unscaled >= 0, unscaled // unit, -(-unscaled // unit))
-        limit = 1 << (INTEGRAL_BITS[target] - 1)
-        if target != LONG:
-            # Spark goes through a double there.
-            through = np.trunc(unscaled / 10.0**source.scale)
-            if (np.abs(unscaled) >> _BITS_OF_DOUBLE).any() or (through != whole).any():
-                raise NotByColumn
-        failed = (whole < -limit) | (whole > limit - 1)
-        array = made(whole, pa.int64(), values).cast(arrow_type(target), safe=False)
-        return Converted(array, failed if failed.any() else None)
-    raise NotByColumn
+        odd = (np.abs(unscaled) >> _BITS_OF_DOUBLE != 0) | (np.trunc(unscaled / 10.0**source.scale) != whole)
+        rest = odd if odd.any() else None
+    failed = (whole < -limit) | (whole > limit - 1)
+    if rest is not None:
+        failed &= ~rest
+    array = made(whole, pa.int64(), values).cast(arrow_type(target), safe=False)
+    return Converted(array, failed if failed.any() else None, rest)
 
 
 def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
@@ -195,9 +223,12 @@ def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone)
         failed = (seconds < -limit) | (seconds > limit - 1)
         array = made(seconds, pa.int64(), values).cast(arrow_type(target), safe=False)
         return Converted(array, failed if failed.any() else None)
-    if source == TIMESTAMP and target == DOUBLE:
+    if source == TIMESTAMP and (target in _FLOATING or isinstance(target, DecimalType)):
         # Two roundings: the long to a double, and the quotient.
-        return Converted(made(given.astype(np.float64) / MICROS_PER_SECOND, pa.float64(), values))
+        found = given.astype(np.float64) / MICROS_PER_SECOND
+        if isinstance(target, DecimalType):
+            return _decimal_of_doubles(found, values, target)
+        return Converted(made(found, pa.float64(), values).cast(arrow_type(target), safe=False))
     raise NotByColumn
 
 
@@ -214,8 +245,15 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
         # Years of more than four digits are left over, and so are times near the limits of 64 bits.
         texts = time_texts(local_times(given, zone) if source == TIMESTAMP else given, values)
         return Converted(texts.values, rest=texts.rest) if isinstance(texts, Partly) else Converted(texts)
-    if isinstance(source, DecimalType) and source.scale <= _PLAIN_SCALE:
-        return Converted(values.cast(pa.string()))
+    if source in _FLOATING:
+        texts, rest = float_texts(values)
+        return Converted(texts, rest=rest if rest.any() else None)
+    if isinstance(source, DecimalType):
+        shown = values.cast(pa.string())
+        if source.scale <= _PLAIN_SCALE:
+            return Converted(shown)
+        small = numpy_values(pc.fill_null(pc.less(pc.abs(values), constant_of(_LEAST_PLAIN, _PLAIN)), FALSE))
+        return Converted(shown, rest=small if small.any() else None)
     if source == BINARY:
         return Converted(values.cast(pa.string()))
     raise NotByColumn
@@ -234,10 +272,17 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
         if failed.any():
             return Converted(read.values.cast(arrow_type(target), safe=False), failed, read.rest)
         return Converted(read.values.cast(arrow_type(target)), rest=read.rest)
+    if target == BOOLEAN:
+        return _truth(texts)
+    if isinstance(target, DecimalType):
+        read = _usual(texts, "decimal", lambda usual: usual.cast(pa.decimal128(2 * _DECIMAL_DIGITS, _DECIMAL_DIGITS)))
+        found = _rescaled(read.values, target)
+        rests = [each for each in (read.rest, found.rest) if each is not None]
+        return Converted(found.values, rest=np.logical_or.reduce(rests) if rests else None)
     if target in _FLOATING:
         return _usual(texts, "number", lambda usual: usual.cast(arrow_type(target)))
     if target == DATE:
-        return _usual(texts, "date", lambda usual: usual.cast(pa.date32()))
+        return _usual(texts, "date", lambda usual: pc.utf8_slice_codeunits(usual, 0, _DATE_LENGTH).cast(pa.date32()))
     if target in _TIMES:
         read = _usual(texts, "time", lambda usual: usual.cast(pa.timestamp("us")))
         if target == TIMESTAMP:
@@ -258,6 +303,13 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     return Converted(read(some), rest=rest if rest.any() else None)
 
 
+def _truth(texts: pa.Array) -> Converted:
+    """Texts as booleans; odd ones are left over."""
+    places = pc.index_in(texts, value_set=arrow_array(list(_TRUTH), pa.string()))
+    rest = numpy_values(pc.and_(places.is_null(), texts.is_valid()))
+    return Converted(arrow_array(list(_TRUTH.values()), pa.bool_()).take(places), rest=rest if rest.any() else None)
+
+
 def _plain_sign(texts: pa.Array) -> pa.Array:
     """The texts of numbers without a plus."""
     signed = pc.starts_with(texts, "+")
@@ -270,8 +322,8 @@ def _rescaled(values: pa.Array, target: DecimalType) -> Converted:
     return Converted(found.values, rest=found.rest) if isinstance(found, Partly) else Converted(found)
 
 
-def _unscaled(values: pa.Array) -> np.ndarray:
-    """The unscaled integers of decimals, 0 where they are null. Raises NotByColumn if one has more than 64 bits."""
+def _unscaled(values: pa.Array) -> np.ndarray | None:
+    """The unscaled integers of decimals, 0 where they are null. None if one has more than 64 bits."""
     data = values.buffers()[1]
     if data is None:
         return np.zeros(len(values), np.int64)
@@ -279,6 +331,4 @@ def _unscaled(values: pa.Array) -> np.ndarray:
     low, high, rows = halves[::2], halves[1::2], valid(values)
     if rows is not None:
         low, high = np.where(rows, low, 0), np.where(rows, high, 0)
-    if (high != low >> 63).any():
-        raise NotByColumn
-    return low
+    return None if (high != low >> 63).any() else low

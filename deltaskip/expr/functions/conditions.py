@@ -16,6 +16,7 @@ from deltaskip.expr.coerce import (
     ATOMIC,
     cast_to,
     common_type,
+    implicit_cast,
     type_of,
 )
 from deltaskip.expr.functions.function import (
@@ -25,11 +26,13 @@ from deltaskip.expr.functions.function import (
     Row,
     Typed,
 )
-from deltaskip.expr.nodes import Call, Case, Compare, IsNull, Literal, Node, Not
+from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.vectors import NotByColumn, Values
+from deltaskip.expr.vectors import Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, arrow_scalar
 from deltaskip.schema.calendar import Zone
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
 
 __all__ = ["CONDITIONS"]
@@ -44,6 +47,10 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
 
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
     """Two or more values that have an order, as a common type."""
+    types = {type_of(arg) for arg in args} - {VOID}
+    if STRING in types and len(types) > 1:
+        # Spark casts no argument to a string here, nor from one.
+        return None
     found = _coalesce_signature(args) if len(args) > 1 else None
     return found if found is not None and (found[1] in ATOMIC or isinstance(found[1], DecimalType)) else None
 
@@ -63,13 +70,82 @@ def _extreme(sign: int) -> Compute:
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
-        raise NotByColumn
+        return _first_extreme(args, call)
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
     if call.type != TIMESTAMP:
         return extreme(*args, skip_nulls=True)
     # pyarrow does not compare times with a zone.
     micros = [each.cast(pa.int64()) for each in args]
     return extreme(*micros, skip_nulls=True).view(arrow_type(TIMESTAMP))
+
+
+def _first_extreme(args: Sequence[Values], call: Call) -> Values:
+    """The first of the values that are equal and beyond the others; in Spark's order, in which NaN is the greatest."""
+    rows = next(len(each) for each in args if isinstance(each, pa.Array))
+    beyond = pc.greater if call.name == "greatest" else pc.less
+    found: pa.Array | None = None
+    for each in (repeated(value, rows) for value in args):
+        if found is None:
+            found = each
+            continue
+        better = beyond(_ordered(each), _ordered(found))
+        # NULL beside a value is not better, and worse than any.
+        taken = pc.and_(each.is_valid(), pc.or_kleene(pc.fill_null(better, FALSE), found.is_null()))
+        found = pc.if_else(taken, each, found)
+    return found
+
+
+def _ordered(values: pa.Array) -> pa.Array:
+    """Values that Arrow compares as Spark compares these."""
+    if pa.types.is_floating(values.type):
+        return ordered_floats(values)
+    return values.cast(pa.int8()) if values.type == pa.bool_() else values
+
+
+def _typeof_signature(args: tuple[Node, ...]) -> Typed:
+    """`typeof(value)` of columns and constants, which Spark does not evaluate."""
+    if len(args) != 1 or not isinstance(args[0], FieldRef | Literal):
+        return None
+    type_ = type_of(args[0])
+    return (args, STRING) if type_ in (*ATOMIC, VOID) or isinstance(type_, DecimalType) else None
+
+
+def _typeof(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    type_ = type_of(call.args[0])
+    return None if type_ is None else simple_string(type_)
+
+
+def _typeof_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    return arrow_scalar(_typeof((), call, zone), pa.string())
+
+
+def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
+    """Two floats or doubles. The second must not fail, since Spark evaluates it only where the first is NaN."""
+    if len(args) != 2 or not _never_fails(args[1]):
+        return None
+    types = [type_of(arg) for arg in args]
+    if types == [FLOAT, FLOAT]:
+        return args, FLOAT
+    cast = [implicit_cast(arg, DOUBLE) for arg in args]
+    found = tuple(arg for arg in cast if arg is not None)
+    return (found, DOUBLE) if len(found) == 2 else None
+
+
+def _never_fails(node: Node) -> bool:
+    """Whether a number is a column or a constant, or a number cast to a double."""
+    while isinstance(node, Cast) and node.type == DOUBLE:
+        node = node.child
+    return isinstance(node, FieldRef | Literal) and type_of(node) != STRING
+
+
+def _nanvl(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return args[1] if args[0] is not None and args[0] != args[0] else args[0]
+
+
+def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if isinstance(each, pa.Array))
+    value, otherwise = (repeated(each, rows) for each in args)
+    return pc.if_else(pc.fill_null(pc.is_nan(value), FALSE), otherwise, value)
 
 
 def _decode(value: Node, *rest: Node) -> Node:
@@ -101,6 +177,8 @@ CONDITIONS: Mapping[str, Row] = {
         widens=True,
         aliases=("nvl", "ifnull"),
     ),
+    "nanvl": Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column),
+    "typeof": Function(_typeof_signature, _typeof, False, binary_only=True, by_column=_typeof_column),
     "greatest": Function(
         _extreme_signature, _extreme(1), False, binary_only=True, widens=True, by_column=_extreme_column
     ),

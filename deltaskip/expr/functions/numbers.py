@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import dates
-from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated, rounded, whole
+from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated
 from deltaskip.expr.coerce import (
     INTEGRAL_BITS,
-    adjusted_decimal,
     cast_to,
     decimal_of,
-    implicit_cast,
     is_numeric,
     literal_decimal,
     type_of,
@@ -41,14 +38,12 @@ from deltaskip.expr.vectors import (
     Partly,
     Values,
     any_of,
-    column,
     constant,
     decimals,
     is_constant,
     made,
     numbers,
     repeated,
-    rescaled,
 )
 from deltaskip.kernels.decimals import compute
 from deltaskip.schema.arrow import arrow_type
@@ -134,26 +129,6 @@ def _sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return made(np.where(values == 0, values, np.sign(values)), pa.float64(), args[0])
 
 
-def _floor_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`floor(number)`."""
-    return _whole(np.floor, args[0], call)
-
-
-def _ceil_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`ceil(number)`."""
-    return _whole(np.ceil, args[0], call)
-
-
-def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`round(number, scale)`, half up."""
-    scale = constant(args[1])
-    if call.type in INTEGRAL_BITS and scale >= 0:
-        return args[0]
-    if not isinstance(call.type, DecimalType) or scale < 0:
-        raise NotByColumn
-    return rescaled(column(args[0]), call.type.precision, call.type.scale)
-
-
 def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`pmod(number, divisor)` of integers. Java adds bytes and shorts as ints; ints and longs wrap around."""
     left, right = args
@@ -206,24 +181,6 @@ def _signed(change: Callable[[Any], Any], values: Values, call: Call) -> Values:
         return change(values)
     except pa.ArrowInvalid as error:
         raise EvaluationError(f"A number is out of the range of {sql_name(call.type)}.") from error
-
-
-def _whole(change: Callable[[Any], Any], values: Values, call: Call) -> Values | Partly:
-    own = type_of(call.args[0])
-    if own == LONG:
-        return values
-    if isinstance(own, DecimalType) and isinstance(call.type, DecimalType):
-        rounding = "floor" if change is np.floor else "ceiling"
-        return rescaled(column(values), call.type.precision, call.type.scale, rounding)
-    if own != DOUBLE:
-        raise NotByColumn
-    whole = change(numbers(column(values)))
-    # A double saturates at the limits of bigint, as Java casts do.
-    inside = (whole >= -(2.0**63)) & (whole < 2.0**63)
-    found = np.where(inside, whole, 0).astype(np.int64)
-    found[whole >= 2.0**63] = 2**63 - 1
-    found[whole < -(2.0**63)] = -(2**63)
-    return made(found, pa.int64(), values)
 
 
 def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: DecimalType) -> Values | Partly:
@@ -331,33 +288,6 @@ def _same_number(args: tuple[Node, ...]) -> Typed:
     return (args, type_) if type_ is not None and is_numeric(type_) else None
 
 
-def _whole_signature(args: tuple[Node, ...]) -> Typed:
-    """`floor` and `ceil` of one argument: bigint, or a decimal of scale 0."""
-    type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ == LONG:
-        return args, LONG
-    if isinstance(type_, DecimalType):
-        return args, adjusted_decimal(type_.precision - type_.scale + 1, 0)
-    cast = None if type_ is None else implicit_cast(args[0], DOUBLE)
-    return None if cast is None else ((cast,), LONG)
-
-
-def _round_signature(args: tuple[Node, ...]) -> Typed:
-    scale = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else 0
-    if len(args) not in (1, 2) or not isinstance(scale, int) or (len(args) == 2 and not isinstance(args[1], Literal)):
-        return None
-    places = Literal(scale, INTEGER)
-    match type_of(args[0]):
-        case DecimalType(precision, own):
-            digits = precision - own + 1
-            if scale < 0:
-                return (args[0], places), DecimalType(min(max(digits, -scale + 1), 38), 0)
-            return (args[0], places), DecimalType(min(digits + min(own, scale), 38), min(own, scale))
-        case type_ if type_ in INTEGRAL_BITS and type_ is not None:
-            return (args[0], places), type_
-    return None
-
-
 def _pmod_signature(args: tuple[Node, ...]) -> Typed:
     found = _arithmetic_signature("%")(args)
     return found if found is not None and found[1] in INTEGRAL_BITS else None
@@ -377,93 +307,6 @@ def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
-
-
-def _quiet(compute: Callable[[Any], Any], values: Any) -> Any:
-    """Without numpy's warnings of numbers that have no result, or a result beyond the range."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return compute(values)
-
-
-def _double(compute: Callable[[float], float], by_column: Callable[[Any], Any]) -> Function:
-    """A function of a double that IEEE 754 defines to the last bit."""
-    return Function(
-        takes(DOUBLE, DOUBLE),
-        lambda args, call, zone: compute(args[0]),
-        by_column=lambda args, call, zone: made(by_column(numbers(column(args[0]))), pa.float64(), args[0]),
-    )
-
-
-def _root(value: float) -> float:
-    return math.sqrt(value) if value >= 0 or value != value else math.nan
-
-
-def _whole_double(value: float) -> float:
-    return math.copysign(float(round(value)), value) if math.isfinite(value) else value
-
-
-def _bits_signature(args: tuple[Node, ...]) -> Typed:
-    type_ = type_of(args[0]) if len(args) == 1 else None
-    return (args, INTEGER) if type_ in INTEGRAL_BITS or type_ == BOOLEAN else None
-
-
-def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """The bits that are set, of 64."""
-    return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
-
-
-def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
-    """Integers of the wider type."""
-    types = [type_of(arg) for arg in args]
-    if not all(type_ in INTEGRAL_BITS for type_ in types):
-        return None
-    met = max((type_ for type_ in types if type_ is not None), key=INTEGRAL_BITS.__getitem__)
-    return tuple(cast_to(arg, met) for arg in args), met
-
-
-def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any], Any]) -> Function:
-    return Function(
-        lambda args: _bitwise_signature(args) if len(args) == 2 else None,
-        lambda args, call, zone: compute(*args),
-        by_column=lambda args, call, zone: by_column(*args),
-    )
-
-
-def _shift_signature(args: tuple[Node, ...]) -> Typed:
-    """An int or a bigint, and the number of bits."""
-    types = [type_of(arg) for arg in args]
-    if len(args) != 2 or types[0] not in INTEGRAL_BITS or types[1] not in (BYTE, SHORT, INTEGER):
-        return None
-    shifted = LONG if types[0] == LONG else INTEGER
-    return (cast_to(args[0], shifted), cast_to(args[1], INTEGER)), shifted
-
-
-def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """As in Java, which takes the number of bits modulo those of the type."""
-    bits = 64 if call.type == LONG else 32
-    value, count = args[0], args[1] & (bits - 1)
-    if call.name == "shiftleft":
-        value = value << count
-    else:
-        value = (value & ((1 << bits) - 1) if call.name == "shiftrightunsigned" else value) >> count
-    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-
-
-def _shifted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    type_ = arrow_type(call.type or LONG)
-    signed, unsigned, bits = (np.int64, np.uint64, 64) if call.type == LONG else (np.int32, np.uint32, 32)
-    values, counts = np.asarray(numbers(args[0]), signed), np.asarray(numbers(args[1]), np.int32) & (bits - 1)
-    if call.name == "shiftright":
-        return made(np.right_shift(values, counts.astype(signed)), type_, *args)
-    shift = np.left_shift if call.name == "shiftleft" else np.right_shift
-    return made(
-        shift(values.view(unsigned), counts.astype(unsigned)).view(signed), arrow_type(call.type or LONG), *args
-    )
-
-
-def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`factorial(n)`; NULL outside of 0 to 20."""
-    return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
 
 
 def _tried(op: str) -> Function:
@@ -487,29 +330,7 @@ def _tried(op: str) -> Function:
     return Function(_arithmetic_signature(op), compute, widens=True, by_column=by_column)
 
 
-_DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
-"""Java 17, Math.toDegrees and toRadians."""
-
 NUMBERS: Mapping[str, Function] = {
-    "&": _bitwise(lambda a, b: a & b, pc.bit_wise_and),
-    "|": _bitwise(lambda a, b: a | b, pc.bit_wise_or),
-    "^": _bitwise(lambda a, b: a ^ b, pc.bit_wise_xor),
-    "~": Function(
-        lambda args: _bitwise_signature(args) if len(args) == 1 else None,
-        lambda args, call, zone: ~args[0],
-        by_column=lambda args, call, zone: pc.bit_wise_not(args[0]),
-    ),
-    **{
-        name: Function(_shift_signature, _shifted, by_column=_shifted_column)
-        for name in ("shiftleft", "shiftright", "shiftrightunsigned")
-    },
-    "sqrt": _double(_root, lambda values: _quiet(np.sqrt, values)),
-    "rint": _double(_whole_double, np.rint),
-    "degrees": _double(lambda value: value * _DEGREES, lambda values: _quiet(lambda v: v * _DEGREES, values)),
-    "radians": _double(lambda value: value * _RADIANS, lambda values: values * _RADIANS),
-    "factorial": Function(takes(LONG, INTEGER), _factorial),
-    "bit_count": Function(_bits_signature, _bit_count),
-    "bin": Function(takes(STRING, LONG), lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}"),
     "try_add": _tried("+"),
     "try_subtract": _tried("-"),
     "try_multiply": _tried("*"),
@@ -530,18 +351,6 @@ NUMBERS: Mapping[str, Function] = {
     ),
     "positive": Function(_same_number, lambda args, call, zone: args[0], by_column=_same_column),
     "abs": Function(_same_number, lambda args, call, zone: absolute(args[0], call.type), by_column=_absolute_column),
-    "floor": Function(
-        _whole_signature, lambda args, call, zone: whole(args[0], False, call.type), by_column=_floor_column
-    ),
-    "ceil": Function(
-        _whole_signature,
-        lambda args, call, zone: whole(args[0], True, call.type),
-        by_column=_ceil_column,
-        aliases=("ceiling",),
-    ),
-    "round": Function(
-        _round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type), by_column=_round_column
-    ),
     "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column),
     "sign": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),
     "signum": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),

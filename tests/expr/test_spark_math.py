@@ -1,0 +1,102 @@
+"""Mathematical functions, rounding and casts of floating point numbers against a live session of Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaskip.expr import EvaluationError, bind_expression, parse_sql
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.kernels import agreed_math, strict_math
+from deltaskip.schema.types import DOUBLE, FLOAT, StructField, StructType
+from tests.kernels.java_math import AGREED, STRICT, STRICT_PAIRS, asked, sample
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = StructType((StructField("x", DOUBLE), StructField("f", FLOAT)))
+ROUNDED = [f"{name}({c}, {scale})" for name in ("round", "bround") for c in "xf" for scale in (0, 1, 2, 5, -1, -3)]
+CAST = [f"CAST({c} AS {target})" for c in "xf" for target in ("STRING", "DECIMAL(20,2)", "DECIMAL(38,10)")]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    existing = sql.SparkSession.getActiveSession()
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    if existing is None:
+        session.stop()
+
+
+def bits(values: pa.Array) -> Any:
+    found = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isnan(found), np.nan, found).view(np.int64)
+
+
+def test_every_bit_of_random_results_is_that_of_spark(spark: Any) -> None:
+    table = asked(spark, 10_000, np.random.default_rng().integers(2**31)).combine_chunks()
+    x, y = (table[each].chunk(0) for each in "xy")
+    zero = [pa.array(each.to_numpy() + 0.0) for each in (x, y)]
+    for name in (*STRICT, *STRICT_PAIRS, *AGREED):
+        certain: Any = True
+        if name in STRICT:
+            found = strict_math.unary(name, x)
+        elif name in STRICT_PAIRS:
+            found = strict_math.binary(name, *(zero if name == "atan2" else (x, y)))
+        else:
+            found, doubtful = agreed_math.agreed(name, x)
+            certain = ~doubtful.to_numpy().astype(np.bool_)
+        wanted = table[name].chunk(0)
+        same = (bits(found) == bits(wanted)) | wanted.is_null().to_numpy(zero_copy_only=False)
+        odd = np.flatnonzero(~same & certain)
+        assert not len(odd), [(name, x[int(i)], y[int(i)], found[int(i)], wanted[int(i)]) for i in odd[:5]]
+
+
+def test_rounded_and_cast_numbers_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
+    random = np.random.default_rng()
+    short = random.integers(-(10**7), 10**7, 3_000) / random.choice([1, 8, 10, 100, 1000, 2000], 3_000)
+    x = np.concatenate([short, sample(100, int(random.integers(2**31)))[0]])
+    with np.errstate(over="ignore"):
+        table = pa.table({"x": x, "f": x.astype(np.float32)})
+    path = str(tmp_path / "x.parquet")
+    pq.write_table(table, path)
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        texts = [*ROUNDED, *CAST]
+        frame = spark.read.parquet(path).coalesce(1)
+        wanted = frame.selectExpr(*(f"{text} AS c{i}" for i, text in enumerate(texts))).toArrow()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    decided = 0
+    for i, text in enumerate(texts):
+        evaluator = Evaluator(bind_expression(parse_sql(text), SCHEMA))
+        answers = wanted[f"c{i}"].to_pylist()
+        for at, value in enumerate(values(evaluator, columns, len(table))):
+            if value is not Ellipsis:
+                decided += 1
+                assert repr(value) == repr(answers[at]), (text, x[at])
+    assert decided > len(x) * len(texts) // 2
+
+
+def values(evaluator: Evaluator, columns: dict[str, pa.Array], rows: int) -> list[Any]:
+    """The value of each row; Ellipsis where it is left to Spark, or fails with ANSI mode."""
+    try:
+        return list(evaluator.values(columns, rows).to_pylist())
+    except EvaluationError:
+        if rows == 1:
+            return [...]
+    half = rows // 2
+    one = {name: each.slice(0, half) for name, each in columns.items()}
+    other = {name: each.slice(half) for name, each in columns.items()}
+    return values(evaluator, one, half) + values(evaluator, other, rows - half)
