@@ -2,10 +2,10 @@
 
     python -m benchmarks.slow_s3 PORT FOLDER [--milliseconds 30] [--megabytes-per-second 100]
 
-Objects of a bucket are the files below FOLDER/BUCKET. Supported is what clients of Delta tables ask for: GET with ranges,
-HEAD, PUT (conditional, too), multipart uploads, DELETE, deletes in bulk, and ListObjectsV2. `GET /-/counts` answers with
-the number of requests by method, the bytes of all bodies, and the most requests that were in flight at once, and begins
-to count anew.
+Objects of a bucket are the files below FOLDER/BUCKET. Supported is what clients of Delta tables ask for: GET with
+ranges, HEAD, PUT (conditional, too), multipart uploads, DELETE, deletes in bulk, and ListObjectsV2. `GET /-/counts`
+answers with the number of requests by method, the bytes of all bodies, and the most requests that were in flight at
+once, and begins to count anew.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReade
 def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
     """The batches; the scan names the table in errors."""
     with same_table(scan.snapshot):
-        yield from read_ahead(reads, _AHEAD_BYTES)
+        yield from read_ahead(reads, _AHEAD_BYTES, remote=scan.snapshot.storage.remote)
 
 
 def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:

@@ -132,7 +132,7 @@ class ArrowExecution(RowExecution):
                 if len(batch.positions):
                     yield _written(part, number, batch, columns, row_ids)
 
-        return read_ahead(reads(), _AHEAD_BYTES)
+        return read_ahead(reads(), _AHEAD_BYTES, remote=self._snapshot.storage.remote)
 
 
 def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:

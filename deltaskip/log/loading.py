@@ -7,9 +7,10 @@ metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this ta
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound
 from deltaskip.log.catalog_commits import is_managed
@@ -57,11 +58,11 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         UnsupportedFeature: Reading the table needs a protocol version or table feature that is not supported.
         StorageError: The storage failed.
     """
-    hint = read_hint(storage, join(root, LOG_FOLDER))
+    hint, listed = _hint(storage, root)
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
-            found = _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
+            found = _load(storage, read_listing(root, listed(version_prefix(hint))), version)
             if _is_whole(found):
                 return found
         except TableNotFound:
@@ -114,6 +115,20 @@ def refresh(snapshot: Snapshot) -> Snapshot:
         if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
             latest.cache = ColumnCache()
     return latest
+
+
+def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list[FileInfo]]]:
+    """The version of the hint, and what lists the log from a name on. A store lists it while the hint is read."""
+    if not storage.remote:
+        return read_hint(storage, join(root, LOG_FOLDER)), partial(_list, storage, root)
+    with ThreadPoolExecutor(1, "deltaskip") as beside:
+        listing = beside.submit(_list, storage, root, "0")
+        hint = read_hint(storage, join(root, LOG_FOLDER))
+
+    def listed(start_name: str) -> list[FileInfo]:
+        return [file for file in listing.result() if file.name >= start_name]
+
+    return hint, listed
 
 
 def _reads_the_log_as(latest: Snapshot, snapshot: Snapshot) -> bool:

@@ -325,7 +325,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:
             reads = _reads(reader, files, options.read_piece_bytes, together=left is None)
-            for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance):
+            for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance, reader.rows.storage.remote):
                 if left is not None:
                     batch = batch.slice(0, left)
                     left -= batch.num_rows

@@ -16,12 +16,15 @@ Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
 
 _T = TypeVar("_T")
+# Reads over a network that wait at once, as far as their bytes fit into memory.
+_IN_FLIGHT = 32
 
 
 def read_ahead(
     reads: Iterable[tuple[int, Callable[[], Iterable[_T]]]],
     most_bytes: int,
     done: Callable[[int], object] = lambda _: None,
+    remote: bool = False,
 ) -> Iterator[_T]:
     """Yield what each read yields, in order. Threads carry out the next reads meanwhile, as far as they are small.
 
@@ -29,6 +32,7 @@ def read_ahead(
         reads: Bytes of a read, and a function that begins it.
         most_bytes: Bytes that may be read ahead. A larger read is not carried out before its turn.
         done: Gets the bytes of each read when all that it yields was taken.
+        remote: Whether reads wait for a network, so that many are in flight at once.
     """
     reads = iter(reads)
     beginning = list(islice(reads, 2))
@@ -38,7 +42,8 @@ def read_ahead(
         yield from read()
         done(size)
         return
-    ahead = max(2, pa.cpu_count())
+    at_once = max(2, pa.cpu_count())
+    ahead = _IN_FLIGHT if remote else at_once
     pool: ThreadPoolExecutor | None = None
     waiting: deque[tuple[int, Future[list[_T]] | Callable[[], Iterable[_T]]]] = deque()
     total = 0
@@ -55,7 +60,7 @@ def read_ahead(
 
     try:
         for size, read in chain(beginning, reads):
-            small = size <= most_bytes // ahead
+            small = size <= most_bytes // at_once
             if small:
                 pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
                 waiting.append((size, pool.submit(_listed, read)))

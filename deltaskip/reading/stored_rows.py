@@ -383,12 +383,13 @@ class StoredRows:
             footer: Its footer, if that is known.
         """
         location = hadoop_path(self._table_root, file["uri"][0].as_py())
+        size = file["size"][0].as_py() if "size" in file.column_names else None
         with self._naming(location):
-            source = storage_for(location, near=self.storage).open_input(location)
+            source = storage_for(location, near=self.storage).open_input(location, size)
         with source:
             with self._naming(location):
                 # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
-                far = not isinstance(source, pa.OSFile)
+                far = isinstance(source, pa.PythonFile)
                 parquet = pq.ParquetFile(source, metadata=footer, pre_buffer=far, coerce_int96_timestamp_unit="us")
                 opened = OpenFile(source, location, parquet, parquet.schema_arrow)
             yield opened

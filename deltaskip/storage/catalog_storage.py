@@ -106,9 +106,9 @@ class CatalogStorage:
             return file
         return replace(file, path=other, tag=None)
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """See Storage.open_input."""
-        return self.below.open_input(path)
+        return self.below.open_input(path, size)
 
     def exists(self, path: str) -> bool:
         """See Storage.exists."""

@@ -116,9 +116,9 @@ class HadoopStorage:
         """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files], _THREADS))
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        size = self.size(path)
+        length = self.size(path)
         with naming(path):
             stream = self._files.open(self._path(path))
 
@@ -126,7 +126,7 @@ class HadoopStorage:
             with naming(path):
                 return self._read_at(path, stream, offset, length)
 
-        return pa.PythonFile(RangeFile(size, read_at, stream.close), mode="r")
+        return pa.PythonFile(RangeFile(length, read_at, stream.close), mode="r")
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""

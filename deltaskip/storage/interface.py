@@ -138,8 +138,11 @@ class Storage(Protocol):
         """
         ...
 
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Open the file for random access. The caller closes it."""
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
+        """Open the file for random access. The caller closes it.
+
+        size: The number of bytes that the file is said to have; a store that is far away then needs no request for it.
+        """
         ...
 
     def exists(self, path: str) -> bool:

@@ -116,7 +116,7 @@ class LocalStorage:
                 raise _named(error, file.path) from error
         return data[: starts[-1]], starts[:-1]
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
         with _naming(path), _opened(path) as checked:
             # Arrow opens by name, and another file may have that name by now.

@@ -33,6 +33,10 @@ __all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
 
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
+# Smaller files are read at once: their bytes take less time than another request.
+_WHOLE_BYTES = 1 << 20
+# What a reader of a Parquet file asks for first.
+_TAIL_BYTES = 1 << 16
 # The most that one request of S3 deletes.
 _BULK_DELETES = 1000
 # Rows of a batch of a listing: some pages of a store's answers.
@@ -86,7 +90,7 @@ class ArrowStorage:
         """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files]))
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
         with naming(path):
             return self._files.open_input_file(self._path(path))
@@ -211,13 +215,41 @@ class ObjectStorage:
         """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files]))
 
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Open the file for random access. The caller closes it."""
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
+        """Open the file for random access. The caller closes it. A small file is read at once, of others the end."""
+        tail = self._tail(path, size) if size else None
+        if tail is None:
+            length, start, data = self.size(path), 0, b""
+        else:
+            length, start, data = tail
+        if len(data) == length and tail is not None:
+            return pa.BufferReader(data)
+        held = slice(start, start + len(data))
 
-        def read_at(offset: int, length: int) -> bytes:
-            return self.read_range(path, offset, length)
+        def read_at(offset: int, wanted: int) -> bytes:
+            end = offset + wanted
+            if held.start <= offset and end <= held.stop:
+                return data[offset - held.start : end - held.start]
+            return self.read_range(path, offset, wanted)
 
-        return pa.PythonFile(RangeFile(self.size(path), read_at), mode="r")
+        return pa.PythonFile(RangeFile(length, read_at), mode="r")
+
+    def _tail(self, path: str, size: int) -> tuple[int, int, bytes] | None:
+        """The file's length, and its bytes from a position on, by one request; None if the file has another size."""
+        import obstore
+
+        start = 0 if size <= _WHOLE_BYTES else size - _TAIL_BYTES
+        try:
+            with naming(path):
+                answer = obstore.get(self._store, self._key(path), options={"range": {"offset": start}})
+                if answer.meta["size"] != size:
+                    return None
+                return size, start, bytes(answer.bytes())
+        except FileNotFoundError:
+            raise
+        except StorageError:
+            # The range begins behind the end.
+            return None
 
     def exists(self, path: str) -> bool:
         """Whether an object exists at the location or below it."""

@@ -8,7 +8,7 @@ columns are read on demand.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -71,8 +71,9 @@ class CheckpointPart:
         path: str,
         metadata: pq.FileMetaData,
         size: int | None = None,
+        content: pa.Buffer | None = None,
     ) -> None:
-        """size: bytes of the file, if they are known."""
+        """size: bytes of the file, if they are known. content: the bytes, of a small file that is far away."""
         self.path = path
         self.version = version
         self.metadata = metadata
@@ -80,6 +81,7 @@ class CheckpointPart:
         # What a file in an object store has beside its size would take a request.
         self._known: FileInfo | None = None if storage.remote else storage.info(path)
         self._size = size
+        self._content = content
         self.root = root
         self._add_rows: dict[int, int] = {}
 
@@ -152,6 +154,9 @@ class CheckpointPart:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
+        if self._content is not None:
+            yield open_reader(pa.BufferReader(self._content), self.metadata, False)
+            return
         with self._storage.open_input(self.path) as source:
             other = self._size is not None and source.size() != self._size
             other = other or (self._known is not None and self._storage.info(self.path) != self._known)
@@ -317,21 +322,25 @@ def open_checkpoint(
         state, inline = state_change(commits), _inline_adds(commits)
         main: list[CheckpointPart] = []
     else:
-        main = _open_parts(storage, root, ref.version, [file.path for file in ref.files], done)
+        main = _open_parts(storage, root, ref.version, {each.path: each.file.size for each in ref.files}, done)
         small = [action for part in main for action in _small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    paths = [_sidecar_location(root, ref, sidecar) for sidecar in sidecars]
+    paths = {_sidecar_location(root, ref, sidecar): sidecar.size_in_bytes for sidecar in sidecars}
     parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
     return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))
 
 
-def open_part(storage: Storage, root: str, version: int, path: str) -> CheckpointPart:
-    """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does."""
-    with _reading(root, version, path), storage.open_input(path) as source:
-        part = CheckpointPart(storage, root, version, path, read_metadata(source), source.size())
+def open_part(storage: Storage, root: str, version: int, path: str, size: int | None = None) -> CheckpointPart:
+    """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does.
+
+    size: The bytes that the file is said to have.
+    """
+    with _reading(root, version, path), storage.open_input(path, size) as source:
+        content = source.read_buffer() if isinstance(source, pa.BufferReader) else None
+        part = CheckpointPart(storage, root, version, path, read_metadata(source), source.size(), content)
         part.check()
     return part
 
@@ -342,12 +351,13 @@ def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
 
 
 def _open_parts(
-    storage: Storage, root: str, version: int, paths: Sequence[str], done: Callable[[int], object]
+    storage: Storage, root: str, version: int, sizes: Mapping[str, int], done: Callable[[int], object]
 ) -> list[CheckpointPart]:
-    if storage.remote and len(paths) > 1:
-        with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(paths))) as pool:
-            return list(_counted(pool.map(partial(open_part, storage, root, version), paths), done))
-    return list(_counted((open_part(storage, root, version, path) for path in paths), done))
+    if storage.remote and len(sizes) > 1:
+        with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(sizes))) as pool:
+            opened = pool.map(partial(open_part, storage, root, version), sizes, sizes.values())
+            return list(_counted(opened, done))
+    return list(_counted((open_part(storage, root, version, path, size) for path, size in sizes.items()), done))
 
 
 def _counted(parts: Iterable[CheckpointPart], done: Callable[[int], object]) -> Iterator[CheckpointPart]:
