@@ -509,7 +509,6 @@ NUMBERS: Mapping[str, Function] = {
     "radians": _double(lambda value: value * _RADIANS, lambda values: values * _RADIANS),
     "factorial": Function(takes(LONG, INTEGER), _factorial),
     "bit_count": Function(_bits_signature, _bit_count),
-    "bin": Function(takes(STRING, LONG), lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}"),
     "try_add": _tried("+"),
     "try_subtract": _tried("-"),
     "try_multiply": _tried("*"),
