@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
+from functools import lru_cache
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -148,6 +149,7 @@ def passes_luhn(text: str) -> bool:
     return (sum(digits[::2]) + sum(_DOUBLED[digit] for digit in digits[1::2])) % 10 == 0
 
 
+@lru_cache(maxsize=64)
 def _charset(charset: str) -> str:
     """The name in upper case."""
     name = charset.upper()

@@ -44,6 +44,9 @@ ANY_CHARACTER = "_"
 
 _MOST_CHARACTERS = 1 << 24
 _MOST_EDITS = 1 << 24
+# Characters that have been found to have the same case in every version.
+_SAME_CASE: set[str] = set()
+_SIMPLE_CASE: set[str] = set()
 _SILENT, _VOWEL = "7", "0"
 # H and W do not part two letters of the same sound.
 _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
@@ -99,8 +102,10 @@ def cased(text: str, upper: bool) -> str:
 
     Raises EvaluationError for letters whose case differs between the Unicode versions of Python, Java and ICU.
     """
-    if not text.isascii() and any(_case_may_differ(c) for c in text if c > "\x7f"):
-        raise Undecided(f"The letter case of {shown(text)} depends on the version of Unicode.")
+    if not text.isascii() and not _SAME_CASE.issuperset(text):
+        if any(_case_may_differ(character) for character in text):
+            raise Undecided(f"The letter case of {shown(text)} depends on the version of Unicode.")
+        _SAME_CASE.update(text)
     return text.upper() if upper else text.lower()
 
 
@@ -126,11 +131,12 @@ def capitalized(text: str) -> str:
 
     Raises Undecided for characters whose case differs between versions or depends on those around them.
     """
-    if not text.isascii():
+    if not text.isascii() and not _SIMPLE_CASE.issuperset(text):
         for character in text:
             longer = len(character.title()) > 1 or len(character.lower()) > 1
-            if character > "\x7f" and (longer or character == "\u03a3" or _case_may_differ(character)):
+            if longer or character == "\u03a3" or _case_may_differ(character):
                 raise Undecided(f"The capital letters of {shown(text)} are left to Spark.")
+        _SIMPLE_CASE.update(text)
     return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
 
 
@@ -299,7 +305,6 @@ def _parts(pattern: str, escape: str) -> tuple[_Part, ...]:
     return tuple(map(_Part, parts))
 
 
-@lru_cache(maxsize=4096)
 def _case_may_differ(character: str) -> bool:
     """Whether a later Unicode version may change the case: unassigned, or a cased letter without a counterpart."""
     match unicodedata.category(character):

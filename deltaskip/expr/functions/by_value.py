@@ -6,7 +6,6 @@ A value of Python costs some hundred nanoseconds, so this is for what has no for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,9 +72,6 @@ def _of_distinct(
 ) -> pa.Array:
     """The values of a function of one column, each computed once for all rows with the same argument."""
     codes = args[at].dictionary_encode()
-    given: list[Any] = [None if place == at else constant(each) for place, each in enumerate(args)]
-    found = []
-    for value in domain_values(codes.dictionary):
-        given[at] = value
-        found.append(compute(tuple(given), call, zone))
+    before, behind = tuple(map(constant, args[:at])), tuple(map(constant, args[at + 1 :]))
+    found = [compute((*before, value, *behind), call, zone) for value in domain_values(codes.dictionary)]
     return typed_array(found, type_).take(codes.indices)

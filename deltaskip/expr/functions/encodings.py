@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
 from deltaskip.kernels.byte_digits import (
     base64_digits,
     digits_of_longs,
@@ -38,6 +39,8 @@ from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID,
 __all__ = ["ENCODINGS"]
 
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
+_CHARACTERS = texts([*map(chr, range(256)), ""])
+_WITH_ASCII = ("US-ASCII", "ISO-8859-1")
 _SHA2 = {224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
 
 
@@ -99,19 +102,26 @@ def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
 
 
 def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`encode(text, charset)`: here in UTF-8, which every text has."""
-    text, charset = column(args[0]), constant(args[1])
-    if charset.upper() != "UTF-8":
+    """`encode(text, charset)`: here in UTF-8, and of ASCII in the sets that contain it."""
+    text, charset = column(args[0]), constant(args[1]).upper()
+    if charset != "UTF-8" and not (charset in _WITH_ASCII and _is_ascii(text)):
         raise NotByColumn
     return text.cast(pa.binary())
 
 
 def _decode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`decode(bytes, charset)`: here of UTF-8."""
-    data, charset = column(args[0]), constant(args[1])
-    if charset.upper() != "UTF-8" or _is_odd(data):
+    """`decode(bytes, charset)`: here of UTF-8, and of ASCII in the sets that contain it."""
+    data, charset = column(args[0]), constant(args[1]).upper()
+    if charset not in ("UTF-8", *_WITH_ASCII) or _is_odd(data):
         raise NotByColumn
-    return data.cast(pa.string())
+    text = data.cast(pa.string())
+    if charset != "UTF-8" and not _is_ascii(text):
+        raise NotByColumn
+    return text
+
+
+def _is_ascii(text: pa.Array) -> bool:
+    return pc.all(pc.string_is_ascii(text)).as_py() is not False
 
 
 def _is_odd(data: pa.Array) -> bool:
@@ -182,10 +192,11 @@ def _refused(data: bytes) -> object:
 
 def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`luhn_check(text)`: here of ASCII."""
-    texts = column(args[0])
-    ascii_only = pc.fill_null(pc.string_is_ascii(texts), TRUE)
-    found = luhn_checks(texts)
-    return found if pc.all(ascii_only).as_py() is not False else Partly(found, ~numpy_values(ascii_only))
+    text = column(args[0])
+    found = luhn_checks(text)
+    if _is_ascii(text):
+        return found
+    return Partly(found, ~numpy_values(pc.fill_null(pc.string_is_ascii(text), TRUE)))
 
 
 def _digest(new: Callable[[Any], Any], *aliases: str) -> Function:
@@ -215,6 +226,12 @@ def _code_point(text: str) -> int:
 def _character(code: int) -> str:
     """`chr(code)`: the character of the last eight bits, none for a negative number."""
     return "" if code < 0 else chr(code & 0xFF)
+
+
+def _character_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = filled(column(args[0]))
+    places = np.where(given < 0, 256, given & 0xFF).astype(np.int32)
+    return _CHARACTERS.take(made(places, pa.int32(), args[0]))
 
 
 ENCODINGS: Mapping[str, Row] = {
@@ -251,6 +268,7 @@ ENCODINGS: Mapping[str, Row] = {
     "chr": value_function(
         _long_signature,
         lambda args, call, zone: _character(args[0]),
+        _character_column,
         aliases=("char",),
     ),
     "luhn_check": _of_text(BOOLEAN, encodings.passes_luhn, _luhn_column),

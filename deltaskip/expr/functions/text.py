@@ -30,12 +30,12 @@ from deltaskip.expr.functions.function import (
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.functions.text_parts import TEXT_PARTS
+from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
 from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
 from deltaskip.kernels.text_parts import capitalized
-from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
@@ -102,8 +102,7 @@ def _octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Valu
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`concat(text, …)`."""
-    empty = constant_of("" if args[0].type == pa.string() else b"", args[0].type)
-    return pc.binary_join_element_wise(*args, empty)
+    return pc.binary_join_element_wise(*args, nothing(args[0].type))
 
 
 def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -256,12 +255,17 @@ def _padded(left: bool) -> Compute:
 
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    width, pad = constant(args[1]), constant(args[2]) if len(args) == 3 else " "
-    text = column(args[0])
-    if len(pad) != 1 or not 0 <= width <= _MOST_REPEATED or text.type == pa.binary():
+    """`lpad(text, width, pad)` with constants."""
+    text, width = column(args[0]), constant(args[1])
+    pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
+    if not 0 <= width <= _MOST_REPEATED:
         raise NotByColumn
-    wide = (pc.utf8_lpad if call.name == "lpad" else pc.utf8_rpad)(text, width, pad)
-    return pc.utf8_slice_codeunits(wide, 0, width)
+    # What fills up a text, by the number of its characters up to the width.
+    fillings = [(pad * (width // max(len(pad), 1) + 1))[: width - length] for length in range(width + 1)]
+    lengths = pc.min_element_wise(_length_column([text], call, zone), constant_of(width, pa.int32()), skip_nulls=False)
+    filling, cut = typed_array(fillings, text.type).take(lengths), sliced(text, 1, width)
+    parts = (filling, cut) if call.name == "lpad" else (cut, filling)
+    return pc.binary_join_element_wise(*parts, nothing(text.type))
 
 
 def _bytes_of(value: str | bytes) -> int:

@@ -52,9 +52,9 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
 
-__all__ = ["LOCATING", "TEXT_PARTS"]
+__all__ = ["LOCATING", "TEXT_PARTS", "nothing", "sliced"]
 
-_MOST = 2**31 - 1
+_LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPLACED = 1 << 24
 _MOST_CELLS = 1 << 24
@@ -72,6 +72,11 @@ def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
     if stop is not None and ((start < 0 <= stop) or stop > _MOST):
         stop = None
     return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def nothing(type_: pa.DataType) -> pa.Scalar:
+    """A string or binary value without characters."""
+    return constant_of("" if type_ == pa.string() else b"", type_)
 
 
 def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -102,9 +107,7 @@ def _overlay_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     length = length if length >= 0 else len(constant(args[1]))
     before = sliced(text, 1, strings.wrapped(position - 1))
     behind = sliced(text, strings.wrapped(position + length), _MOST)
-    return pc.binary_join_element_wise(
-        before, args[1], behind, constant_of("" if text.type == pa.string() else b"", text.type)
-    )
+    return pc.binary_join_element_wise(before, args[1], behind, nothing(text.type))
 
 
 def _overlay_signature(args: tuple[Node, ...]) -> Typed:
@@ -120,13 +123,22 @@ def _overlay_signature(args: tuple[Node, ...]) -> Typed:
 
 def _before_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`substring_index(text, delimiter, count)` with constants."""
+    if constant(args[2]) == _LEAST:
+        raise NotByColumn
     return before_delimiter(column(args[0]), constant(args[1]).encode(), constant(args[2]))
+
+
+def _before(text: str, delimiter: str, count: int) -> str:
+    """`substring_index(text, delimiter, count)`."""
+    if count == _LEAST:
+        raise Undecided("A count of -2147483648 is left to Spark.")
+    return strings.before_delimiter(text, delimiter, count)
 
 
 def _split_part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`split_part(text, delimiter, number)` with constants."""
     number = constant(args[2])
-    if number in (0, -_MOST - 1):
+    if number in (0, _LEAST):
         raise NotByColumn
     return part_between(column(args[0]), constant(args[1]).encode(), number)
 
@@ -135,8 +147,8 @@ def _split_part(text: str, delimiter: str, number: int) -> str:
     """`split_part(text, delimiter, number)`: from 1, or from the end if negative."""
     if number == 0:
         raise EvaluationError("The parts of a string are numbered from 1 (INVALID_INDEX_OF_ZERO).")
-    if number == -_MOST - 1:
-        raise Undecided("The part of the least number is left to Spark.")
+    if number == _LEAST:
+        raise Undecided("The part with the number -2147483648 is left to Spark.")
     parts = text.split(delimiter) if delimiter else [text]
     place = number - 1 if number > 0 else len(parts) + number
     return parts[place] if 0 <= place < len(parts) else ""
@@ -285,9 +297,7 @@ TEXT_PARTS: Mapping[str, Row] = {
     "left": _of_texts(counted(text_or_bytes(None, INTEGER), 1), strings.left, _left_column, binary_only=False),
     "right": _of_texts(counted(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
     "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
-    "substring_index": _of_texts(
-        counted(takes(STRING, STRING, STRING, INTEGER), 2), strings.before_delimiter, _before_column
-    ),
+    "substring_index": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _before, _before_column),
     "split_part": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _split_part, _split_part_column),
     "translate": _of_texts(takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
     "instr": value_function(takes(INTEGER, STRING, STRING), _locate, _locate_column, binary_only=True),
