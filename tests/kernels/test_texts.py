@@ -161,9 +161,3 @@ def test_luhn_checks(values: list[Any], start: int) -> None:
 def test_another_layout_is_refused(error: type[Exception], call: Any) -> None:
     with pytest.raises(error):
         call()
-
-
-def test_strings_beyond_the_offsets_of_32_bits_are_refused() -> None:
-    long = pa.array([b"a" * (1 << 26)]).take(pa.array([0] * 9, pa.int32()))
-    with pytest.raises(pa.ArrowInvalid):
-        byte_digits.hex_digits(long.cast(pa.large_binary()).take(pa.array(list(range(9)) * 2)))
