@@ -157,8 +157,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "typeof": ("typeof({c})",),
 }
 
-_FEW = (STRING, BINARY, INTEGER, DOUBLE)
-_COUNTED = (*_FEW, LONG, DecimalType(5, 2), BOOLEAN)
+# The texts of many doubles depend on the version of Java.
+_FEW = (STRING, BINARY, INTEGER)
+_COUNTED = (*_FEW, LONG, DOUBLE, DecimalType(5, 2), BOOLEAN)
 _SHOWN = (*_FEW, BOOLEAN, DATE, TIMESTAMP_NTZ, DecimalType(20, 2))
 
 ONLY: dict[str, tuple[DataType, ...]] = {
