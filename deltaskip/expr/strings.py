@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from deltaskip.errors import shown
@@ -17,26 +17,39 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "before_delimiter",
+    "capitalized",
     "cased",
     "compare_strings",
+    "edit_distance",
     "joined",
     "left",
     "like",
     "like_tokens",
     "locate",
+    "overlaid",
     "padded",
     "repeated",
     "replaced",
     "right",
+    "soundex",
     "substring",
     "translated",
+    "translation",
     "trimmed",
+    "wrapped",
 ]
 
 ANY_STRING = "%"
 ANY_CHARACTER = "_"
 
 _MOST_CHARACTERS = 1 << 24
+_MOST_EDITS = 1 << 24
+# Characters that have been found to have the same case in every version.
+_SAME_CASE: set[str] = set()
+_SIMPLE_CASE: set[str] = set()
+_SILENT, _VOWEL = "7", "0"
+# H and W do not part two letters of the same sound.
+_SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
 _LONGEST_PATTERN = 1 << 16
 _MOST_COMPARISONS = 1 << 28
 """Characters compared to find a part of a pattern with `_` in a text; without `_`, the search is linear."""
@@ -89,8 +102,10 @@ def cased(text: str, upper: bool) -> str:
 
     Raises EvaluationError for letters whose case differs between the Unicode versions of Python, Java and ICU.
     """
-    if not text.isascii() and any(_case_may_differ(c) for c in text if c > "\x7f"):
-        raise Undecided(f"The letter case of {shown(text)} depends on the version of Unicode.")
+    if not text.isascii() and not _SAME_CASE.issuperset(text):
+        if any(_case_may_differ(character) for character in text):
+            raise Undecided(f"The letter case of {shown(text)} depends on the version of Unicode.")
+        _SAME_CASE.update(text)
     return text.upper() if upper else text.lower()
 
 
@@ -111,15 +126,42 @@ def right(text: str, length: int) -> str:
     return text[-length:] if length > 0 else ""
 
 
+def capitalized(text: str) -> str:
+    """`initcap(text)`: words begin after blanks.
+
+    Raises Undecided for characters whose case differs between versions or depends on those around them.
+    """
+    if not text.isascii() and not _SIMPLE_CASE.issuperset(text):
+        for character in text:
+            longer = len(character.title()) > 1 or len(character.lower()) > 1
+            if longer or character == "\u03a3" or _case_may_differ(character):
+                raise Undecided(f"The capital letters of {shown(text)} are left to Spark.")
+        _SIMPLE_CASE.update(text)
+    return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
+
+
+def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) -> str | bytes:
+    """`overlay(text, new, position, length)`: a negative length is that of the new text."""
+    behind = wrapped(position + (length if length >= 0 else len(new)))
+    return joined([substring(text, 1, wrapped(position - 1)), new, substring(text, behind, 2**31 - 1)], text[:0])  # type: ignore[arg-type]
+
+
+def wrapped(number: int) -> int:
+    """The number in 32 bits, as Java adds."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
 def trimmed(text: str, characters: str, at_start: bool, at_end: bool) -> str:
     """`text` without leading and trailing `characters`."""
     text = text.lstrip(characters) if at_start and characters else text
     return text.rstrip(characters) if at_end and characters else text
 
 
-def locate(needle: str, text: str) -> int:
-    """`instr(text, needle)`: starting from 1; 0 if it does not occur."""
-    return text.find(needle) + 1
+def locate(needle: str, text: str, start: int = 1) -> int:
+    """`locate(needle, text, start)`: from 1; 0 if it does not occur, and 1 for nothing."""
+    if start < 1 or not needle:
+        return int(start >= 1)
+    return text.find(needle, start - 1) + 1
 
 
 def replaced(text: str, old: str, new: str) -> str:
@@ -136,22 +178,28 @@ def repeated(text: str, count: int) -> str:
     return text * count
 
 
-def padded(text: str, length: int, pad: str, left: bool) -> str:
+def padded(text: str | bytes, length: int, pad: str | bytes, left: bool) -> str | bytes:
     """`lpad(text, length, pad)`, or `rpad`: longer texts are cut off, and an empty pad adds nothing."""
     missing = length - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]
     _check_length(length)
     filling = (pad * (missing // len(pad) + 1))[:missing]
-    return filling + text if left else text + filling
+    return filling + text if left else text + filling  # type: ignore[operator]
 
 
 def translated(text: str, characters: str, others: str) -> str:
     """`translate(text, characters, others)`: characters without a counterpart are removed."""
+    return text.translate(translation(characters, others))
+
+
+@lru_cache(maxsize=64)
+def translation(characters: str, others: str) -> Mapping[int, str | None]:
+    """The counterpart of each code point that `translate` changes; None if it has none."""
     table: dict[int, str | None] = {}
     for at, character in enumerate(characters):
         table.setdefault(ord(character), others[at] if at < len(others) else None)
-    return text.translate(table)
+    return table
 
 
 def before_delimiter(text: str, delimiter: str, count: int) -> str:
@@ -171,6 +219,34 @@ def before_delimiter(text: str, delimiter: str, count: int) -> str:
         if at < 0:
             return text
     return text[at + len(delimiter) :]
+
+
+def soundex(text: str) -> str:
+    """`soundex(text)`; the text itself if it does not begin with a letter of ASCII."""
+    if not (text[:1].isascii() and text[:1].isalpha()):
+        return text
+    code, last = text[0].upper(), _SOUNDS[text[0].upper()]
+    for character in text[1:]:
+        sound = _SOUNDS.get(character.upper() if character.isascii() else "", "")
+        if sound == _SILENT:
+            continue
+        if sound not in ("", _VOWEL, last):
+            code += sound
+        last = sound or _VOWEL
+    return f"{code:0<4.4}"
+
+
+def edit_distance(one: str, other: str) -> int:
+    """`levenshtein(one, other)`."""
+    if len(one) * len(other) > _MOST_EDITS:
+        raise Undecided("The distance of such long strings is left to Spark.")
+    costs = list(range(len(other) + 1))
+    for row, character in enumerate(one, 1):
+        corner, costs[0] = costs[0], row
+        for at, another in enumerate(other, 1):
+            best = min(corner + (character != another), costs[at] + 1, costs[at - 1] + 1)
+            corner, costs[at] = costs[at], best
+    return costs[-1]
 
 
 def joined(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:

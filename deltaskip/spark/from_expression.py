@@ -63,6 +63,9 @@ _FUNCTIONS = {
 _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
+# Those that are named as a function and have other arguments, or another meaning in an earlier version.
+_OTHERWISE = frozenset(("StringTrimBoth", "ToBinary", "TryToBinary", "Encode", "Decode", "StringDecode", "Base64"))
+
 
 def expression_to_node(tree: Any) -> Node:
     """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
@@ -113,8 +116,19 @@ def expression_to_node(tree: Any) -> Node:
             return function(name, _children(tree)) if mode in (None, "try") else opaque(kind, _children(tree))
         case _ if kind in _FUNCTIONS:
             return function(_FUNCTIONS[kind], _children(tree))
-        case "StringLocate" if str(tree.start().toString()) == "1":
-            return function("locate", _children(tree)[:2])
+        case _ if kind in _OTHERWISE:
+            return _unknown(tree)
+        case "StringLocate":
+            start = str(tree.start().toString())
+            return function("locate", _children(tree)[: 2 if start == "1" else 3])
+        case "StringTrim" | "StringTrimLeft" | "StringTrimRight":
+            # The characters, which are behind the text, are the first argument.
+            return function(str(tree.prettyName()), _children(tree)[::-1])
+        case "Unhex" | "UnBase64" if tree.failOnError():
+            return _unknown(tree)
+        case "Elt" if not tree.failOnError() and session_ansi() is not False:
+            # NULL for a number without a value.
+            return _unknown(tree)
         case "UnixTimestamp" if str(tree.left().dataType().typeName()) in ("timestamp", "date"):
             # The format is for strings.
             return function("unix_timestamp", _children(tree)[:1])

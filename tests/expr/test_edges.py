@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import FUNCTIONS, REPLACED
+from deltaskip.expr.functions import FUNCTIONS, REPLACED, registry
 from deltaskip.expr.nodes import Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BOOLEAN, STRING, DataType
@@ -96,6 +97,11 @@ def test_no_row_is_lost_where_a_later_version_differs(version: str) -> None:
                 if values is not None and not contains(values, edge):
                     wrong.append(f"{case.key} of {edge!r} is {answer}: {kind}")
     assert compared and not wrong, f"{len(wrong)} of {compared}: " + "\n".join(wrong[:40])
+
+
+def test_a_function_has_one_row() -> None:
+    counted = Counter((name, type(row)) for name, row in registry._ROWS)
+    assert not [key for key, count in counted.items() if count > 1]
 
 
 def test_every_function_and_type_is_in_the_grid() -> None:

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from deltaskip.expr import Node
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.nodes import Call, Cast, Opaque, walk
+from deltaskip.expr.nodes import Call, Cast, Column, Literal, Opaque, walk
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import INTEGER, STRING
 from deltaskip.spark.from_expression import expression_to_node
 from tests.each import each
 from tests.expr.edge_values import EDGES
@@ -79,8 +80,45 @@ def test_every_function_of_the_registry_is_known_by_its_expression(frame: Any) -
             if any(isinstance(part, Opaque) for part in walk(found)):
                 refused.append(name)
             break
-    bitmaps = {"bitmap_bit_position", "bitmap_bucket_number", "bitmap_count"}
-    assert set(refused) <= {"split_part", "base64", *bitmaps}, refused
+    # Spark makes calls of Java's methods of them.
+    invoked = {"base64", "encode", "decode", "to_binary", "try_to_binary", "luhn_check", "quote"}
+    invoked |= {"bitmap_bit_position", "bitmap_bucket_number", "bitmap_count"}
+    invoked |= {"is_valid_utf8", "make_valid_utf8", "validate_utf8", "try_validate_utf8"}
+    assert set(refused) <= {"split_part", *invoked}, refused
+
+
+def test_arguments_of_functions_of_text_keep_their_order_and_the_way_they_fail(frame: Any) -> None:
+    def check(where: str, call: Node | None) -> None:
+        found = list(walk(pushed(frame, f"s IS NOT NULL AND {where}")))
+        assert call in found if call is not None else any(isinstance(part, Opaque) for part in found), found
+
+    text = Column(("s",))
+    each(
+        [
+            ("trim('x', s) = 'y'", Call("trim", (Literal("x", STRING), text))),
+            ("trim(s) = 'y'", Call("trim", (text,))),
+            ("trim(LEADING 'x' FROM s) = 'y'", Call("ltrim", (Literal("x", STRING), text))),
+            ("rtrim('x', s) = 'y'", Call("rtrim", (Literal("x", STRING), text))),
+            ("btrim(s, 'x') = 'y'", Call("trim", (Literal("x", STRING), text))),
+            ("locate('x', s) = 1", Call("locate", (Literal("x", STRING), text))),
+            ("locate('x', s, 2) = 1", Call("locate", (Literal("x", STRING), text, Literal(2, INTEGER)))),
+            ("overlay(s, 'x', 2) = 'y'", Call("overlay", (text, Literal("x", STRING), *two(2, -1)))),
+            ("levenshtein(s, 'x') = 1", Call("levenshtein", (text, Literal("x", STRING)))),
+            ("levenshtein(s, 'x', 2) = 1", Call("levenshtein", (text, Literal("x", STRING), Literal(2, INTEGER)))),
+            ("find_in_set('x', s) = 1", Call("find_in_set", (Literal("x", STRING), text))),
+            ("elt(1, s, 'x') = 'y'", Call("elt", (Literal(1, INTEGER), text, Literal("x", STRING)))),
+            ("unhex(s) = x'61'", Call("unhex", (text,))),
+            ("unbase64(s) = x'61'", Call("unbase64", (text,))),
+            ("to_binary(s) = x'61'", None),
+            ("to_binary(s, 'base64') = x'61'", None),
+            ("try_to_binary(s) = x'61'", None),
+        ],
+        lambda case: check(*case),
+    )
+
+
+def two(first: int, second: int) -> tuple[Node, Node]:
+    return Literal(first, INTEGER), Literal(second, INTEGER)
 
 
 def test_functions_are_known_by_their_other_names(frame: Any) -> None:

@@ -17,7 +17,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed, exactly, takes
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, made, numbers, repeated, valid
+from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import Zone
@@ -135,22 +135,6 @@ def _factorial_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     known = (given >= 0) & (given <= 20)
     found = made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
     return found if known.all() else pc.if_else(arrow_array(known), found, pa.scalar(None, pa.int64()))
-
-
-def _binary_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`bin(number)`: the bits of 64 from the first that is set."""
-    given = np.asarray(numbers(column(args[0])), np.int64)
-    bits = np.unpackbits(given.astype(">i8").view(np.uint8).reshape(len(given), 8), axis=1)
-    lengths = np.where(given == 0, 1, 64 - bits.argmax(axis=1)).astype(np.int64)
-    if lengths.sum() >= 1 << 31:
-        raise NotByColumn
-    digits = (bits + ord("0"))[np.arange(64) >= (64 - lengths)[:, None]]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    known = valid(args[0])
-    bitmap = None if known is None else pa.py_buffer(np.packbits(known, bitorder="little"))
-    return pa.Array.from_buffers(
-        pa.string(), len(given), [bitmap, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(digits))]
-    )
 
 
 def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -276,11 +260,6 @@ BITS: Mapping[str, Function] = {
     },
     "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
-    "bin": Function(
-        takes(STRING, LONG),
-        lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}",
-        by_column=_binary_column,
-    ),
     "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted),
     "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column),
     "width_bucket": Function(takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column),

@@ -30,9 +30,8 @@ from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Li
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.vectors import Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
 
 __all__ = ["CONDITIONS"]
@@ -102,23 +101,6 @@ def _ordered(values: pa.Array) -> pa.Array:
     return values.cast(pa.int8()) if values.type == pa.bool_() else values
 
 
-def _typeof_signature(args: tuple[Node, ...]) -> Typed:
-    """`typeof(value)` of columns and constants, which Spark does not evaluate."""
-    if len(args) != 1 or not isinstance(args[0], FieldRef | Literal):
-        return None
-    type_ = type_of(args[0])
-    return (args, STRING) if type_ in (*ATOMIC, VOID) or isinstance(type_, DecimalType) else None
-
-
-def _typeof(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    type_ = type_of(call.args[0])
-    return None if type_ is None else simple_string(type_)
-
-
-def _typeof_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    return arrow_scalar(_typeof((), call, zone), pa.string())
-
-
 def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
     """Two floats or doubles. The second must not fail, since Spark evaluates it only where the first is NaN."""
     if len(args) != 2 or not _never_fails(args[1]):
@@ -178,7 +160,6 @@ CONDITIONS: Mapping[str, Row] = {
         aliases=("nvl", "ifnull"),
     ),
     "nanvl": Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column),
-    "typeof": Function(_typeof_signature, _typeof, False, binary_only=True, by_column=_typeof_column),
     "greatest": Function(
         _extreme_signature, _extreme(1), False, binary_only=True, widens=True, by_column=_extreme_column
     ),

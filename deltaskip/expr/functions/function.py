@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from deltaskip.expr.coerce import implicit_cast, type_of
-from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.coerce import cast_to, implicit_cast, is_numeric, type_of
+from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, STRING, DataType
+from deltaskip.schema.types import BINARY, INTEGER, STRING, DataType
 
 __all__ = [
     "ByColumn",
@@ -20,7 +20,9 @@ __all__ = [
     "Row",
     "Signature",
     "Typed",
+    "counted",
     "exactly",
+    "is_plain",
     "no_binary",
     "takes",
     "text_or_bytes",
@@ -90,6 +92,18 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
     return signature
 
 
+def counted(signature: Signature, *places: int) -> Signature:
+    """Some arguments are counts: Spark casts numbers of every type, fractions too, to int."""
+
+    def cast(args: tuple[Node, ...]) -> Typed:
+        given = enumerate(args)
+        return signature(
+            tuple(cast_to(a, INTEGER) if at in places and is_numeric(type_of(a)) else a for at, a in given)
+        )
+
+    return cast
+
+
 def exactly(result: DataType, parameter: DataType) -> Signature:
     """One argument of a type, which Spark does not cast to it."""
     return lambda args: (args, result) if [type_of(arg) for arg in args] == [parameter] else None
@@ -112,3 +126,15 @@ def no_binary(signature: Signature) -> Signature:
         return None if any(type_of(arg) == BINARY for arg in args) else signature(args)
 
     return checked
+
+
+def is_plain(node: Node) -> bool:
+    """Whether evaluation cannot fail: a column, a constant, or the text of one."""
+    match node:
+        case FieldRef() | Literal():
+            return True
+        case Collate(child):
+            return is_plain(child)
+        case Cast(child, type_):
+            return type_ == STRING and is_plain(child)
+    return False

@@ -8,41 +8,46 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deltaskip.expr.functions.bits import BITS
 from deltaskip.expr.functions.casts import CASTS
 from deltaskip.expr.functions.conditions import CONDITIONS
+from deltaskip.expr.functions.encodings import ENCODINGS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.rounding import ROUNDING
 from deltaskip.expr.functions.text import TEXT
+from deltaskip.expr.functions.text_parts import LOCATING
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {
-    **NUMBERS,
-    **ROUNDING,
-    **TRANSCENDENTAL,
-    **BITS,
-    **CONDITIONS,
-    **TEXT,
-    **TIMES,
-    **HASHING,
-    **CASTS,
-}
+_FAMILIES: Sequence[Mapping[str, Row]] = (
+    NUMBERS,
+    ROUNDING,
+    TRANSCENDENTAL,
+    BITS,
+    CONDITIONS,
+    TEXT,
+    LOCATING,
+    ENCODINGS,
+    TIMES,
+    HASHING,
+    CASTS,
+)
+_ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 
-FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
+FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinstance(row, Function)}
 """Functions with values of their own."""
 
-REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS.items() if isinstance(row, Replaced)}
-"""Functions that stand for other expressions."""
+REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
+"""Functions that stand for other expressions; a name may do so with some numbers of arguments only."""
 
-ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS.items() for alias in row.aliases}
+ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS for alias in row.aliases}
 """The name of a row by its other names."""
 
 

@@ -5,45 +5,59 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import BINARY as BINARY_COLLATION
+from deltaskip.collations.names import parse_name
 from deltaskip.expr import strings
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, type_of
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.coerce import ATOMIC, type_of
+from deltaskip.expr.collation import comparison_collation, is_collated
+from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
     Replaced,
     Row,
-    Signature,
     Typed,
-    no_binary,
+    counted,
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.nodes import Call, Like, Node, StartsWith
+from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
+from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
-from deltaskip.schema.arrow_values import TRUE, numpy_values
+from deltaskip.kernels.text_parts import capitalized
+from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, DataType
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+)
 
 __all__ = ["TEXT", "like_column"]
 
-_MOST = 2**31 - 1
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10
 _EIGHT = constant_of(8, pa.int32())
-_ONE = constant_of(1, pa.int32())
+_QUOTE = constant_of("'", pa.string())
+_PADS: Mapping[DataType | None, str | bytes] = {STRING: " ", BINARY: b"\0"}
 
 
 def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
@@ -56,19 +70,9 @@ def _lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Va
     return _with_rest(pc.ascii_lower(args[0]), args[0])
 
 
-def _btrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`trim(text)`: without blanks at both ends."""
-    return pc.utf8_trim(args[0], " ")
-
-
-def _ltrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`ltrim(text)`."""
-    return pc.utf8_ltrim(args[0], " ")
-
-
-def _rtrim_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`rtrim(text)`."""
-    return pc.utf8_rtrim(args[0], " ")
+def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+    """`initcap(text)`: here of ASCII."""
+    return _with_rest(capitalized(args[0]), args[0])
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -79,21 +83,6 @@ def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`endswith(text, part)` with a constant part."""
     return pc.ends_with(column(args[0]), constant(args[1]))
-
-
-def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`locate(part, text)`, and `instr` with the arguments exchanged: from 1, and 0 if it does not occur."""
-    part, text = (args[1], args[0]) if call.name == "instr" else args
-    found = pc.add(pc.cast(pc.find_substring(column(text), constant(part)), pa.int32()), _ONE)
-    return _with_rest(found, text)
-
-
-def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`replace(text, old, new)` with constants."""
-    text, old, new = column(args[0]), constant(args[1]), constant(args[2])
-    if len(new) > len(old):
-        raise NotByColumn
-    return pc.replace_substring(text, old, new) if old else text
 
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -111,33 +100,15 @@ def _octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Valu
     return pc.binary_length(args[0])
 
 
-def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`substring(text, position, length)` with constants: from 1, from the end if negative, and 0 means 1."""
-    position, length = constant(args[1]), constant(args[2]) if len(args) == 3 else _MOST
-    start = position - 1 if position > 0 else position
-    stop: int | None = start + length
-    if length <= 0:
-        return _slice(column(args[0]), 0, 0)
-    if stop is not None and ((start < 0 <= stop) or stop > _MOST):
-        stop = None
-    return _slice(column(args[0]), start, stop)
-
-
-def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`left(text, length)` with a constant."""
-    return _slice(column(args[0]), 0, max(constant(args[1]), 0))
-
-
-def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`right(text, length)` with a constant."""
-    length = constant(args[1])
-    return _slice(column(args[0]), -length, None) if length > 0 else _slice(column(args[0]), 0, 0)
-
-
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`concat(text, …)`."""
-    empty = constant_of("" if args[0].type == pa.string() else b"", args[0].type)
-    return pc.binary_join_element_wise(*args, empty)
+    return pc.binary_join_element_wise(*args, nothing(args[0].type))
+
+
+def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`quote(text)`."""
+    escaped = pc.replace_substring(column(args[0]), "'", "\\'")
+    return pc.binary_join_element_wise(_QUOTE, escaped, _QUOTE, NOTHING)
 
 
 def like_column(text: Values, pattern: str, escape: str, case_insensitive: bool) -> Partly | Values:
@@ -173,13 +144,6 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
             return pc.match_substring(texts, text)
 
 
-def _slice(values: Any, start: int, stop: int | None) -> Any:
-    if values.type == pa.binary():
-        # pyarrow fails for slices beyond the end of a value.
-        raise NotByColumn
-    return pc.utf8_slice_codeunits(values, start, stop)
-
-
 def _with_rest(found: Any, text: Values) -> Partly | Values:
     """What was found for ASCII; the other rows are left over."""
     ascii_only = pc.fill_null(pc.string_is_ascii(column(text)), TRUE)
@@ -193,40 +157,60 @@ def _concat_signature(args: tuple[Node, ...]) -> Typed:
     return takes(target, *[target] * len(args))(args)
 
 
-def _text(result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn, *aliases: str) -> Function:
+def _of_texts(
+    result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
+) -> Function:
     """A function of `count` strings whose result may depend on the collation."""
-    signature = no_binary(takes(result, *[STRING] * count))
-    return Function(
-        signature, lambda args, call, zone: compute(*args), binary_only=True, by_column=by_column, aliases=aliases
+    return value_function(
+        takes(result, *[STRING] * count),
+        lambda args, call, zone: compute(*args),
+        by_column,
+        binary_only=True,
+        aliases=aliases,
     )
 
 
-def _trim(at_start: bool, at_end: bool, by_column: ByColumn) -> Function:
-    return _text(STRING, 1, lambda string: strings.trimmed(string, " ", at_start, at_end), by_column)
+def _part_signature(args: tuple[Node, ...]) -> Typed:
+    """Two strings, or binary in both places."""
+    of = BINARY if [type_of(arg) for arg in args] == [BINARY, BINARY] else STRING
+    return takes(BOOLEAN, of, of)(args)
 
 
-def _code_point(text: str) -> int:
-    """`ascii(text)`: the code point of the first character, 0 without one."""
-    return ord(text[0]) if text else 0
+def _part(compute: Callable[[Any, Any], object], by_column: ByColumn) -> Function:
+    """Whether a string or binary has another at some place."""
+    return value_function(_part_signature, lambda args, call, zone: compute(*args), by_column, binary_only=True)
 
 
-def _character(code: int) -> str:
-    """`chr(code)`: the character of the last eight bits, none for a negative number."""
-    return "" if code < 0 else chr(code & 0xFF)
+def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
+    """A text without characters at its ends, by default without blanks.
 
+    text_first: Whether the text is the first argument, and the characters the second.
+    """
+    trimmed = pc.utf8_trim if at_start and at_end else pc.utf8_ltrim if at_start else pc.utf8_rtrim
 
-def _split_part(text: str, delimiter: str, number: int) -> str:
-    """`split_part(text, delimiter, number)`: from 1, or from the end if negative."""
-    if number == 0:
-        raise EvaluationError("The parts of a string are numbered from 1 (INVALID_INDEX_OF_ZERO).")
-    parts = text.split(delimiter) if delimiter else [text]
-    place = number - 1 if number > 0 else len(parts) + number
-    return parts[place] if 0 <= place < len(parts) else ""
+    def parts(args: Sequence[Any]) -> tuple[Any, Any]:
+        if len(args) == 1:
+            return args[0], None
+        return (args[0], args[1]) if text_first else (args[1], args[0])
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        return takes(STRING, *[STRING] * len(args))(args) if len(args) in (1, 2) else None
+
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        text, characters = parts(args)
+        return strings.trimmed(text, " " if characters is None else characters, at_start, at_end)
+
+    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        text, characters = parts(args)
+        unwanted = " " if characters is None else constant(characters)
+        return trimmed(column(text), unwanted) if unwanted else column(text)
+
+    return value_function(signature, compute, columns, binary_only=True)
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
     """Strings only; arrays of them are left to Spark."""
-    return no_binary(takes(STRING, *[STRING] * len(args)))(args) if args else None
+    return takes(STRING, *[STRING] * len(args))(args) if args else None
 
 
 def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -241,7 +225,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if separator is None:
         raise NotByColumn
     # pyarrow loses rows without any part, so there is an empty first one.
-    joined = pc.binary_join_element_wise(constant_of("", pa.string()), *args[1:], args[0], null_handling="skip")
+    joined = pc.binary_join_element_wise(NOTHING, *args[1:], args[0], null_handling="skip")
     return pc.utf8_slice_codeunits(joined, len(separator), None)
 
 
@@ -251,130 +235,108 @@ def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.binary_repeat(args[0], max(constant(args[1]), 0))
 
 
+def _padded_signature(args: tuple[Node, ...]) -> Typed:
+    """A string, a length and, if not blanks, what fills it up; or binary, by default with zeros."""
+    if len(args) not in (2, 3):
+        return None
+    types = {type_of(arg) for arg in (args[0], *args[2:])}
+    if {BINARY, VOID} <= types:
+        return None
+    of = BINARY if types == {BINARY} else STRING
+    return counted(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
+
+
 def _padded(left: bool) -> Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        return strings.padded(args[0], args[1], args[2] if len(args) == 3 else " ", left)
+        pad = args[2] if len(args) == 3 else _PADS[call.type]
+        return strings.padded(args[0], args[1], pad, left)
 
     return compute
 
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    width, pad = constant(args[1]), constant(args[2]) if len(args) == 3 else " "
-    if len(pad) != 1 or not 0 <= width <= _MOST_REPEATED or is_constant(args[0]):
+    """`lpad(text, width, pad)` with constants."""
+    text, width = column(args[0]), constant(args[1])
+    pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
+    if not 0 <= width <= _MOST_REPEATED:
         raise NotByColumn
-    wide = (pc.utf8_lpad if call.name == "lpad" else pc.utf8_rpad)(args[0], width, pad)
-    return _slice(wide, 0, width)
+    # What fills up a text, by the number of its characters up to the width.
+    fillings = [(pad * (width // max(len(pad), 1) + 1))[: width - length] for length in range(width + 1)]
+    lengths = pc.min_element_wise(_length_column([text], call, zone), constant_of(width, pa.int32()), skip_nulls=False)
+    filling, cut = typed_array(fillings, text.type).take(lengths), sliced(text, 1, width)
+    parts = (filling, cut) if call.name == "lpad" else (cut, filling)
+    return pc.binary_join_element_wise(*parts, nothing(text.type))
 
 
-def _hex(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """Of an integer its 64 bits, of a string its UTF-8."""
-    if isinstance(args[0], int):
-        return f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:X}"
-    return (args[0].encode() if isinstance(args[0], str) else args[0]).hex().upper()
+def _bytes_of(value: str | bytes) -> int:
+    return len(value.encode() if isinstance(value, str) else value)
 
 
-def _hex_signature(args: tuple[Node, ...]) -> Typed:
+def _type_name(args: tuple[Node, ...]) -> Typed:
+    """The type's name as a constant, which `typeof` is in Spark, too: its argument is not evaluated."""
     type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ in (STRING, BINARY):
-        return args, STRING
-    return takes(STRING, LONG)(args) if type_ in INTEGRAL_BITS else None
+    if type_ is None or (type_ == STRING and is_collated(*args)) or not _is_named(type_):
+        return None
+    return (Literal(simple_string(type_), STRING),), STRING
 
 
-def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
-    """Binary, or a string as its UTF-8, then `rest`."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if not args or type_of(args[0]) not in (STRING, BINARY):
-            return None
-        return takes(result, BINARY, *rest)((cast_to(args[0], BINARY), *args[1:]))
-
-    return signature
-
-
-def _digest(name: str, *aliases: str) -> Function:
-    """A hash of bytes as hexadecimal text."""
-    return Function(
-        _bytes_signature(STRING), lambda args, call, zone: hashlib.new(name, args[0]).hexdigest(), aliases=aliases
-    )
+def _is_named(type_: DataType) -> bool:
+    """Whether the name of the type is known, which is not so of strings in a nested type: they may have a collation."""
+    match type_:
+        case ArrayType(element):
+            return element != STRING and _is_named(element)
+        case MapType(key, value):
+            return STRING not in (key, value) and _is_named(key) and _is_named(value)
+        case StructType(fields):
+            return all(field.type != STRING and _is_named(field.type) for field in fields)
+    return type_ in ATOMIC or type_ == VOID or isinstance(type_, DecimalType)
 
 
-def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`sha2(bytes, bits)`; NULL for other numbers of bits."""
-    bits = 256 if args[1] == 0 else args[1]
-    return hashlib.new(f"sha{bits}", args[0]).hexdigest() if bits in (224, 256, 384, 512) else None
+def _collation_name(args: tuple[Node, ...]) -> Typed:
+    """The name of the collation of a string, as a constant."""
+    if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
+        return None
+    written = comparison_collation(*args) if is_collated(*args) else BINARY_COLLATION
+    name = None if written is None else parse_name(CollationId.named(written).name)
+    if name is None or not name.spark:
+        return None
+    return (Literal(f"SYSTEM.BUILTIN.{name.normalized}", STRING),), STRING
 
 
 TEXT: Mapping[str, Row] = {
+    **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
     "like": Replaced(Like, 2),
     "ilike": Replaced(lambda text, pattern: Like(text, pattern, case_insensitive=True), 2),
-    "ascii": Function(no_binary(takes(INTEGER, STRING)), lambda args, call, zone: _code_point(args[0])),
-    "chr": Function(takes(STRING, LONG), lambda args, call, zone: _character(args[0]), aliases=("char",)),
-    "repeat": Function(
-        no_binary(takes(STRING, STRING, INTEGER)),
+    "repeat": value_function(
+        counted(takes(STRING, STRING, INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
-        by_column=_repeat_column,
+        _repeat_column,
     ),
-    **{
-        name: Function(
-            no_binary(
-                lambda args: (
-                    takes(STRING, STRING, INTEGER, STRING)(args)
-                    if len(args) == 3
-                    else takes(STRING, STRING, INTEGER)(args)
-                )
-            ),
-            _padded(name == "lpad"),
-            by_column=_padded_column,
-        )
-        for name in ("lpad", "rpad")
-    },
-    "translate": Function(
-        no_binary(takes(STRING, STRING, STRING, STRING)),
-        lambda args, call, zone: strings.translated(*args),
-        binary_only=True,
-    ),
-    "substring_index": Function(
-        no_binary(takes(STRING, STRING, STRING, INTEGER)),
-        lambda args, call, zone: strings.before_delimiter(*args),
-        binary_only=True,
-    ),
-    "split_part": Function(
-        no_binary(takes(STRING, STRING, STRING, INTEGER)),
-        lambda args, call, zone: _split_part(*args),
-        binary_only=True,
+    **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
+    "space": value_function(
+        counted(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
     "concat_ws": Function(_concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column),
     "bit_length": Function(
         text_or_bytes(INTEGER),
-        lambda args, call, zone: 8 * len(args[0].encode() if isinstance(args[0], str) else args[0]),
+        lambda args, call, zone: 8 * _bytes_of(args[0]),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
-    "hex": Function(_hex_signature, _hex),
-    "base64": Function(_bytes_signature(STRING), lambda args, call, zone: base64.b64encode(args[0]).decode("ascii")),
-    "md5": _digest("md5"),
-    "sha1": _digest("sha1", "sha"),
-    "sha2": Function(_bytes_signature(STRING, INTEGER), _sha2),
-    "crc32": Function(_bytes_signature(LONG), lambda args, call, zone: zlib.crc32(args[0])),
-    "upper": _text(STRING, 1, lambda string: strings.cased(string, True), _upper_column, "ucase"),
-    "lower": _text(STRING, 1, lambda string: strings.cased(string, False), _lower_column, "lcase"),
-    "trim": _trim(True, True, _btrim_column),
-    "btrim": _trim(True, True, _btrim_column),
-    "ltrim": _trim(True, False, _ltrim_column),
-    "rtrim": _trim(False, True, _rtrim_column),
-    "contains": _text(BOOLEAN, 2, lambda text, part: part in text, _contains_column),
-    "endswith": _text(BOOLEAN, 2, lambda text, part: text.endswith(part), _ends_with_column),
-    "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text), _locate_column),
-    "locate": _text(INTEGER, 2, strings.locate, _locate_column),
-    "position": _text(INTEGER, 2, strings.locate, _locate_column),
-    "replace": Function(
-        no_binary(takes(STRING, STRING, STRING, STRING)),
-        lambda args, call, zone: strings.replaced(*args),
-        binary_only=True,
-        by_column=_replace_column,
-    ),
-    "reverse": Function(
-        no_binary(takes(STRING, STRING)), lambda args, call, zone: args[0][::-1], by_column=_reverse_column
+    "upper": _of_texts(STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
+    "lower": _of_texts(STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
+    "initcap": _of_texts(STRING, 1, strings.capitalized, _initcap_column),
+    "trim": _trim(True, True),
+    "btrim": _trim(True, True, text_first=True),
+    "ltrim": _trim(True, False),
+    "rtrim": _trim(False, True),
+    "contains": _part(lambda text, part: part in text, _contains_column),
+    "endswith": _part(lambda text, part: text.endswith(part), _ends_with_column),
+    "reverse": value_function(takes(STRING, STRING), lambda args, call, zone: args[0][::-1], _reverse_column),
+    "quote": value_function(
+        takes(STRING, STRING),
+        lambda args, call, zone: "'" + args[0].replace("'", "\\'") + "'",
+        _quote_column,
     ),
     "length": Function(
         text_or_bytes(INTEGER),
@@ -383,29 +345,14 @@ TEXT: Mapping[str, Row] = {
         aliases=("len", "char_length", "character_length"),
     ),
     "octet_length": Function(
-        text_or_bytes(INTEGER),
-        lambda args, call, zone: len(args[0].encode() if isinstance(args[0], str) else args[0]),
-        by_column=_octet_length_column,
-    ),
-    "substring": Function(
-        lambda args: text_or_bytes(None, *[INTEGER] * (len(args) - 1))(args) if len(args) in (2, 3) else None,
-        lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else 2**31 - 1),
-        by_column=_substring_column,
-        aliases=("substr",),
-    ),
-    "left": Function(
-        text_or_bytes(None, INTEGER),
-        lambda args, call, zone: strings.left(args[0], args[1]),
-        by_column=_left_column,
-    ),
-    "right": Function(
-        takes(STRING, STRING, INTEGER),
-        lambda args, call, zone: strings.right(args[0], args[1]),
-        by_column=_right_column,
+        text_or_bytes(INTEGER), lambda args, call, zone: _bytes_of(args[0]), by_column=_octet_length_column
     ),
     "concat": Function(
         _concat_signature,
         lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
         by_column=_concat_column,
     ),
+    "typeof": Function(_type_name, lambda args, call, zone: args[0]),
+    "collation": Function(_collation_name, lambda args, call, zone: args[0]),
 }
+"""Functions of whole strings, and of their parts."""

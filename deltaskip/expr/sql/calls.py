@@ -27,6 +27,7 @@ _SEPARATORS = {
     "POSITION": (("IN",), False),
     "TRIM": (("FROM",), False),
 }
+_TRIMS = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 DATE_UNITS = frozenset(
     ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
 )
@@ -81,7 +82,7 @@ class Calls(Parts):
             self.beyond.append((mark[0], tokens.end))
         if key in _UNIT_CALLS and len(args) == 3 and plain:
             return self._moved(key, args, first, mark)
-        if not plain or (used and key == "TRIM"):
+        if not plain:
             return self._piece(mark)
         if key and not used:
             self._check_count(name, len(args), mark[0])
@@ -212,14 +213,16 @@ class Calls(Parts):
         if tokens.peek(2).is_symbol(")") or tokens.peek(2).is_symbol(",") or tokens.peek(2).is_symbol("."):
             return (yield from self._call(["trim"], "TRIM", mark))
         tokens.advance()
+        name = "trim"
+        args: list[Node] = []
         if tokens.key != "FROM":
-            tokens.advance()
+            name = _TRIMS[tokens.advance().text.upper()]
         if tokens.key != "FROM":
-            yield self._value(COMPARISON)
+            args.append((yield self._value(COMPARISON)))
         tokens.expect("FROM")
-        yield self._value(COMPARISON)
+        args.append((yield self._value(COMPARISON)))
         tokens.expect(")", "a parenthesis is not closed")
-        return self._piece(mark)
+        return function_node(name, tuple(args))
 
     def _moved(self, key: str, args: list[Node], first: SqlToken, mark: Mark) -> Node:
         """A call of (unit, quantity, time), whose first argument is a word such as DAY, not a column."""

@@ -54,6 +54,7 @@ _CALLS |= {"UnaryMinus": "negative", "UnaryPositive": "positive", "BitwiseNot": 
 _CALLS |= {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "ShiftLeft": "shiftleft", "ShiftRight": "shiftright"}
 _CALLS |= {"ShiftRightUnsigned": "shiftrightunsigned"}
 _CALLS |= {"RLike": "rlike"}
+_TRIMS = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
 # What deltaskip refuses by name, because a predicate of rows cannot have it, and Spark refuses after parsing.
 NAMED = {
     "function, which a predicate of rows cannot call": ("UnresolvedFunction", "AggregateExpression"),
@@ -129,6 +130,9 @@ def _node(tree: Sequence[Any]) -> Node:
             return _function(kept, children, nodes)
         case "StringLocate", [part, text, _]:
             return function_node("position", (part, text))
+        case "StringTrim" | "StringTrimLeft" | "StringTrimRight", _:
+            # The characters, which Spark keeps behind the text, are the first argument.
+            return function_node(_TRIMS[kind], tuple(reversed(nodes)))
         case "Substring", _:
             given = nodes if nodes[-1] != Literal(2**31 - 1, type_named("int")) else nodes[:2]
             return function_node("substring", tuple(given))

@@ -1,0 +1,77 @@
+"""Functions for whole columns by their values of one row, each computed once.
+
+A value of Python costs some hundred nanoseconds, so this is for what has no form in pyarrow and is no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, Signature
+from deltaskip.expr.nodes import Call
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, is_constant, repeated, scattered
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_array
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import VOID
+
+__all__ = ["by_value", "value_function", "values_of"]
+
+
+def value_function(
+    signature: Signature,
+    compute: Compute,
+    by_column: ByColumn | None = None,
+    *,
+    binary_only: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Function:
+    """A function of arguments of which none may be NULL, with columns by `by_value`."""
+    return Function(
+        signature, compute, binary_only=binary_only, by_column=by_value(compute, by_column), aliases=aliases
+    )
+
+
+def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:
+    """The columns of a function: by its form by column, and where it has none by the value of each row."""
+
+    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        try:
+            if by_column is None:
+                raise NotByColumn
+            found = by_column(args, call, zone)
+        except (NotByColumn, pa.ArrowException):
+            return values_of(compute, args, call, zone)
+        if not isinstance(found, Partly):
+            return found
+        places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
+        chosen = [each if is_constant(each) else each.take(places) for each in args]
+        rest = scattered(values_of(compute, chosen, call, zone), found.rest)
+        return pc.if_else(arrow_array(found.rest), rest, found.values)
+
+    return columns
+
+
+def values_of(compute: Compute, args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
+    """The value of each row, null where an argument is. Raises EvaluationError if a row fails."""
+    type_ = arrow_type(call.type or VOID)
+    columns = [at for at, each in enumerate(args) if not is_constant(each)]
+    if len(columns) == 1 and not pa.types.is_floating(args[columns[0]].type):
+        return _of_distinct(compute, args, columns[0], call, zone, type_)
+    rows = len(args[columns[0]])
+    cells = zip(*(domain_values(repeated(each, rows)) for each in args), strict=True)
+    return typed_array([None if None in row else compute(row, call, zone) for row in cells], type_)
+
+
+def _of_distinct(
+    compute: Compute, args: Sequence[Values], at: int, call: Call, zone: Zone, type_: pa.DataType
+) -> pa.Array:
+    """The values of a function of one column, each computed once for all rows with the same argument."""
+    codes = args[at].dictionary_encode()
+    before, behind = tuple(map(constant, args[:at])), tuple(map(constant, args[at + 1 :]))
+    found = [compute((*before, value, *behind), call, zone) for value in domain_values(codes.dictionary)]
+    return typed_array(found, type_).take(codes.indices)

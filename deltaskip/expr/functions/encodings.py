@@ -1,0 +1,279 @@
+"""Functions of bytes and their texts: digits, base 64, character sets, UTF-8, hashes of security.
+
+# Spark 4.1, mathExpressions.scala, stringExpressions.scala, hash.scala, misc.scala
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr import encodings
+from deltaskip.expr.coerce import cast_to, is_numeric, type_of
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.functions.by_value import value_function, values_of
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
+from deltaskip.kernels.byte_digits import (
+    base64_digits,
+    digits_of_longs,
+    from_base64,
+    from_hex,
+    hex_digits,
+    luhn_checks,
+    valid_utf8,
+)
+from deltaskip.kernels.text_parts import first_code_points
+from deltaskip.schema.arrow_values import TRUE, numpy_values
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
+
+__all__ = ["ENCODINGS"]
+
+_FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
+_CHARACTERS = texts([*map(chr, range(256)), ""])
+_WITH_ASCII = ("US-ASCII", "ISO-8859-1")
+_SHA2 = {224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
+
+
+def _hex_signature(args: tuple[Node, ...]) -> Typed:
+    """A number as a bigint, binary, or anything else as a string."""
+    if len(args) != 1:
+        return None
+    type_ = type_of(args[0])
+    if is_numeric(type_):
+        return (cast_to(args[0], LONG),), STRING
+    return (args, STRING) if type_ == BINARY else takes(STRING, STRING)(args)
+
+
+def _long_signature(args: tuple[Node, ...]) -> Typed:
+    """A number, or a string, as a bigint."""
+    cast = tuple(cast_to(arg, LONG) if is_numeric(type_of(arg)) else arg for arg in args)
+    return takes(STRING, LONG)(cast)
+
+
+def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
+    """Binary, or a string as its UTF-8, then `rest`."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if not args or type_of(args[0]) not in (STRING, BINARY, VOID):
+            return None
+        return takes(result, BINARY, *rest)((cast_to(args[0], BINARY), *args[1:]))
+
+    return signature
+
+
+def _utf8_signature(result: DataType) -> Signature:
+    """Binary, whose bytes may be no UTF-8, or anything else as a string."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        return (args, result) if [type_of(arg) for arg in args] == [BINARY] else takes(result, STRING)(args)
+
+    return signature
+
+
+def _hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    values = column(args[0])
+    return digits_of_longs(values, 4) if values.type == pa.int64() else hex_digits(values)
+
+
+def _from_hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    return from_hex(column(args[0]))
+
+
+def _from_base64_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """Texts of one line; the others are left over."""
+    return _with_odd(from_base64(column(args[0])), args[0])
+
+
+def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
+    """Values that are null for texts of another form, which are left over."""
+    if found.null_count == given.null_count:
+        return found
+    return Partly(found, numpy_values(pc.and_(found.is_null(), given.is_valid())))
+
+
+def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`encode(text, charset)`: here in UTF-8, and of ASCII in the sets that contain it."""
+    text, charset = column(args[0]), constant(args[1]).upper()
+    if charset != "UTF-8" and not (charset in _WITH_ASCII and _is_ascii(text)):
+        raise NotByColumn
+    return text.cast(pa.binary())
+
+
+def _decode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`decode(bytes, charset)`: here of UTF-8, and of ASCII in the sets that contain it."""
+    data, charset = column(args[0]), constant(args[1]).upper()
+    if charset not in ("UTF-8", *_WITH_ASCII) or _is_odd(data):
+        raise NotByColumn
+    text = data.cast(pa.string())
+    if charset != "UTF-8" and not _is_ascii(text):
+        raise NotByColumn
+    return text
+
+
+def _is_ascii(text: pa.Array) -> bool:
+    return pc.all(pc.string_is_ascii(text)).as_py() is not False
+
+
+def _is_odd(data: pa.Array) -> bool:
+    """Whether the bytes of a row are no UTF-8."""
+    return pc.all(valid_utf8(data)).as_py() is False
+
+
+def _binary_signature(args: tuple[Node, ...]) -> Typed:
+    """A string and a constant format, which is hexadecimal without one."""
+    match args:
+        case (text,):
+            return takes(BINARY, STRING, STRING)((text, Literal("hex", STRING)))
+        case (_, Literal(None)):
+            return takes(BINARY, STRING, STRING)(args)
+        case (text, Literal(str() as form)) if form.isascii() and form.lower() in _FORMATS:
+            return takes(BINARY, STRING, STRING)((text, Literal(_FORMATS[form.lower()], STRING)))
+    return None
+
+
+def _tried_signature(args: tuple[Node, ...]) -> Typed:
+    """The same with an argument that cannot fail, because Spark gives NULL for its errors, too."""
+    return _binary_signature(args) if args and is_plain(args[0]) else None
+
+
+def _to_binary_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    text, form = column(args[0]), constant(args[1])
+    if form == "utf-8":
+        return text.cast(pa.binary())
+    return _with_odd((from_hex if form == "hex" else from_base64)(text), text)
+
+
+def _to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return encodings.to_binary(*args)
+
+
+def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    try:
+        return encodings.to_binary(*args)
+    except EvaluationError as error:
+        if type(error) is EvaluationError:
+            return None
+        raise
+
+
+def _valid_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`is_valid_utf8(text)`."""
+    return valid_utf8(column(args[0]))
+
+
+def _as_text(odd: Callable[[bytes], object]) -> Function:
+    """The text of bytes, and of those that are no UTF-8 what `odd` makes of them."""
+
+    def of_bytes(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        text = args[0] if isinstance(args[0], str) else encodings.valid_text(args[0])
+        return odd(args[0]) if text is None else text
+
+    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+        # A string of a file may have any bytes.
+        data = column(args[0]).cast(pa.binary())
+        return values_of(of_bytes, (data,), call, zone) if _is_odd(data) else data.cast(pa.string())
+
+    return Function(_utf8_signature(STRING), of_bytes, by_column=columns)
+
+
+def _refused(data: bytes) -> object:
+    raise EvaluationError("The bytes are no UTF-8 (INVALID_UTF8_STRING).")
+
+
+def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """`luhn_check(text)`: here of ASCII."""
+    text = column(args[0])
+    found = luhn_checks(text)
+    if _is_ascii(text):
+        return found
+    return Partly(found, ~numpy_values(pc.fill_null(pc.string_is_ascii(text), TRUE)))
+
+
+def _digest(new: Callable[[Any], Any], *aliases: str) -> Function:
+    """A hash of bytes as hexadecimal text."""
+    return value_function(_bytes_signature(STRING), lambda args, call, zone: new(args[0]).hexdigest(), aliases=aliases)
+
+
+def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`sha2(bytes, bits)`; NULL for other numbers of bits."""
+    new = _SHA2.get(args[1] or 256)
+    return None if new is None else new(args[0]).hexdigest()
+
+
+def _of_bytes(result: DataType, compute: Callable[[Any], object], by_column: Any = None) -> Function:
+    return value_function(_bytes_signature(result), lambda args, call, zone: compute(args[0]), by_column)
+
+
+def _of_text(result: DataType, compute: Callable[[Any], object], by_column: Any) -> Function:
+    return value_function(takes(result, STRING), lambda args, call, zone: compute(args[0]), by_column)
+
+
+def _code_point(text: str) -> int:
+    """`ascii(text)`: the code point of the first character, 0 without one."""
+    return ord(text[0]) if text else 0
+
+
+def _character(code: int) -> str:
+    """`chr(code)`: the character of the last eight bits, none for a negative number."""
+    return "" if code < 0 else chr(code & 0xFF)
+
+
+def _character_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = filled(column(args[0]))
+    places = np.where(given < 0, 256, given & 0xFF).astype(np.int32)
+    return _CHARACTERS.take(made(places, pa.int32(), args[0]))
+
+
+ENCODINGS: Mapping[str, Row] = {
+    "hex": value_function(_hex_signature, lambda args, call, zone: encodings.hex_digits(args[0]), _hex_column),
+    "bin": value_function(
+        _long_signature,
+        lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}",
+        lambda args, call, zone: digits_of_longs(column(args[0]), 1),
+    ),
+    "unhex": _of_text(BINARY, encodings.from_hex, _from_hex_column),
+    "base64": _of_bytes(
+        STRING,
+        lambda data: base64.b64encode(data).decode("ascii"),
+        lambda args, call, zone: base64_digits(column(args[0])),
+    ),
+    "unbase64": _of_text(BINARY, encodings.from_base64, _from_base64_column),
+    "encode": value_function(
+        takes(BINARY, STRING, STRING), lambda args, call, zone: encodings.encoded(*args), _encode_column
+    ),
+    "decode": value_function(
+        _bytes_signature(STRING, STRING), lambda args, call, zone: encodings.decoded(*args), _decode_column
+    ),
+    "to_binary": value_function(_binary_signature, _to_binary, _to_binary_column),
+    "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),
+    "is_valid_utf8": Function(
+        _utf8_signature(BOOLEAN),
+        lambda args, call, zone: isinstance(args[0], str) or encodings.valid_text(args[0]) is not None,
+        by_column=_valid_column,
+    ),
+    "make_valid_utf8": _as_text(lambda data: data.decode(errors="replace")),
+    "validate_utf8": _as_text(_refused),
+    "try_validate_utf8": _as_text(lambda data: None),
+    "ascii": _of_text(INTEGER, _code_point, lambda args, call, zone: first_code_points(column(args[0]))),
+    "chr": value_function(
+        _long_signature,
+        lambda args, call, zone: _character(args[0]),
+        _character_column,
+        aliases=("char",),
+    ),
+    "luhn_check": _of_text(BOOLEAN, encodings.passes_luhn, _luhn_column),
+    "md5": _digest(hashlib.md5),
+    "sha1": _digest(hashlib.sha1, "sha"),
+    "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2),
+    "crc32": _of_bytes(LONG, zlib.crc32),
+}

@@ -1,0 +1,320 @@
+"""Functions of the parts of strings and binary: places, slices, delimiters, changes of characters, sounds.
+
+# Spark 4.1, UTF8String, stringExpressions.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr import strings
+from deltaskip.expr.coerce import implicit_cast, type_of
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.by_value import value_function
+from deltaskip.expr.functions.function import (
+    Function,
+    Replaced,
+    Row,
+    Signature,
+    Typed,
+    counted,
+    exactly,
+    is_plain,
+    takes,
+    text_or_bytes,
+)
+from deltaskip.expr.nodes import Call, Case, IsNull, Literal, Node
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Values,
+    any_of,
+    column,
+    constant,
+    constant_of,
+    is_constant,
+    numbers,
+    repeated,
+)
+from deltaskip.kernels.text_parts import (
+    before_delimiter,
+    byte_slices,
+    edit_distances,
+    located,
+    part_between,
+    soundexes,
+    translated,
+)
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
+
+__all__ = ["LOCATING", "TEXT_PARTS", "nothing", "sliced"]
+
+_LEAST, _MOST = -(2**31), 2**31 - 1
+# Longer results are made one by one, under the limit of `strings`.
+_MOST_REPLACED = 1 << 24
+_MOST_CELLS = 1 << 24
+_ONE = constant_of(1, pa.int32())
+
+
+def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
+    """`substring(values, position, length)`: from 1, from the end if negative, and 0 means 1."""
+    if values.type == pa.binary():
+        return byte_slices(values, position, length)
+    start = position - 1 if position > 0 else position
+    stop: int | None = start + length
+    if length <= 0:
+        return pc.utf8_slice_codeunits(values, 0, 0)
+    if stop is not None and ((start < 0 <= stop) or stop > _MOST):
+        stop = None
+    return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def nothing(type_: pa.DataType) -> pa.Scalar:
+    """A string or binary value without characters."""
+    return constant_of("" if type_ == pa.string() else b"", type_)
+
+
+def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`substring(text, position, length)` with constants."""
+    return sliced(column(args[0]), constant(args[1]), constant(args[2]) if len(args) == 3 else _MOST)
+
+
+def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`left(text, length)` with a constant."""
+    return sliced(column(args[0]), 1, constant(args[1]))
+
+
+def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`right(text, length)` with a constant."""
+    length = constant(args[1])
+    return sliced(column(args[0]), -length, _MOST) if length > 0 else sliced(column(args[0]), 1, 0)
+
+
+def _overlay(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    text, new, position = args[:3]
+    return strings.overlaid(text, new, position, args[3] if len(args) == 4 else -1)
+
+
+def _overlay_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`overlay(text, new, position, length)` with a constant place and, if the length is that of the new text, text."""
+    text, position = column(args[0]), constant(args[2])
+    length = constant(args[3]) if len(args) == 4 else -1
+    length = length if length >= 0 else len(constant(args[1]))
+    before = sliced(text, 1, strings.wrapped(position - 1))
+    behind = sliced(text, strings.wrapped(position + length), _MOST)
+    return pc.binary_join_element_wise(before, args[1], behind, nothing(text.type))
+
+
+def _overlay_signature(args: tuple[Node, ...]) -> Typed:
+    """Strings, or binary in both places."""
+    if len(args) not in (3, 4):
+        return None
+    binary = [type_of(arg) == BINARY for arg in args[:2]]
+    if any(binary) and not all(binary):
+        return None
+    of = BINARY if all(binary) else STRING
+    return counted(takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
+
+
+def _before_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`substring_index(text, delimiter, count)` with constants."""
+    if constant(args[2]) == _LEAST:
+        raise NotByColumn
+    return before_delimiter(column(args[0]), constant(args[1]).encode(), constant(args[2]))
+
+
+def _before(text: str, delimiter: str, count: int) -> str:
+    """`substring_index(text, delimiter, count)`."""
+    if count == _LEAST:
+        raise Undecided("A count of -2147483648 is left to Spark.")
+    return strings.before_delimiter(text, delimiter, count)
+
+
+def _split_part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`split_part(text, delimiter, number)` with constants."""
+    number = constant(args[2])
+    if number in (0, _LEAST):
+        raise NotByColumn
+    return part_between(column(args[0]), constant(args[1]).encode(), number)
+
+
+def _split_part(text: str, delimiter: str, number: int) -> str:
+    """`split_part(text, delimiter, number)`: from 1, or from the end if negative."""
+    if number == 0:
+        raise EvaluationError("The parts of a string are numbered from 1 (INVALID_INDEX_OF_ZERO).")
+    if number == _LEAST:
+        raise Undecided("The part with the number -2147483648 is left to Spark.")
+    parts = text.split(delimiter) if delimiter else [text]
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _translate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`translate(text, characters, others)` with constants."""
+    table = strings.translation(constant(args[1]), constant(args[2]))
+    old = sorted(table)
+    new = [-1 if (other := table[point]) is None else ord(other) for point in old]
+    return translated(column(args[0]), arrow_array(old, pa.int32()), arrow_array(new, pa.int32()))
+
+
+def _locate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
+    return strings.locate(part, text, args[2] if len(args) == 3 else 1)
+
+
+def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`locate(part, text, start)` with constants, and `instr` with the arguments exchanged."""
+    part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
+    return located(column(text), constant(part).encode(), constant(args[2]) if len(args) == 3 else 1)
+
+
+def _locate_signature(args: tuple[Node, ...]) -> Typed:
+    """Two strings, and where the search starts."""
+    return (
+        counted(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args) if len(args) in (2, 3) else None
+    )
+
+
+def _locating(part: Node, text: Node, start: Node) -> Node | None:
+    """`locate(part, text, start)`, which is 0 where the start is NULL; None for a constant start."""
+    if isinstance(start, Literal) and start.value is not None:
+        return None
+    return Case(((IsNull(start), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
+
+
+def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`replace(text, old, new)` with constants."""
+    text, old = column(args[0]), constant(args[1])
+    new = constant(args[2]) if len(args) == 3 else ""
+    if not old:
+        return text
+    longest = pc.max(pc.binary_length(text)).as_py() or 0
+    if len(new) > len(old) and longest // len(old) * len(new.encode()) > _MOST_REPLACED:
+        raise NotByColumn
+    return pc.replace_substring(text, old, new)
+
+
+def _find_in_set(word: str, texts: str) -> int:
+    """`find_in_set(word, texts)`: from 1 among texts with commas between, 0 if it is none of them."""
+    if "," in word:
+        return 0
+    parts = texts.split(",")
+    return parts.index(word) + 1 if word in parts else 0
+
+
+def _elt_signature(args: tuple[Node, ...]) -> Typed:
+    """A number and values, all binary or all as strings, which are evaluated even if they are not chosen."""
+    values = args[1:]
+    types = {type_of(value) for value in values}
+    of = BINARY if types == {BINARY} else STRING
+    cast = tuple(implicit_cast(value, of) for value in values)
+    if not values or {BINARY, VOID} <= types or not all(value is not None and is_plain(value) for value in cast):
+        return None
+    typed = counted(takes(of, INTEGER), 0)(args[:1])
+    return None if typed is None else ((*typed[0], *(value for value in cast if value is not None)), of)
+
+
+def _elt(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[0] is None:
+        return None
+    if not 1 <= args[0] < len(args):
+        raise _beyond(args[0], len(args) - 1)
+    return args[args[0]]
+
+
+def _elt_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if is_constant(args[0]):
+        number = constant(args[0])
+        if number is None or not 1 <= number < len(args):
+            raise NotByColumn
+        return args[number]
+    given = numbers(args[0])
+    if any_of((given < 1) | (given >= len(args)), args[0]):
+        raise NotByColumn
+    return pc.choose(pc.subtract(args[0], _ONE), *(repeated(each, len(args[0])) for each in args[1:]))
+
+
+def _beyond(number: int, count: int) -> EvaluationError:
+    return EvaluationError(f"There is no value {number} of {count} (INVALID_ARRAY_INDEX).")
+
+
+def _levenshtein(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`levenshtein(left, right, most)`: -1 for a greater distance."""
+    found = strings.edit_distance(args[0], args[1])
+    return found if len(args) == 2 or found <= args[2] else -1
+
+
+def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) not in (2, 3):
+        return None
+    return counted(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+
+
+def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    left, right = (repeated(each, rows) for each in args[:2])
+    longest = [pc.max(pc.binary_length(each)).as_py() or 0 for each in (left, right)]
+    if longest[0] * longest[1] > _MOST_CELLS:
+        raise NotByColumn
+    found = edit_distances(left, right)
+    if len(args) == 2:
+        return found
+    most = args[2]
+    return pc.if_else(pc.less_equal(found, most), found, constant_of(-1, pa.int32()))
+
+
+def _of_texts(
+    signature: Signature, compute: Callable[..., object], by_column: Any = None, *, binary_only: bool = True
+) -> Function:
+    def one(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        return compute(*args)
+
+    return value_function(signature, one, by_column, binary_only=binary_only)
+
+
+def _substring_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) not in (2, 3):
+        return None
+    return counted(text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
+
+
+def _replace_signature(args: tuple[Node, ...]) -> Typed:
+    return takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
+
+
+TEXT_PARTS: Mapping[str, Row] = {
+    "substring": value_function(
+        _substring_signature,
+        lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
+        _substring_column,
+        aliases=("substr",),
+    ),
+    "left": _of_texts(counted(text_or_bytes(None, INTEGER), 1), strings.left, _left_column, binary_only=False),
+    "right": _of_texts(counted(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
+    "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
+    "substring_index": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _before, _before_column),
+    "split_part": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _split_part, _split_part_column),
+    "translate": _of_texts(takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
+    "instr": value_function(takes(INTEGER, STRING, STRING), _locate, _locate_column, binary_only=True),
+    "locate": value_function(_locate_signature, _locate, _locate_column, binary_only=True),
+    "position": value_function(_locate_signature, _locate, _locate_column, binary_only=True),
+    "replace": _of_texts(
+        _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
+    ),
+    "find_in_set": _of_texts(takes(INTEGER, STRING, STRING), _find_in_set),
+    "elt": Function(_elt_signature, _elt, False, by_column=_elt_column),
+    "levenshtein": value_function(_levenshtein_signature, _levenshtein, _levenshtein_column),
+    "soundex": value_function(
+        exactly(STRING, STRING),
+        lambda args, call, zone: strings.soundex(args[0]),
+        lambda args, call, zone: soundexes(column(args[0])),
+    ),
+}
+
+LOCATING: Mapping[str, Row] = {name: Replaced(_locating, 3) for name in ("locate", "position")}
+"""Functions whose third argument alone may be NULL."""
