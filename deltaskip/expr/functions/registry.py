@@ -15,13 +15,14 @@ from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.numbers import NUMBERS
+from deltaskip.expr.functions.patterns import PATTERNS
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **HASHING, **CASTS}
+_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **PATTERNS, **TIMES, **HASHING, **CASTS}
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
 """Functions with values of their own."""
