@@ -275,7 +275,9 @@ def _parts(replacement: str, groups: int) -> list[bytes | int]:
             raise _bad(replacement, "a $ before no number")
         number = int(after)
         at += 1
-        while at < len(replacement) and replacement[at] in "0123456789" and 10 * number + int(replacement[at]) <= groups:
+        while (
+            at < len(replacement) and replacement[at] in "0123456789" and 10 * number + int(replacement[at]) <= groups
+        ):
             number = 10 * number + int(replacement[at])
             at += 1
         if number > groups:

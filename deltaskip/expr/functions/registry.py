@@ -10,19 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deltaskip.expr.functions.assertions import ASSERTIONS
 from deltaskip.expr.functions.casts import CASTS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
+from deltaskip.expr.functions.masking import MASKING
+from deltaskip.expr.functions.number_formats import NUMBER_FORMATS
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.patterns import PATTERNS
+from deltaskip.expr.functions.printf import PRINTF
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.times import TIMES
+from deltaskip.expr.functions.urls import URLS
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **PATTERNS, **TIMES, **HASHING, **CASTS}
+_ROWS: Mapping[str, Row] = {
+    **NUMBERS,
+    **NUMBER_FORMATS,
+    **CONDITIONS,
+    **ASSERTIONS,
+    **TEXT,
+    **PATTERNS,
+    **PRINTF,
+    **MASKING,
+    **URLS,
+    **TIMES,
+    **HASHING,
+    **CASTS,
+}
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
 """Functions with values of their own."""

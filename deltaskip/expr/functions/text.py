@@ -30,7 +30,7 @@ from deltaskip.expr.functions.function import (
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.nodes import Call, Like, Node, StartsWith
+from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
 from deltaskip.schema.arrow_values import TRUE, numpy_values
@@ -44,6 +44,7 @@ _MOST = 2**31 - 1
 _MOST_REPEATED = 1 << 10
 _EIGHT = constant_of(8, pa.int32())
 _ONE = constant_of(1, pa.int32())
+_BACKSLASH = Literal("\\", STRING)
 
 
 def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
@@ -180,6 +181,14 @@ def _slice(values: Any, start: int, stop: int | None) -> Any:
     return pc.utf8_slice_codeunits(values, start, stop)
 
 
+def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
+    """`like(text, pattern, escape)`. The escape is a constant of one character."""
+    match escape:
+        case Literal(str() as character) if len(character) == 1:
+            return Like(text, pattern, character, insensitive)
+    return None
+
+
 def _with_rest(found: Any, text: Values) -> Partly | Values:
     """What was found for ASCII; the other rows are left over."""
     ascii_only = pc.fill_null(pc.string_is_ascii(column(text)), TRUE)
@@ -306,8 +315,8 @@ def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 TEXT: Mapping[str, Row] = {
     "startswith": Replaced(StartsWith, 2),
-    "like": Replaced(Like, 2),
-    "ilike": Replaced(lambda text, pattern: Like(text, pattern, case_insensitive=True), 2),
+    "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
+    "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "ascii": Function(no_binary(takes(INTEGER, STRING)), lambda args, call, zone: _code_point(args[0])),
     "chr": Function(takes(STRING, LONG), lambda args, call, zone: _character(args[0]), aliases=("char",)),
     "repeat": Function(

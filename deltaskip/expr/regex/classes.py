@@ -55,7 +55,9 @@ _OF_ASCII: dict[str, Ranges] = {
     "Space": _SPACE,
 }
 _OF_CASE = frozenset(("Lower", "Upper", "Lu", "Ll", "Lt"))
-_CATEGORIES = frozenset("L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp".split())
+_CATEGORIES = frozenset(
+    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp".split()
+)
 
 
 def property_named(name: str, insensitive: bool) -> Set | None:
@@ -101,5 +103,3 @@ def _of_category(name: str) -> Set:
 
 def _ranges(codes: Iterable[int]) -> Ranges:
     return union((code, code) for code in codes)
-
-

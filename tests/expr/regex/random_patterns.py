@@ -57,7 +57,9 @@ def pattern(seed: int) -> str:
     chance = random.Random(seed)
     source = _pattern(chance)
     at = chance.randrange(len(source) + 1)
-    return source[:at] + chance.choice([*_ODD, *_FLAGS, "(", ")", "[", "]", "+", "?", "\\", "{1", "-", "^"]) + source[at:]
+    return (
+        source[:at] + chance.choice([*_ODD, *_FLAGS, "(", ")", "[", "]", "+", "?", "\\", "{1", "-", "^"]) + source[at:]
+    )
 
 
 def _pattern(chance: random.Random) -> str:
@@ -85,7 +87,9 @@ def _atom(chance: random.Random, depth: int) -> str:
     elif kind < 0.72:
         atom = chance.choice(_ESCAPES)
     elif depth:
-        begin = chance.choice(["(", "(", "(?:", "(?<n>" if depth == 2 and chance.random() < 0.2 else "(", "(?i:", "(?s:"])
+        begin = chance.choice(
+            ["(", "(", "(?:", "(?<n>" if depth == 2 and chance.random() < 0.2 else "(", "(?i:", "(?s:"]
+        )
         atom = f"{begin}{_choice(chance, depth - 1)})"
     else:
         atom = "ab"
