@@ -267,10 +267,8 @@ def _checked(tokens: tuple[_Group | str, ...]) -> NumberFormat | None:
         if not isinstance(token, _Group):
             continue
         after = 0 <= point < at
-        separated = any(
-            one is None and other is None for one, other in zip(token.tokens, token.tokens[1:], strict=False)
-        )
-        if (after and None in token.tokens) or token.tokens[0] is None or token.tokens[-1] is None or separated:
+        pairs = zip((None, *token.tokens), (*token.tokens, None), strict=True)
+        if (after and None in token.tokens) or (None, None) in pairs:
             return None
         whole, scale = (whole, scale + token.count) if after else (whole + token.count, scale)
     return NumberFormat(tokens, whole, scale) if whole + scale <= _MOST_DIGITS else None

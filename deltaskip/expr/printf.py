@@ -98,6 +98,9 @@ def _parts(template: str) -> tuple[str | _Specifier, ...]:
 
 def _check(text: str, kind: str, flags: str, width: str | None, precision: str | None) -> None:
     """Raise EvaluationError for a specifier that Java refuses."""
+    if kind in "xo" and set(flags) - set(_FLAGS[kind]):
+        # Java accepts them for NULL.
+        raise Undecided(f"The specifier {text} is left to Spark.")
     doubled = len(set(flags)) < len(flags) or {"-", "0"} <= set(flags) or {"+", " "} <= set(flags)
     if doubled or set(flags) - set(_FLAGS[kind]) or (set(flags) & {"-", "0"} and not width):
         raise EvaluationError(f"The specifier {text} has flags that do not go together.")

@@ -35,6 +35,7 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    ArrayType,
     DataType,
     DecimalType,
     StructField,
@@ -330,6 +331,8 @@ def encoded(value: Any, type_: DataType) -> str | None:
             return value.hex()
         case Decimal():
             return f"{value:f}"
+        case list() if isinstance(type_, ArrayType):
+            return f"[{', '.join(str(encoded(each, type_.element)) for each in value)}]"
     return repr(value) if type_ in (FLOAT, DOUBLE) else str(value)
 
 

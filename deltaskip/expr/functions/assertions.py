@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import shown
@@ -17,7 +16,6 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.function import Function, Row, Typed, takes
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import Values, is_constant, none_of
-from deltaskip.schema.arrow_values import TRUE
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, STRING, VOID
 

@@ -127,7 +127,10 @@ def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """How many digits a number has before the point at least, after it at least and at most, and in a group (0: all)."""
+    """How many digits a number has: before the point at least, after it at least and at most.
+
+    group: The number of digits between commas; 0 without commas.
+    """
 
     whole: int
     least: int

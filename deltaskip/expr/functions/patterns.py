@@ -34,6 +34,7 @@ _EACH = 2**62
 _EMPTY = constant_of("", pa.string())
 _ONE = constant_of(1, pa.int32())
 _CHARACTER = r"(?s)."
+_DIGITS = tuple("0123456789")
 Longs = npt.NDArray[np.int64]
 
 
@@ -95,7 +96,7 @@ def _strings(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: L
     check_length(int(np.diff(sums).max(initial=0)))
     try:
         sizes, out = joined(
-            memoryview(data), arrow_array(np.where(missing, 0, starts)), arrow_array(np.where(missing, 0, ends)),
+            data.tobytes(), arrow_array(np.where(missing, 0, starts)), arrow_array(np.where(missing, 0, ends)),
             arrow_array(offsets),
         )  # fmt: skip
     except OverflowError as error:
@@ -271,13 +272,11 @@ def _parts(replacement: str, groups: int) -> list[bytes | int]:
             continue
         if after == "{":
             raise Undecided("A replacement with a group by its name is left to Spark.")
-        if after not in "0123456789":
+        if after not in _DIGITS:
             raise _bad(replacement, "a $ before no number")
         number = int(after)
         at += 1
-        while (
-            at < len(replacement) and replacement[at] in "0123456789" and 10 * number + int(replacement[at]) <= groups
-        ):
+        while replacement[at : at + 1] in _DIGITS and 10 * number + int(replacement[at]) <= groups:
             number = 10 * number + int(replacement[at])
             at += 1
         if number > groups:
@@ -296,17 +295,17 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     most = limit if limit > 0 else _EACH
     matches = _search(rows, compiled(pattern if pattern else _CHARACTER), (0,), most)
     starts, ends = matches.starts[:, 0], matches.ends[:, 0]
-    begins, stops = _bounds(rows)
+    begins, _ = _bounds(rows)
     row = matches.row_of
     # Of the pattern '' the characters are the parts; of others, what is between matches, but not before an empty one
     # at the begin.
     used = starts > begins[row] if not pattern else (ends > starts) | (starts > begins[row])
-    order = np.cumsum(used)
+    order = np.cumsum(used, dtype=np.int64)
     before = np.concatenate((np.zeros(1, np.int64), order))[matches.offsets[:-1]]
-    used &= order - before[row] <= most - 1
+    used &= order - before[row] < most
     kept = _Matches(
         rows,
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(used)))[matches.offsets],
+        np.concatenate((np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)))[matches.offsets],
         starts[used][:, None],
         (ends if pattern else starts)[used][:, None],
         matches.unsure,

@@ -55,9 +55,8 @@ _OF_ASCII: dict[str, Ranges] = {
     "Space": _SPACE,
 }
 _OF_CASE = frozenset(("Lower", "Upper", "Lu", "Ll", "Lt"))
-_CATEGORIES = frozenset(
-    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp".split()
-)
+_KINDS = {"L": "ultmo", "M": "nce", "N": "dlo", "P": "cdseifo", "S": "mcko", "Z": "slp"}
+_CATEGORIES = frozenset(group + kind for group, kinds in _KINDS.items() for kind in ("", *kinds))
 
 
 def property_named(name: str, insensitive: bool) -> Set | None:
