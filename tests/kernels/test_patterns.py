@@ -97,19 +97,8 @@ def test_wrong_programs_and_pieces_are_refused() -> None:
         with pytest.raises((ValueError, KeyError, TypeError)):
             Program(code, [([(97, 97)], [])], 0, None, False)
 
-    found: tuple[object, ...] = ("found",)
-    each(
-        [
-            [],
-            [("jump", 0)],
-            [("jump", 2), found],
-            [("character", 1), found],
-            [("save", 2), found],
-            [("split", 0), found],
-        ]
-        + [[("assert", 7), found], [("split", -1, 0), found], [("none",), found], [("character", "a"), found]],
-        refused,
-    )
+    wrong = [("jump", 2), ("character", 1), ("save", 2), ("split", 0), ("assert", 7), ("split", -1, 0), ("none",)]
+    each([[], [("jump", 0)], *([instruction, ("found",)] for instruction in wrong)], refused)
     program = compiled("a").program
     with pytest.raises(ValueError, match="no such group"):
         search(pa.array(["a"]), program, [1], 1)

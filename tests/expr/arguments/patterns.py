@@ -29,12 +29,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     ),
     "to_number": ("to_number({c}, 'S9,999D99')", "to_number({c}, '99999999999999999999.99PR')"),
     "try_to_number": ("try_to_number({c}, 'S9,999D99')", "try_to_number({c}, '0')"),
-    "format_number": tuple(f"format_number({{c}}, {places})" for places in ("0", "2", "-1", "25", "''", "'#.0#'"))
-    + ("format_number(1234567.125BD, {c})",),
-    "format_string": tuple(
-        f"format_string('{form}', {{c}})" for form in ("%s", "%8s|", "%d", "%,(d", "%x", "%c", "%.3f", "%e", "%b")
-    )
-    + ("format_string({c}, 'a', 1)",),
+    "format_number": (
+        *(f"format_number({{c}}, {places})" for places in ("0", "2", "-1", "25", "''", "'#.0#'")),
+        "format_number(1234567.125BD, {c})",
+    ),
+    "format_string": (
+        *(f"format_string('{form}', {{c}})" for form in ("%s", "%8s|", "%d", "%,(d", "%x", "%c", "%.3f", "%e", "%b")),
+        "format_string({c}, 'a', 1)",
+    ),
     "mask": ("mask({c})", "mask({c}, NULL, '*', '#', '-')"),
     "parse_url": ("parse_url({c}, 'PATH')", "parse_url({c}, 'QUERY', 'a')"),
     "try_parse_url": ("try_parse_url({c}, 'PATH')", "try_parse_url('http://a/b', {c})"),
