@@ -4,6 +4,12 @@ from __future__ import annotations
 
 _PATTERNS = ("'^[0-9]'", "'[^0-9]+$'", "'(?i)A|\\\\s'", "''")
 
+NOT_OF_TIMES = tuple(
+    f"to_char({{c}}, '{form}')"
+    for form in ("S99,999", "$0999D99MI", "9G999PR", ".99S", "hex", "base64", "utf-8", "9" * 38)
+)
+"""Calls with formats that dates and timestamps do not have."""
+
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "rlike": (*(f"{{c}} RLIKE {pattern}" for pattern in _PATTERNS), "rlike({c}, {c})", "'a' RLIKE {c}"),
     "regexp_count": tuple(f"regexp_count({{c}}, {pattern})" for pattern in _PATTERNS[1:]),
@@ -23,10 +29,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
         "regexp_replace({c}, '^.', 'x', 2)",
     ),
     "split": ("split({c}, '[05]')", "split({c}, '', 3)", "split({c}, 'a|', 2)", "split('a1b', '1', {c})"),
-    "to_char": tuple(
-        f"to_char({{c}}, '{form}')"
-        for form in ("S99,999", "$0999D99MI", "9G999PR", ".99S", "yyyy", "hex", "base64", "utf-8", "9" * 38)
-    ),
+    "to_char": ("to_char({c}, 'yyyy')", *NOT_OF_TIMES),
     "to_number": ("to_number({c}, 'S9,999D99')", "to_number({c}, '99999999999999999999.99PR')"),
     "try_to_number": ("try_to_number({c}, 'S9,999D99')", "try_to_number({c}, '0')"),
     "format_number": (
