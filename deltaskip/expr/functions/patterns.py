@@ -186,7 +186,7 @@ def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     position = constant(args[3]) if len(args) == 4 else 1
     if position == 1:
         return _replaced(rows, pattern, replacement)
-    if len(rows) > 1:
+    if len(rows) > 1 or rows.null_count:
         raise NotByColumn
     # The position counts the units of UTF-16, and the expression sees nothing before it.
     [text] = rows.to_pylist()

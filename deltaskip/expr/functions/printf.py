@@ -12,7 +12,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
 from deltaskip.expr.functions.function import Function, Row, Typed
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.printf import formatted
-from deltaskip.expr.vectors import Values, constant, repeated, texts
+from deltaskip.expr.vectors import Values, constant, is_constant, repeated, texts
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, DecimalType
@@ -43,7 +43,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     template, types = constant(args[0]), _types(call)
     if template is None:
         return texts([None])[0]
-    rows = max(len(each) for each in args if not hasattr(each, "as_py"))
+    rows = max(len(each) for each in args if not is_constant(each))
     lists = [domain_values(repeated(each, rows)) for each in args[1:]]
     known: dict[tuple[str, ...], str] = {}
     found: list[str] = []
