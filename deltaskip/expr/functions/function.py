@@ -10,7 +10,7 @@ from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, STRING, DataType
+from deltaskip.schema.types import BINARY, STRING, VOID, DataType
 
 __all__ = [
     "ByColumn",
@@ -24,6 +24,7 @@ __all__ = [
     "no_binary",
     "takes",
     "text_or_bytes",
+    "uncast",
 ]
 
 Typed = tuple[tuple[Node, ...], DataType] | None
@@ -86,6 +87,16 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
         cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=True)]
         found = tuple(arg for arg in cast if arg is not None)
         return (found, result) if len(found) == len(args) else None
+
+    return signature
+
+
+def uncast(result: DataType, count: int) -> Signature:
+    """So many strings, to which Spark casts nothing but NULL."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        known = all(type_of(arg) in (STRING, VOID) for arg in args)
+        return takes(result, *[STRING] * count)(args) if known else None
 
     return signature
 

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import shown
-from deltaskip.expr.coerce import implicit_cast
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed
+from deltaskip.expr.functions.function import Function, Row, Typed, uncast
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import Values, by_distinct, column, constant
 from deltaskip.schema.calendar import Zone
@@ -27,13 +26,8 @@ _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
 
 def _signature(args: tuple[Node, ...]) -> Typed:
     """A text, and for each kind a constant of one character, or NULL for characters that stay."""
-    if not 1 <= len(args) <= 5:
-        return None
-    cast = [implicit_cast(arg, STRING) for arg in args]
-    known = tuple(arg for arg in cast if arg is not None)
-    if len(known) < len(args) or not all(map(_is_mask, known[1:])):
-        return None
-    return known, STRING
+    typed = uncast(STRING, len(args))(args) if 1 <= len(args) <= 5 else None
+    return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
 
 
 def _is_mask(node: Node) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes, uncast
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.urls import BadUrl, decoded, encoded, parsed, value_of_key
 from deltaskip.expr.vectors import Values, by_distinct, column, constant
@@ -20,7 +20,7 @@ __all__ = ["URLS"]
 
 
 def _url_signature(args: tuple[Node, ...]) -> Typed:
-    return takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
+    return uncast(STRING, len(args))(args) if len(args) in (2, 3) else None
 
 
 def _part(url: str, part: str, key: str | None = None) -> object:
