@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -87,6 +90,21 @@ def problem(text: str, answer: Any) -> str:
     if isinstance(type_, DecimalType) and value is not None and value != ERROR:
         value = f"{value:f}"
     return "" if value == answer else f"{text}: {value!r} of {simple_string(type_)}, in Spark {answer!r}"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """A small session; one that was there before is used and left as it was."""
+    sql = pytest.importorskip("pyspark.sql")
+    existing = sql.SparkSession.getActiveSession()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    if not session.version.startswith("4.1."):
+        pytest.skip("the rules are those of Spark 4.1")
+    yield session
+    if existing is None:
+        session.stop()
 
 
 @pytest.mark.spark
