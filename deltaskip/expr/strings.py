@@ -19,6 +19,7 @@ __all__ = [
     "before_delimiter",
     "capitalized",
     "cased",
+    "check_length",
     "compare_strings",
     "edit_distance",
     "joined",
@@ -168,13 +169,13 @@ def replaced(text: str, old: str, new: str) -> str:
     """`replace(text, old, new)`."""
     if not old:
         return text
-    _check_length(len(text) + max(0, len(new) - len(old)) * (len(text) // len(old)))
+    check_length(len(text) + max(0, len(new) - len(old)) * (len(text) // len(old)))
     return text.replace(old, new)
 
 
 def repeated(text: str, count: int) -> str:
     """`repeat(text, count)`."""
-    _check_length(len(text) * max(count, 0))
+    check_length(len(text) * max(count, 0))
     return text * count
 
 
@@ -183,7 +184,7 @@ def padded(text: str | bytes, length: int, pad: str | bytes, left: bool) -> str 
     missing = length - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]
-    _check_length(length)
+    check_length(length)
     filling = (pad * (missing // len(pad) + 1))[:missing]
     return filling + text if left else text + filling  # type: ignore[operator]
 
@@ -252,11 +253,12 @@ def edit_distance(one: str, other: str) -> int:
 def joined(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:
     """`concat(parts)`."""
     found = list(parts)
-    _check_length(sum(map(len, found)))
+    check_length(sum(map(len, found)))
     return empty.join(found)  # type: ignore[arg-type]
 
 
-def _check_length(characters: int) -> None:
+def check_length(characters: int) -> None:
+    """Leave a result to Spark that may be too long."""
     if characters > _MOST_CHARACTERS:
         raise Undecided(f"A string of up to {characters:,} characters is left to Spark.")
 

@@ -6,7 +6,7 @@ array's buffer, whatever stands where it is null, and make the result null there
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,13 +15,16 @@ import pyarrow.compute as pc
 
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, typed_array
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, domain_values, numpy_values, typed_array
+from deltaskip.schema.types import DataType
 
 __all__ = [
     "NotByColumn",
     "Partly",
     "Values",
     "any_of",
+    "by_distinct",
     "column",
     "constant",
     "constant_of",
@@ -43,6 +46,7 @@ Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a constant."""
 
 _STORED: dict[pa.DataType, pa.DataType] = {pa.date32(): pa.int32()}
+_BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 _MAGNITUDE = np.int64((1 << 63) - 1)
 _INFINITY = np.float64(np.inf).view(np.int64)
 _NAN = 0x7FF0_0000_0000_0001
@@ -61,6 +65,16 @@ class Partly:
 
     values: pa.Array
     rest: np.ndarray
+
+
+def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
+    """What a function makes of each value, called once for each distinct one. Nulls stay null."""
+    stored = _BITS.get(values.type, values.type)
+    # Zeros of both signs are equal, and not the same.
+    coded = values.view(stored).dictionary_encode()
+    given = domain_values(coded.dictionary.view(values.type))
+    found = typed_array([None if value is None else value_of(value) for value in given], arrow_type(type_))
+    return found.take(coded.indices)
 
 
 def is_constant(values: Values) -> bool:

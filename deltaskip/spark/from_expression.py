@@ -132,6 +132,9 @@ def expression_to_node(tree: Any) -> Node:
         case "UnixTimestamp" if str(tree.left().dataType().typeName()) in ("timestamp", "date"):
             # The format is for strings.
             return function("unix_timestamp", _children(tree)[:1])
+        case "ParseUrl" if not tree.failOnError():
+            # Of try_parse_url, or without ANSI mode.
+            return function("try_parse_url", _children(tree))
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
         case _:

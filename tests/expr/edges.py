@@ -18,7 +18,7 @@ from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.expr.coerce import INTEGRAL_BITS, castable, type_of
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, castable, type_of
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.expr.nodes import Call, Cast, Compare, Node
 from deltaskip.schema.json import simple_string
@@ -35,6 +35,7 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    ArrayType,
     DataType,
     DecimalType,
     StructField,
@@ -254,6 +255,8 @@ def cases() -> tuple[Case, ...]:
         texts += _COMPOSED if type_ not in (STRING, FLOAT, DOUBLE) else ()
         texts += [f"{{c}} {op} {k}" for k in _COMPARED.get(type_, ()) for op in ("=", "<", ">=")]
         for call in texts:
+            if type_ in DATETIMES and call in patterns.NOT_OF_TIMES:
+                continue
             if type_ in _SHORTER and any(k in call.split() for k in _LEFT_OUT):
                 continue
             sql = call.replace("{c}", "c")
@@ -293,6 +296,8 @@ def encoded(value: Any, type_: DataType) -> str | None:
             return value.hex()
         case Decimal():
             return f"{value:f}"
+        case list() if isinstance(type_, ArrayType):
+            return f"[{', '.join(str(encoded(each, type_.element)) for each in value)}]"
     return repr(value) if type_ in (FLOAT, DOUBLE) else str(value)
 
 

@@ -184,6 +184,8 @@ def session() -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    # Without a projection below for what an expression uses twice, such as nullif.
+    builder = builder.config("spark.sql.alwaysInlineCommonExpr", "true")
     return builder.config("spark.driver.memory", "2g").getOrCreate()
 
 

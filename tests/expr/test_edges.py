@@ -14,7 +14,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS, REPLACED, registry
 from deltaskip.expr.nodes import Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import BOOLEAN, STRING, DataType
+from deltaskip.schema.types import BOOLEAN, STRING, ArrayType, DataType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
 from tests.each import each
@@ -153,6 +153,9 @@ def true_predicates(node: Node, answer: str | None) -> Iterator[tuple[str, Node]
         yield "IS NULL", IsNull(node)
         return
     yield "IS NOT NULL", Not(IsNull(node))
+    if isinstance(type_, ArrayType):
+        # Their texts do not tell where an element ends.
+        return
     if type_ == STRING and any("\udc80" <= character <= "\udcff" for character in answer):
         # Bytes that are not UTF-8: no literal has them.
         return

@@ -498,6 +498,29 @@ def test_like_prunes_by_its_prefix(tmp_path: Path) -> None:
     assert kept(tmp_path / "t", "s NOT LIKE 'k3%9'") == ["f0", "f1", "f2", "f3", "f4"]
 
 
+def test_a_regular_expression_prunes_by_what_follows_its_anchor(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"s": STRING})
+    builder.commit(*[add(f"f{n}", bounds(s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
+    everywhere = ["f0", "f1", "f2", "f3", "f4"]
+    for pattern in ("^k3", r"\\Ak3.*x", "^(k)(3[0-9])$", "(?s)^k3+", r"^\\Qk3\\E", r"^k\\x33"):
+        assert kept(tmp_path / "t", f"s RLIKE '{pattern}'") == ["f3"], pattern
+    for pattern in (
+        "k3",
+        "^k3|x",
+        "(?m)^k3",
+        "(?i)^k3",
+        "^k?3",
+        "^k3?",
+        "(?=k)k3",
+        "^[k]?3",
+        "(^k3)?",
+        "^k*3",
+        "^k3|^k3",
+        "(",
+    ):
+        assert kept(tmp_path / "t", f"s RLIKE '{pattern}'") == everywhere, pattern
+
+
 def test_a_char_column_is_compared_padded_so_its_bounds_prove_nothing(tmp_path: Path) -> None:
     padded = {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}
     schema = StructType((StructField("c", STRING, True, padded), StructField("p", STRING, True, padded)))

@@ -10,7 +10,7 @@ from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, INTEGER, STRING, DataType
+from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID, DataType
 
 __all__ = [
     "ByColumn",
@@ -26,6 +26,7 @@ __all__ = [
     "no_binary",
     "takes",
     "text_or_bytes",
+    "uncast",
 ]
 
 Typed = tuple[tuple[Node, ...], DataType] | None
@@ -102,6 +103,16 @@ def counted(signature: Signature, *places: int) -> Signature:
         )
 
     return cast
+
+
+def uncast(result: DataType, count: int) -> Signature:
+    """So many strings, to which Spark casts nothing but NULL."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        known = all(type_of(arg) in (STRING, VOID) for arg in args)
+        return takes(result, *[STRING] * count)(args) if known else None
+
+    return signature
 
 
 def exactly(result: DataType, parameter: DataType) -> Signature:

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from deltaskip.expr.functions.assertions import ASSERTIONS
 from deltaskip.expr.functions.bits import BITS
 from deltaskip.expr.functions.casts import CASTS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.encodings import ENCODINGS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
+from deltaskip.expr.functions.masking import MASKING
+from deltaskip.expr.functions.number_formats import NUMBER_FORMATS
 from deltaskip.expr.functions.numbers import NUMBERS
+from deltaskip.expr.functions.patterns import PATTERNS
+from deltaskip.expr.functions.printf import PRINTF
 from deltaskip.expr.functions.rounding import ROUNDING
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.text_parts import LOCATING
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
+from deltaskip.expr.functions.urls import URLS
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
@@ -31,10 +37,16 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     ROUNDING,
     TRANSCENDENTAL,
     BITS,
+    NUMBER_FORMATS,
     CONDITIONS,
+    ASSERTIONS,
     TEXT,
     LOCATING,
     ENCODINGS,
+    PATTERNS,
+    PRINTF,
+    MASKING,
+    URLS,
     TIMES,
     HASHING,
     CASTS,

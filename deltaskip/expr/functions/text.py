@@ -58,6 +58,7 @@ _MOST_REPEATED = 1 << 10
 _EIGHT = constant_of(8, pa.int32())
 _QUOTE = constant_of("'", pa.string())
 _PADS: Mapping[DataType | None, str | bytes] = {STRING: " ", BINARY: b"\0"}
+_BACKSLASH = Literal("\\", STRING)
 
 
 def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
@@ -142,6 +143,14 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
             return pc.ends_with(texts, text)
         case _:
             return pc.match_substring(texts, text)
+
+
+def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
+    """`like(text, pattern, escape)`. The escape is a constant of one character."""
+    match escape:
+        case Literal(str() as character) if len(character) == 1:
+            return Like(text, pattern, character, insensitive)
+    return None
 
 
 def _with_rest(found: Any, text: Values) -> Partly | Values:
@@ -306,8 +315,8 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
 TEXT: Mapping[str, Row] = {
     **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
-    "like": Replaced(Like, 2),
-    "ilike": Replaced(lambda text, pattern: Like(text, pattern, case_insensitive=True), 2),
+    "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
+    "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
         counted(takes(STRING, STRING, INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),

@@ -27,6 +27,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
+from deltaskip.expr.regex import beginning_of
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
 from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
@@ -42,6 +43,8 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
     if _under_collation(node):
         return None
     match node:
+        case Call("rlike", (child, Literal(str() as pattern))) if beginning := beginning_of(pattern):
+            return _preimage(child, Values(starting_with(beginning).spans, exact=False), time_zone)
         case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
             return _boolean(child, False, time_zone)
         case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:

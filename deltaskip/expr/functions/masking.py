@@ -1,0 +1,66 @@
+"""mask: characters replaced by others of their kind.
+
+# Spark 4.1, maskExpressions.scala
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from deltaskip.errors import shown
+from deltaskip.expr.failures import Undecided
+from deltaskip.expr.functions.function import Function, Row, Typed, uncast
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.vectors import Values, by_distinct, column, constant
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import STRING
+
+__all__ = ["MASKING"]
+
+_DEFAULTS = ("X", "x", "n", None)
+_KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
+
+
+def _signature(args: tuple[Node, ...]) -> Typed:
+    """A text, and for each kind a constant of one character, or NULL for characters that stay."""
+    typed = uncast(STRING, len(args))(args) if 1 <= len(args) <= 5 else None
+    return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
+
+
+def _is_mask(node: Node) -> bool:
+    if not isinstance(node, Literal):
+        return False
+    return node.value is None or (isinstance(node.value, str) and len(node.value) == 1 and node.value <= "\uffff")
+
+
+def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return None if args[0] is None else _masked(args[0], (*args[1:], *_DEFAULTS[len(args) - 1 :]))
+
+
+def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    masks = (*map(constant, args[1:]), *_DEFAULTS[len(args) - 1 :])
+    return by_distinct(column(args[0]), lambda text: _masked(text, masks), STRING)
+
+
+def _masked(text: str, masks: tuple[str | None, ...]) -> str:
+    return "".join([_mask(character, masks) for character in text])
+
+
+@lru_cache(maxsize=1 << 12)
+def _mask(character: str, masks: tuple[str | None, ...]) -> str:
+    """What stands for a character. Java masks each half of a surrogate pair, which is no letter."""
+    if character > "\uffff":
+        return character if masks[3] is None else 2 * masks[3]
+    category = unicodedata.category(character)
+    if category != unicodedata.ucd_3_2_0.category(character) or category == "Cn":
+        raise Undecided(f"Whether {shown(character)} is a letter depends on the version of Unicode.")
+    mask = masks[_KINDS.get(category, 3)]
+    return character if mask is None else mask
+
+
+MASKING: Mapping[str, Row] = {
+    "mask": Function(_signature, _compute, False, by_column=_column),
+}

@@ -1,0 +1,184 @@
+"""Regular expressions as programs of the matcher (`kernels.patterns`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from deltaskip.expr.failures import Undecided
+from deltaskip.expr.regex.syntax import Syntax, read
+from deltaskip.expr.regex.tree import (
+    Assertion,
+    Choice,
+    Group,
+    Part,
+    Ranges,
+    Repeat,
+    Series,
+    Set,
+    may_be_empty,
+    union,
+)
+from deltaskip.kernels.patterns import PLACES, Program
+from deltaskip.records import dataclass
+
+__all__ = ["Pattern", "compiled"]
+
+_MOST_INSTRUCTIONS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression as a program.
+
+    groups: How many capturing groups it has.
+    repeated: Those that stand in a repeated part. What they have captured in the end differs between matchers.
+    """
+
+    program: Program
+    groups: int
+    repeated: frozenset[int]
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Pattern:
+    """The program of a regular expression of Java. Raises Undecided for one that is left to Spark."""
+    syntax = read(pattern)
+    if _size(syntax.part) > _MOST_INSTRUCTIONS:
+        raise Undecided(f"A regular expression of more than {_MOST_INSTRUCTIONS:,} parts is left to Spark.")
+    return Pattern(_Writer(syntax).program(), syntax.groups, syntax.repeated)
+
+
+class _Writer:
+    """Writes the instructions of a regular expression."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.syntax = syntax
+        self.code: list[tuple[object, ...]] = []
+        self.sets: dict[Set, int] = {}
+
+    def program(self) -> Program:
+        part = self.syntax.part
+        self.write(part)
+        self.code.append(("found",))
+        sets = [(each.ranges, each.unsure) for each in self.sets]
+        first = None if may_be_empty(part) else _first_bytes(_first(part))
+        return Program(self.code, sets, self.syntax.groups, first, _begins(part))
+
+    def write(self, part: Part) -> None:
+        match part:
+            case Set():
+                self.code.append(("character", self.sets.setdefault(part, len(self.sets))))
+            case Assertion(kind):
+                self.code.append(("assert", PLACES[kind]))
+            case Series(parts):
+                for each in parts:
+                    self.write(each)
+            case Choice(parts):
+                self.choose(parts)
+            case Group(inner, number):
+                self.code.append(("save", 2 * number))
+                self.write(inner)
+                self.code.append(("save", 2 * number + 1))
+            case Repeat(inner, least, most, lazy):
+                for _ in range(least):
+                    self.write(inner)
+                if most is None:
+                    self.loop(inner, lazy)
+                else:
+                    self.options(inner, most - least, lazy)
+
+    def choose(self, parts: tuple[Part, ...]) -> None:
+        """One of several parts, which meet behind them."""
+        jumps: list[int] = []
+        for part in parts[:-1]:
+            split = self.reserve()
+            self.write(part)
+            jumps.append(self.reserve())
+            self.code[split] = ("split", split + 1, len(self.code))
+        self.write(parts[-1])
+        for jump in jumps:
+            self.code[jump] = ("jump", len(self.code))
+        self.code.append(("mark",))
+
+    def loop(self, part: Part, lazy: bool) -> None:
+        split = self.reserve()
+        self.write(part)
+        self.code.append(("jump", split))
+        self.split(split, len(self.code), lazy)
+
+    def options(self, part: Part, count: int, lazy: bool) -> None:
+        splits: list[int] = []
+        for _ in range(count):
+            splits.append(self.reserve())
+            self.write(part)
+        for split in splits:
+            self.split(split, len(self.code), lazy)
+
+    def split(self, at: int, after: int, lazy: bool) -> None:
+        """Set the instruction that goes on with what follows it, or behind it."""
+        self.code[at] = ("split", after, at + 1) if lazy else ("split", at + 1, after)
+
+    def reserve(self) -> int:
+        self.code.append(())
+        return len(self.code) - 1
+
+
+def _size(part: Part) -> int:
+    """How many instructions a part takes, or a few more."""
+    match part:
+        case Series(parts) | Choice(parts):
+            return 2 * len(parts) + sum(map(_size, parts))
+        case Group(inner):
+            return 2 + _size(inner)
+        case Repeat(inner, least, most):
+            return (1 + _size(inner)) * max(least + 1, most or 0)
+        case _:
+            return 1
+
+
+def _first(part: Part) -> Ranges:
+    """The characters with which a match of a part may begin."""
+    match part:
+        case Set(ranges, unsure):
+            return union(ranges, unsure)
+        case Series(parts):
+            found: list[Ranges] = []
+            for each in parts:
+                found.append(_first(each))
+                if not may_be_empty(each):
+                    break
+            return union(*found)
+        case Choice(parts):
+            return union(*map(_first, parts))
+        case Repeat(inner) | Group(inner):
+            return _first(inner)
+        case _:
+            return ()
+
+
+def _first_bytes(ranges: Ranges) -> bytes:
+    """Bits of the first bytes of characters in UTF-8. After ASCII, all that begin one."""
+    bits = bytearray(32)
+    for first, last in ranges:
+        for code in range(first, min(last, 0x7F) + 1):
+            bits[code >> 3] |= 1 << (code & 7)
+    if any(last > 0x7F for _, last in ranges):
+        bits[24:] = b"\xff" * 8
+    return bytes(bits)
+
+
+def _begins(part: Part) -> bool:
+    """Whether a match of a part begins where the text does."""
+    match part:
+        case Assertion(kind):
+            return kind == "begin"
+        case Series(parts):
+            return bool(parts) and _begins(parts[0])
+        case Choice(parts):
+            return all(map(_begins, parts))
+        case Group(inner):
+            return _begins(inner)
+        case Repeat(inner, least):
+            return least > 0 and _begins(inner)
+        case _:
+            return False

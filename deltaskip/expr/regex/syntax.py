@@ -1,0 +1,363 @@
+"""Java's regular expressions as text: the part of their syntax whose meaning is known here.
+
+What is not known is left to Spark, by name. What Java refuses is an error.
+
+# Java 17, java.util.regex.Pattern
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from deltaskip.errors import shown
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.regex.classes import OF_ESCAPES, either_case, inverted, property_named
+from deltaskip.expr.regex.tree import (
+    ALL,
+    LAST,
+    Assertion,
+    Choice,
+    Group,
+    Part,
+    Ranges,
+    Repeat,
+    Series,
+    Set,
+    complement,
+    may_be_empty,
+    union,
+)
+from deltaskip.records import dataclass
+
+__all__ = ["Syntax", "read"]
+
+_LONGEST = 10_000
+_DEEPEST = 100
+_MOST_REPEATED = 1000
+_LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029))
+_CONTROLS = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
+_PLACES = {"A": "begin", "z": "end", "Z": "last", "b": "boundary", "B": "no boundary"}
+_LOOKING = {"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
+_LOOKING["(?>"] = "an atomic group"
+_REFUSED_ESCAPES = {
+    "G": "the end of the match before",
+    "R": "a line break",
+    "X": "a grapheme cluster",
+    "N": "a named character",
+    "k": "a back-reference",
+}
+_NAME = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
+_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
+_BOUNDS = re.compile(r"\{([0-9]+)(,?)([0-9]*)\}")
+_SURROGATES = range(0xD800, 0xE000)
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A regular expression that has been read.
+
+    groups: How many capturing groups it has.
+    repeated: Those of them that stand in a repeated part.
+    """
+
+    part: Part
+    groups: int
+    repeated: frozenset[int]
+
+
+def read(pattern: str) -> Syntax:
+    """Read a regular expression.
+
+    Raises:
+        Undecided: It has something that is not known here. A subclass of EvaluationError.
+        EvaluationError: Java refuses it.
+    """
+    reader = _Reader(pattern)
+    part = reader.choice(0)
+    if reader.at < len(pattern):
+        reader.wrong("a parenthesis that closes nothing")
+    return Syntax(part, reader.groups, frozenset(reader.repeated))
+
+
+class _Reader:
+    """Reads a pattern from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.groups = 0
+        self.repeated: set[int] = set()
+        self.names: set[str] = set()
+        self.insensitive = self.all = self.lines = False
+        if len(pattern) > _LONGEST:
+            self.refuse(f"more than {_LONGEST:,} characters")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Leave the pattern to Spark."""
+        raise Undecided(f"The regular expression {shown(self.pattern)} is left to Spark: it has {what}.")
+
+    def wrong(self, what: str) -> NoReturn:
+        """Refuse a pattern that Java refuses."""
+        raise EvaluationError(
+            f"{shown(self.pattern)} is no regular expression: it has {what} (INVALID_PARAMETER_VALUE.PATTERN)."
+        )
+
+    def peek(self, text: str) -> bool:
+        """Whether a text stands here."""
+        return self.pattern.startswith(text, self.at)
+
+    def next(self) -> str:
+        """The character here, past which the reader goes."""
+        if self.at >= len(self.pattern):
+            self.wrong("an end within a construct")
+        self.at += 1
+        return self.pattern[self.at - 1]
+
+    def choice(self, depth: int) -> Part:
+        """Alternatives, up to a closing parenthesis or the end."""
+        if depth > _DEEPEST:
+            self.refuse("groups that are nested too deeply")
+        parts = [self.series(depth)]
+        while self.peek("|"):
+            self.at += 1
+            parts.append(self.series(depth))
+        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+
+    def series(self, depth: int) -> Part:
+        """Parts up to `|`, a closing parenthesis or the end."""
+        parts: list[Part] = []
+        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
+            if self.peek("\\Q"):
+                parts += self.quoted()
+                continue
+            before = self.groups
+            part = self.atom(depth)
+            if part is not None:
+                parts.append(self.quantified(part, before))
+        return parts[0] if len(parts) == 1 else Series(tuple(parts))
+
+    def quoted(self) -> list[Part]:
+        """Characters between `\\Q` and `\\E`, of which a quantifier repeats the last."""
+        end = self.pattern.find("\\E", self.at + 2)
+        text = self.pattern[self.at + 2 : None if end < 0 else end]
+        self.at = len(self.pattern) if end < 0 else end + 2
+        parts: list[Part] = [self.single(ord(character)) for character in text]
+        if not parts and self.at < len(self.pattern) and self.pattern[self.at] in "*+?{":
+            self.refuse("a quantifier after an empty quotation")
+        return [*parts[:-1], self.quantified(parts[-1], self.groups)] if parts else []
+
+    def atom(self, depth: int) -> Part | None:
+        """One part without its quantifier; None for flags."""
+        character = self.next()
+        match character:
+            case "(":
+                return self.group(depth)
+            case "[":
+                return self.bracketed()
+            case "\\":
+                return self.escaped()
+            case ".":
+                return Set(ALL if self.all else complement(_LINE_ENDS))
+            case "^":
+                return Assertion("line begin" if self.lines else "begin")
+            case "$":
+                return Assertion("line end" if self.lines else "last")
+            case "*" | "+" | "?" | "{":
+                if character != "{":
+                    self.wrong(f"the quantifier {character} after nothing that it repeats")
+                self.refuse("a brace that is no quantifier")
+        return self.single(ord(character))
+
+    def group(self, depth: int) -> Part | None:
+        """What follows an opening parenthesis; None for flags."""
+        self.at -= 1
+        for begin, what in _LOOKING.items():
+            if self.peek(begin):
+                self.refuse(what)
+        flags = self.insensitive, self.all, self.lines
+        number = None
+        found = _FLAGS.match(self.pattern, self.at)
+        if found:
+            self.at = found.end()
+            self.set_flags(found[1], found[2] or "")
+            if found[3] == ")":
+                if self.at < len(self.pattern) and self.pattern[self.at] in "*+?{":
+                    self.refuse("a quantifier after flags")
+                return None
+        else:
+            named = _NAME.match(self.pattern, self.at)
+            if named and named[1] in self.names:
+                self.refuse("two groups of one name")
+            if named:
+                self.names.add(named[1])
+            elif self.peek("(?"):
+                self.refuse("an unknown kind of group")
+            self.at = named.end() if named else self.at + 1
+            self.groups += 1
+            number = self.groups
+        part = self.choice(depth + 1)
+        if not self.peek(")"):
+            self.wrong("a parenthesis that is not closed")
+        self.at += 1
+        self.insensitive, self.all, self.lines = flags
+        return part if number is None else Group(part, number)
+
+    def set_flags(self, on: str, off: str) -> None:
+        for letter in on + off:
+            if letter not in "ism":
+                self.refuse(f"the flag {letter}")
+        for letters, value in ((on, True), (off, False)):
+            self.insensitive = value if "i" in letters else self.insensitive
+            self.all = value if "s" in letters else self.all
+            self.lines = value if "m" in letters else self.lines
+
+    def quantified(self, part: Part, groups: int) -> Part:
+        """A part with the quantifier that follows it. groups: how many groups come before the part."""
+        bounds = _BOUNDS.match(self.pattern, self.at)
+        if bounds:
+            self.at = bounds.end()
+            least, most = self.bounds(bounds)
+        elif self.at < len(self.pattern) and self.pattern[self.at] in "*+?":
+            sign = self.next()
+            least, most = (1 if sign == "+" else 0), (1 if sign == "?" else None)
+        elif self.peek("{"):
+            self.refuse("a brace that is no quantifier")
+        else:
+            return part
+        if self.peek("+"):
+            self.refuse("a possessive quantifier")
+        lazy = self.peek("?")
+        self.at += lazy
+        if bounds or most != 1:
+            if may_be_empty(part):
+                # Java, Perl and RE2 differ in when they stop.
+                self.refuse("a repeated part that may be empty")
+            self.repeated.update(range(groups + 1, self.groups + 1))
+        return Repeat(part, least, most, lazy)
+
+    def bounds(self, found: re.Match[str]) -> tuple[int, int | None]:
+        least = int(found[1])
+        most = least if not found[2] else int(found[3]) if found[3] else None
+        if max(least, most or 0) > _MOST_REPEATED or (most is not None and most < least) or most == 0:
+            self.refuse(f"the quantifier {found[0]}")
+        return least, most
+
+    def single(self, code: int) -> Set:
+        """One character."""
+        if code in _SURROGATES:
+            self.refuse("half of a surrogate pair")
+        return Set(self.cased(((code, code),)))
+
+    def cased(self, ranges: Ranges) -> Ranges:
+        return either_case(ranges) if self.insensitive else ranges
+
+    def escaped(self) -> Part:
+        """What follows a backslash outside of brackets."""
+        letter = self.next()
+        if letter in _PLACES:
+            return Assertion(_PLACES[letter])
+        if letter in "123456789":
+            self.refuse("a back-reference")
+        found = self.class_or_code(letter)
+        return found if isinstance(found, Set) else self.single(found)
+
+    def class_or_code(self, letter: str) -> Set | int:
+        """The predefined class or the character of an escape, after its letter."""
+        if letter in OF_ESCAPES:
+            return Set(OF_ESCAPES[letter])
+        if letter in "pP":
+            return self.property(letter == "P")
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter in _REFUSED_ESCAPES:
+            self.refuse(_REFUSED_ESCAPES[letter])
+        match letter:
+            case "c":
+                return ord(self.next()) ^ 64
+            case "0":
+                return self.octal()
+            case "x":
+                return self.hexadecimal(r"\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2})")
+            case "u":
+                return self.hexadecimal(r"([0-9a-fA-F]{4})")
+        if letter.isascii() and letter.isalnum():
+            self.wrong(f"the escape \\{letter}")
+        return ord(letter)
+
+    def property(self, negated: bool) -> Set:
+        found = re.compile(r"\{([A-Za-z0-9_=]+)\}|([A-Za-z])").match(self.pattern, self.at)
+        if found is None:
+            self.refuse("a property without a name")
+        self.at = found.end()
+        name = found[1] or found[2]
+        named = property_named(name.removeprefix("Is") if len(name) in (3, 4) else name, self.insensitive)
+        if named is None:
+            self.refuse(f"the class \\p{{{name}}}" + (" under (?i)" if self.insensitive else ""))
+        return inverted(named) if negated else named
+
+    def octal(self) -> int:
+        found = re.compile("[0-3][0-7]{2}|[0-7]{1,2}").match(self.pattern, self.at)
+        if found is None:
+            self.wrong("an octal escape without a number")
+        self.at = found.end()
+        return int(found[0], 8)
+
+    def hexadecimal(self, source: str) -> int:
+        found = re.compile(source).match(self.pattern, self.at)
+        if found is None:
+            self.wrong("a hexadecimal escape that is not complete")
+        self.at = found.end()
+        code = int(next(digits for digits in found.groups() if digits), 16)
+        if code > LAST:
+            self.refuse("a character beyond Unicode")
+        return code
+
+    def bracketed(self) -> Set:
+        """A class in brackets, after the first of them."""
+        negated = self.peek("^")
+        self.at += negated
+        ranges: list[Ranges] = []
+        unsure: list[Ranges] = []
+        begin = self.at
+        while self.at == begin or not self.peek("]"):
+            if self.peek("&&"):
+                self.refuse("an intersection of classes")
+            if self.peek("["):
+                self.refuse("a class within a class")
+            first = self.member()
+            if isinstance(first, Set):
+                if self.peek("-") and not self.peek("-]"):
+                    self.refuse("a range after a class")
+                ranges.append(first.ranges)
+                unsure.append(first.unsure)
+                continue
+            last = first
+            if self.peek("-") and not self.peek("-]"):
+                self.at += 1
+                if self.peek("[") or self.peek("&&"):
+                    self.refuse("a class within a class")
+                end = self.member()
+                if isinstance(end, Set) or end < first:
+                    self.wrong("a range without an end")
+                last = end
+            if first in _SURROGATES or last in _SURROGATES:
+                self.refuse("half of a surrogate pair")
+            ranges.append(self.cased(((first, last),)))
+        self.at += 1
+        found = union(*ranges)
+        missing = union(*unsure)
+        if missing:
+            # What is in another part of the class is sure.
+            missing = complement(union(found, complement(missing)))
+        return inverted(Set(found, missing)) if negated else Set(found, missing)
+
+    def member(self) -> Set | int:
+        """One character of a class in brackets, or a predefined class."""
+        character = self.next()
+        if character != "\\":
+            return ord(character)
+        letter = self.next()
+        if letter in "QEAzZbB" or letter in "123456789":
+            self.refuse(f"the escape \\{letter} in a class")
+        return self.class_or_code(letter)

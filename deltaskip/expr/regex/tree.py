@@ -1,0 +1,125 @@
+"""The parts of a regular expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from deltaskip.records import dataclass
+
+__all__ = [
+    "ALL",
+    "LAST",
+    "Assertion",
+    "Choice",
+    "Group",
+    "Part",
+    "Ranges",
+    "Repeat",
+    "Series",
+    "Set",
+    "complement",
+    "may_be_empty",
+    "union",
+]
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Code points: first and last of each range, in order, without gaps of nothing between them."""
+
+LAST = 0x10FFFF
+ALL: Ranges = ((0, LAST),)
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """One character of a set. Whether those of `unsure` are in it depends on the version of Java."""
+
+    ranges: Ranges
+    unsure: Ranges = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A place in the text.
+
+    kind: "begin", "end" (`\\z`), "last" (`$` and `\\Z`: the end, or before a line end there), "line begin" and
+        "line end" (`^` and `$` of (?m)), "boundary" and "no boundary" of words.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One part after the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The first of the parts with which the whole expression matches."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A part from `least` to `most` times (None: any number), as often as possible, or as seldom if it is lazy."""
+
+    part: Part
+    least: int
+    most: int | None
+    lazy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A capturing group, counted from 1."""
+
+    part: Part
+    number: int
+
+
+Part: TypeAlias = Set | Assertion | Series | Choice | Repeat | Group
+
+
+def may_be_empty(part: Part) -> bool:
+    """Whether a part matches without a character."""
+    match part:
+        case Set():
+            return False
+        case Assertion():
+            return True
+        case Series(parts):
+            return all(map(may_be_empty, parts))
+        case Choice(parts):
+            return any(map(may_be_empty, parts))
+        case Repeat(inner, least):
+            return least == 0 or may_be_empty(inner)
+        case Group(inner):
+            return may_be_empty(inner)
+
+
+def union(*given: Iterable[tuple[int, int]]) -> Ranges:
+    """The code points that are in one of the given ranges."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(each for ranges in given for each in ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """The other code points."""
+    found: list[tuple[int, int]] = []
+    start = 0
+    for first, last in ranges:
+        if start < first:
+            found.append((start, first - 1))
+        start = last + 1
+    if start <= LAST:
+        found.append((start, LAST))
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""Patterns, formats and URLs at random against Spark's answers."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import INTEGER, STRING, DecimalType, StructField, StructType
+from tests.each import each
+from tests.expr.regex.random_patterns import cases
+from tests.expr.regex.spark_patterns import ERROR, PATTERN_CALLS, call_answers, calls, pattern_answers, stored
+from tests.extent import extent
+
+_TYPES = {"p": STRING, "t": STRING, "g": INTEGER, "r": STRING, "l": INTEGER}
+SCHEMA = StructType(tuple(StructField(name, type_) for name, type_ in _TYPES.items()))
+NODES = [bind_expression(parse_sql(call), SCHEMA) for call in PATTERN_CALLS]
+
+
+def differences(rows: list[list[Any]]) -> tuple[list[str], int]:
+    """Where values are not those of Spark, and how many are left to it."""
+    wrong: list[str] = []
+    left = 0
+    for *given, answers in rows:
+        row = {(name,): value for name, value in zip(_TYPES, given, strict=True)}
+        for call, node, answer in zip(PATTERN_CALLS, NODES, answers, strict=True):
+            try:
+                found = evaluate(node, row)
+            except EvaluationError:
+                left += 1
+                continue
+            if found != answer:
+                wrong.append(f"{call} of {given}: {found!r}, in Spark {answer!r}")
+    return wrong, left
+
+
+def test_patterns_have_spark_s_answers() -> None:
+    rows = stored()["patterns"][:: extent(4, 1)]
+    wrong, left = differences(rows)
+    assert not wrong, "\n".join(wrong[:20])
+    assert left < len(rows) * len(NODES) / 20
+
+
+def test_patterns_by_column_have_spark_s_answers() -> None:
+    rows = stored()["patterns"]
+
+    def check(pattern: str) -> None:
+        of_pattern = [row for row in rows if row[0] == pattern]
+        texts = pa.array([None, *(row[1] for row in of_pattern)], pa.string())
+        schema = StructType((StructField("t", STRING),))
+        for at, call in enumerate(("t RLIKE {}", "regexp_count(t, {})", "regexp_instr(t, {})", "regexp_substr(t, {})")):
+            literal = "'" + pattern.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            node = bind_expression(parse_sql(call.format(literal)), schema)
+            try:
+                found = Evaluator(node).values({"t": texts}, len(texts)).to_pylist()
+            except Undecided:
+                continue
+            assert found == [None, *(row[5][at] for row in of_pattern)]
+
+    each(list(dict.fromkeys(row[0] for row in rows))[:: extent(10, 1)], check)
+
+
+def test_calls_have_spark_s_answers() -> None:
+    compared = [problem(text, answer) for text, answer in stored()["calls"]]
+    wrong = [each for each in compared if each]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def problem(text: str, answer: Any) -> str:
+    """How the value of a call differs from Spark's; "" if it does not, or is left to Spark."""
+    node = bind_expression(parse_sql(text), StructType(()))
+    type_ = type_of(node)
+    if type_ is None:
+        return ""
+    try:
+        value: Any = evaluate(node, {})
+    except Undecided:
+        return ""
+    except EvaluationError:
+        value = ERROR
+    if isinstance(type_, DecimalType) and value is not None and value != ERROR:
+        value = f"{value:f}"
+    return "" if value == answer else f"{text}: {value!r} of {simple_string(type_)}, in Spark {answer!r}"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """A small session; one that was there before is used and left as it was."""
+    sql = pytest.importorskip("pyspark.sql")
+    existing = sql.SparkSession.getActiveSession()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    if not session.version.startswith("4.1."):
+        pytest.skip("the rules are those of Spark 4.1")
+    yield session
+    if existing is None:
+        session.stop()
+
+
+@pytest.mark.spark
+def test_spark_has_the_same_answers_to_others(spark: Any) -> None:
+    seed = random.randrange(1 << 30)
+    given = cases(seed, extent(200, 20_000))
+    rows = [[case.pattern, case.text, case.group, case.replacement, case.limit] for case in given]
+    answered = [[*row, answers] for row, answers in zip(rows, pattern_answers(spark, given), strict=True)]
+    wrong, _ = differences(answered)
+    assert not wrong, (seed, wrong[:20])
+    texts = calls(seed, extent(5, 200))
+    problems = [problem(text, answer) for text, answer in zip(texts, call_answers(spark, texts), strict=True)]
+    assert not any(problems), (seed, [each for each in problems if each][:20])
