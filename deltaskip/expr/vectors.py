@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, typed_array
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, domain_values, numpy_values, typed_array
 
 __all__ = [
     "NotByColumn",
@@ -79,6 +79,8 @@ def constant(values: Values) -> Any:
         raise NotByColumn
     if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
         return values.value
+    if pa.types.is_nested(values.type):
+        return domain_values(pa.repeat(values, 1))[0]
     return values.as_py()
 
 

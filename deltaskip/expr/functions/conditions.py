@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
-    ATOMIC,
     cast_to,
     common_type,
+    is_nested,
+    is_orderable,
     type_of,
 )
 from deltaskip.expr.functions.function import (
@@ -30,7 +31,7 @@ from deltaskip.expr.order import compare_values
 from deltaskip.expr.vectors import NotByColumn, Values
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
 __all__ = ["CONDITIONS"]
 
@@ -45,7 +46,7 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
     """Two or more values that have an order, as a common type."""
     found = _coalesce_signature(args) if len(args) > 1 else None
-    return found if found is not None and (found[1] in ATOMIC or isinstance(found[1], DecimalType)) else None
+    return found if found is not None and found[1] != VOID and is_orderable(found[1]) else None
 
 
 def _extreme(sign: int) -> Compute:
@@ -62,7 +63,7 @@ def _extreme(sign: int) -> Compute:
 
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
+    if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN) or is_nested(call.type):
         raise NotByColumn
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
     if call.type != TIMESTAMP:

@@ -11,17 +11,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaskip.expr.functions.casts import CASTS
+from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
+from deltaskip.expr.functions.jsons import JSONS
+from deltaskip.expr.functions.lambdas import LAMBDAS
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.times import TIMES
+from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **HASHING, **CASTS}
+_ROWS: Mapping[str, Row] = {
+    **NUMBERS,
+    **CONDITIONS,
+    **TEXT,
+    **TIMES,
+    **HASHING,
+    **CASTS,
+    **COLLECTIONS,
+    **LAMBDAS,
+    **JSONS,
+    **VARIANTS,
+}
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
 """Functions with values of their own."""
@@ -41,6 +56,8 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
         args: The arguments. With a wrong number of them the result is a Call.
     """
     name = ALIASES.get(name, name)
+    if name == "array_sort" and len(args) == 2:
+        name = "sort_by"
     row = REPLACED.get(name)
     if row is not None and row.least <= len(args) <= (row.most or row.least):
         node = row.node(*args)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from deltaskip.expr.functions.collections import struct_node
 from deltaskip.expr.intervals import interval_between, interval_in, interval_of
-from deltaskip.expr.nodes import Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
+from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
 from deltaskip.expr.sql.calls import DATE_UNITS, Calls
 from deltaskip.expr.sql.literals import TYPED_LITERALS, number_literal, typed_literal
 from deltaskip.expr.sql.pieces import AFTER_NAMES, COMPARISON, Mark, Piece, Rule
@@ -64,14 +65,18 @@ class Primaries(Calls):
             return self._piece(mark, query=True)
         tokens.advance()
         node: Node = yield self._expression()
-        row = self._aliased()
+        members, names = [node], {}
+        if name := self._aliased():
+            names[0] = name
         while tokens.take(","):
-            row = True
-            yield self._expression()
-            self._aliased()
+            members.append((yield self._expression()))
+            if name := self._aliased():
+                names[len(members) - 1] = name
         tokens.expect(")", "a parenthesis is not closed")
-        if row or isinstance(node, Piece):
-            return self._piece(mark, query=not row and isinstance(node, Piece) and node.query)
+        if len(members) > 1 or names:
+            return struct_node(*members, names=names)
+        if isinstance(node, Piece):
+            return self._piece(mark, query=node.query)
         return node
 
     def _named(self) -> Rule:
@@ -125,8 +130,9 @@ class Primaries(Calls):
         sign = tokens.advance()
         match sign.text:
             case "[":
-                yield self._value(COMPARISON)
+                place: Node = yield self._value(COMPARISON)
                 tokens.expect("]", "a bracket is not closed")
+                return Call("extract_value", (node, place))
             case ".":
                 if isinstance(node, Literal):
                     raise tokens.error("a literal has no fields", mark[0])
@@ -135,12 +141,16 @@ class Primaries(Calls):
                     if self._found and self._found[-1] == node.parts:
                         self._found[-1] = (*node.parts, part)
                     return Column((*node.parts, part))
+                if not isinstance(node, Column):
+                    return Call("extract_value", (node, Literal(part, STRING)))
             case "::":
                 type_ = yield from self._type()
                 if type_ is not None:
                     return Cast(node, type_)
             case ":":
-                self._path(sign.start)
+                path = self._path(sign.start)
+                if path:
+                    return Call("variant_get", (node, Literal(path, STRING)))
             case _:
                 parts = [self._name()]
                 while tokens.take("."):
@@ -148,10 +158,11 @@ class Primaries(Calls):
                 return Collate(node, ".".join(parts[2:] if [*map(str.lower, parts[:2])] == _BUILT_IN else parts))
         return self._piece(mark)
 
-    def _path(self, colon: int) -> None:
-        """The path into a variant after a colon: a.b[0]['c']."""
+    def _path(self, colon: int) -> str:
+        """Read the path into a variant after a colon: a.b[0]['c']. Return it as variant_get has it; "" if it has not."""
         tokens = self.tokens
-        first = True
+        start, first = tokens.token.start, True
+        plain = True
         while True:
             if tokens.key == "[":
                 tokens.advance()
@@ -160,14 +171,18 @@ class Primaries(Calls):
                 tokens.advance()
                 tokens.expect("]", "a bracket is not closed")
             elif first and tokens.token.kind in NAMES:
+                plain &= tokens.token.kind == "word"
                 tokens.advance()
             elif not first and tokens.key == "." and tokens.peek().kind in NAMES:
                 tokens.advance()
+                plain &= tokens.token.kind == "word"
                 tokens.advance()
             elif first:
                 raise tokens.error("the colon does not follow a variant", colon)
             else:
-                return
+                text = tokens.text[start : tokens.end]
+                plain &= not any(character.isspace() or character in "\\`\"/" for character in text)
+                return ("$" if text.startswith("[") else "$.") + text if plain else ""
             first = False
 
     def _number(self, negative: bool = False) -> Literal:
