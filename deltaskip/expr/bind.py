@@ -380,7 +380,9 @@ def _cast_unless_same(node: Node, type_: DataType) -> Node:
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:
-    """Raise for types that Spark compares in no mode: maps, and arrays, structs and intervals with other types."""
+    """Raise for types that Spark compares in no mode: maps, variants, and arrays, structs and intervals with others."""
+    if left == right == VARIANT:
+        raise PredicateError(f"VARIANT {op} VARIANT is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
     for one, other in ((left, right), (right, left)):
         nested = isinstance(one, ArrayType | StructType | MapType) or one in INTERVALS
         if isinstance(one, MapType) or (nested and (_is_atomic(other) and not (one in INTERVALS and other == STRING))):
@@ -491,6 +493,8 @@ def _cast(node: Cast) -> Node:
     if source == VARIANT:
         # The cast of a JSON null is NULL, though the variant is not.
         return _call(Call("try_cast_variant" if node.safe else "cast_variant", (node.child, Literal(None, node.type))))
+    if node.type == VARIANT and source != VOID:
+        return _call(Call("to_variant", (node.child,)))
     if is_nested(source) or is_nested(node.type):
         return _nested_cast(node, source)
     if _is_atomic(source) and not castable(source, node.type):
