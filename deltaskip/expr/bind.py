@@ -181,7 +181,7 @@ def _typed(node: Node, scope: _Scope) -> Node:
         return _resolved(node, scope)
     if isinstance(node, Variable):
         return scope.variables.get(node.name.lower(), node)
-    if isinstance(node, Call) and node.name == "extract_value":
+    if isinstance(node, Call) and node.name == "[]":
         column = _as_column(node, scope)
         if column is not None:
             return _resolved(column, scope)
@@ -199,9 +199,9 @@ def _typed(node: Node, scope: _Scope) -> Node:
 def _as_column(node: Node, scope: _Scope) -> Column | None:
     """The column of `st['a']`, a field of a struct that is one; None for other extractions."""
     match node:
-        case Call("extract_value", (Column(parts), Literal(str() as name, _))):
+        case Call("[]", (Column(parts), Literal(str() as name, _))):
             column = Column((*parts, name))
-        case Call("extract_value", (Call("extract_value") as inner, Literal(str() as name, _))):
+        case Call("[]", (Call("[]") as inner, Literal(str() as name, _))):
             found = _as_column(inner, scope)
             if found is None:
                 return None
@@ -243,8 +243,7 @@ def _bound_lambda(node: Lambda, kinds: Sequence[tuple[DataType, bool]], scope: _
     if len(node.names) > len(kinds) or len({name.lower() for name in node.names}) < len(node.names):
         return None
     variables = {
-        name.lower(): Variable(f"\0{scope.depth}\0{name}", *kind)
-        for name, kind in zip(node.names, kinds, strict=False)
+        name.lower(): Variable(f"\0{scope.depth}\0{name}", *kind) for name, kind in zip(node.names, kinds, strict=False)
     }
     inner = replace(scope, variables={**scope.variables, **variables}, depth=scope.depth + 1)
     return Lambda(tuple(variable.name for variable in variables.values()), _typed(node.body, inner))
@@ -320,7 +319,7 @@ def _inside_collection(column: Column, scope: _Scope) -> Node:
             continue
         node = _resolved(Column(column.parts[:count]), scope)
         for name in column.parts[count:]:
-            node = _call(Call("extract_value", (node, Literal(name, STRING))), scope.ansi)
+            node = _call(Call("[]", (node, Literal(name, STRING))), scope.ansi)
         return node
     return Opaque(display_name(column.parts), (column.parts,))
 
@@ -492,9 +491,10 @@ def _cast(node: Cast) -> Node:
         return node
     if source == VARIANT:
         # The cast of a JSON null is NULL, though the variant is not.
-        return _call(Call("try_cast_variant" if node.safe else "cast_variant", (node.child, Literal(None, node.type))))
+        name = "try_cast(variant)" if node.safe else "cast(variant)"
+        return _call(Call(name, (node.child, Literal(None, node.type))))
     if node.type == VARIANT and source != VOID:
-        return _call(Call("to_variant", (node.child,)))
+        return _call(Call("as_variant()", (node.child,)))
     if is_nested(source) or is_nested(node.type):
         return _nested_cast(node, source)
     if _is_atomic(source) and not castable(source, node.type):

@@ -180,8 +180,10 @@ def may_give_null(source: DataType, target: DataType) -> bool:
         return False
     if isinstance(target, DecimalType):
         wide = decimal_of(source)
-        fits = wide is not None and target.scale >= wide.scale and target.precision - target.scale >= (
-            wide.precision - wide.scale
+        fits = (
+            wide is not None
+            and target.scale >= wide.scale
+            and target.precision - target.scale >= (wide.precision - wide.scale)
         )
         return not fits
     if target == DATE:

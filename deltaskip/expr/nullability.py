@@ -78,7 +78,7 @@ def _call_is_nullable(name: str, args: tuple[Node, ...], is_decimal: bool) -> bo
         return is_decimal or any(map(is_nullable, args))
     if name == "flatten":
         return is_nullable(args[0]) or not isinstance(given, ArrayType) or given.contains_null
-    if name == "extract_value" and isinstance(given, StructType) and isinstance(args[1], Literal):
+    if name == "[]" and isinstance(given, StructType) and isinstance(args[1], Literal):
         wanted = fold_name(str(args[1].value))
         return is_nullable(args[0]) or any(f.nullable for f in given.fields if fold_name(f.name) == wanted)
     return name not in _OF_ARGUMENTS or any(map(is_nullable, args))

@@ -36,10 +36,8 @@ def compare_values(left: object, right: object) -> int:
 
 def _compare_each(left: tuple[object, ...], right: tuple[object, ...]) -> int:
     for one, other in zip(left, right, strict=False):
-        if one is None or other is None:
-            found = (other is None) - (one is None)
-        else:
-            found = compare_values(one, other)
+        some_null = one is None or other is None
+        found = (other is None) - (one is None) if some_null else compare_values(one, other)
         if found:
             return found
     return (len(left) > len(right)) - (len(left) < len(right))

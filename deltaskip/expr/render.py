@@ -80,19 +80,19 @@ def to_sql(node: Node) -> str:
             return f"~{_operand(child)}"
         case Call("unix_timestamp()"):
             return "unix_timestamp()"
-        case Call("cast_variant" | "try_cast_variant" as name, (child, target)):
-            kind = "CAST" if name == "cast_variant" else "TRY_CAST"
+        case Call("cast(variant)" | "try_cast(variant)" as name, (child, target)):
+            kind = "CAST" if name == "cast(variant)" else "TRY_CAST"
             shown = simple_string(target.type).upper() if isinstance(target, Literal) else "?"
             return f"{kind}({to_sql(child)} AS {shown})"
-        case Call("to_variant", (child,)):
+        case Call("as_variant()", (child,)):
             return f"CAST({to_sql(child)} AS VARIANT)"
-        case Call("sort_by", args):
+        case Call("array_sort()", args):
             return f"array_sort({', '.join(map(to_sql, args))})"
-        case Call("zip_arrays", args):
+        case Call("arrays_zip()", args):
             return f"arrays_zip({', '.join(map(to_sql, args[len(args) // 2 :]))})"
-        case Call("extract_value", (child, Literal(str() as name))) if _is_plain(child):
+        case Call("[]", (child, Literal(str() as name))) if _is_plain(child):
             return f"{_operand(child)}.{_name(name)}"
-        case Call("extract_value", (child, key)):
+        case Call("[]", (child, key)):
             return f"{_operand(child)}[{to_sql(key)}]"
         case Lambda(names, body):
             shown = ", ".join(map(_variable, names))

@@ -13,6 +13,7 @@ import math
 import struct
 from collections.abc import Sequence
 from decimal import Context, Decimal
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from deltaskip.expr.failures import Undecided
@@ -186,7 +187,7 @@ def _names(metadata: bytes) -> list[str]:
     if first > len(metadata):
         raise IndexError
     offsets = [_unsigned(metadata, 1 + size * (at + 1), size) for at in range(count + 1)]
-    return [_part(metadata, first + one, other - one).decode() for one, other in zip(offsets, offsets[1:], strict=False)]
+    return [_part(metadata, first + one, other - one).decode() for one, other in pairwise(offsets)]
 
 
 def _read(data: bytes, at: int, names: Sequence[str], left: int) -> Tree:

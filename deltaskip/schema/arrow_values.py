@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Context, Decimal, Inexact
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ def _nested_values(array: pa.Array) -> list[Any]:
         inner = list(zip(domain_values(array.keys), domain_values(array.items), strict=True))
     else:
         inner = domain_values(array.values)
-    ends = zip(offsets, offsets[1:], strict=False)
+    ends = pairwise(offsets)
     return [tuple(inner[first:last]) if there else None for (first, last), there in zip(ends, valid, strict=True)]
 
 

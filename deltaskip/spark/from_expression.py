@@ -64,6 +64,10 @@ _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "I
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 
+# Those that have more than their children: options, a schema, a type, or names of fields.
+_WITH_MORE = frozenset(("JsonToStructs", "StructsToJson", "VariantGet", "ArraysZip", "SchemaOfJson"))
+
+
 def expression_to_node(tree: Any) -> Node:
     """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
     package, _, kind = tree.getClass().getName().rpartition(".")
@@ -76,6 +80,17 @@ def expression_to_node(tree: Any) -> Node:
             return n.Column((str(tree.name()),))
         case "GetStructField":
             return _field(tree)
+        case "GetArrayStructFields":
+            return function("[]", (expression_to_node(tree.child()), n.Literal(str(tree.field().name()), STRING)))
+        case "GetMapValue":
+            return function("[]", _children(tree))
+        case "GetArrayItem":
+            return function("[]" if tree.failOnError() else "get", _children(tree))
+        case "ElementAt":
+            # A default for what is outside of an array is only in expressions that Spark makes of others.
+            if tree.defaultValueOutOfBound().isDefined():
+                return _unknown(tree)
+            return function("element_at" if tree.failOnError() else "try_element_at", _children(tree))
         case "Literal":
             return _literal(tree)
         case "Alias":
@@ -120,6 +135,12 @@ def expression_to_node(tree: Any) -> Node:
             return function("unix_timestamp", _children(tree)[:1])
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
+        case "Size" if tree.legacySizeOfNull():
+            return _unknown(tree)
+        case "ArrayInsert" if tree.legacyNegativeIndex():
+            return _unknown(tree)
+        case _ if kind in _WITH_MORE:
+            return _unknown(tree)
         case _ if str(tree.prettyName()).lower() in FUNCTIONS:
             return function(str(tree.prettyName()).lower(), _children(tree))
         case _:
@@ -156,11 +177,12 @@ def _value(value: Any, java_type: Any) -> Node:
 
 
 def _field(tree: Any) -> Node:
-    """A field of a struct; Opaque if the struct is not itself a column or a field."""
+    """A field of a struct, which is a column of its own if the struct is one."""
     child = expression_to_node(tree.child())
+    name = str(tree.childSchema().fields()[tree.ordinal()].name())
     if not isinstance(child, n.Column):
-        return opaque("an extraction", (child,))
-    return n.Column((*child.parts, str(tree.childSchema().fields()[tree.ordinal()].name())))
+        return function("[]", (child, n.Literal(name, STRING)))
+    return n.Column((*child.parts, name))
 
 
 def _is_collating(tree: Any) -> bool:

@@ -193,8 +193,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     **patterns.ARGUMENTS,
     **numbers.ARGUMENTS,
     **times.ARGUMENTS,
-    **nested.ARGUMENTS,
 }
+ARGUMENTS.update({name: (*ARGUMENTS.get(name, ()), *calls) for name, calls in nested.ARGUMENTS.items()})
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 
 CAST_TARGETS = (
@@ -283,7 +283,8 @@ def cases() -> tuple[Case, ...]:
     """Every expression of the grid that deltaskip types, and therefore may evaluate or invert."""
     found: dict[Case, None] = {}
     for type_ in EDGES:
-        texts = [call for name in _NAMES for call in calls(name)]
+        names = [name for name in _NAMES if type_ in nested.TYPES or name not in nested.NAMES]
+        texts = [call for name in names for call in calls(name)]
         texts += [f"CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS if castable(type_, target)]
         if type_ in INTEGRAL_BITS:
             texts.append("CAST(CAST({c} AS FLOAT) AS DOUBLE)")

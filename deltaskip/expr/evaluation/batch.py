@@ -235,7 +235,10 @@ class Batch:
         if is_nested(type_):
             rest = self.not_null(left, right)
             truth = self.completed(
-                Partly(pa.nulls(self.rows, pa.bool_()), rest), Compare(op, node.left, node.right), (left, right), BOOLEAN
+                Partly(pa.nulls(self.rows, pa.bool_()), rest),
+                Compare(op, node.left, node.right),
+                (left, right),
+                BOOLEAN,
             )
         else:
             truth = self.collated(op, collation, left, right) if collation else _compared(op, left, right, type_)
@@ -481,9 +484,7 @@ class Batch:
         assert not isinstance(found, Partly)
         return conformed(found, arrow_type(type_))
 
-    def lambda_values(
-        self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]
-    ) -> pa.Array:
+    def lambda_values(self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
         """The values of a lambda function for elements of the rows `owners`."""
         columns = taken_rows(self.columns, node.body, owners)
         columns.update(zip(node.names, elements, strict=False))

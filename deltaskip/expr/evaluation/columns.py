@@ -176,7 +176,9 @@ class Evaluator:
         chosen = taken_rows(columns, self.node, np.asarray(places))
         fields = {part.logical: part.type for part in walk(self.node) if isinstance(part, FieldRef)}
         paths = list(fields)
-        lists = [domain_values(conformed(one_chunk(column_at(chosen, path)), arrow_type(fields[path]))) for path in paths]
+        lists = [
+            domain_values(conformed(one_chunk(column_at(chosen, path)), arrow_type(fields[path]))) for path in paths
+        ]
         order = None if self._collations is None else self._collations.order
         rows = zip(*lists, strict=True) if lists else [()] * len(places)
         return [evaluate(self.node, dict(zip(paths, row, strict=True)), self._time_zone, order) for row in rows]

@@ -37,7 +37,19 @@ from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.strings import joined
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant, made, numbers, repeated, valid
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    column,
+    constant,
+    constant_of,
+    is_constant,
+    made,
+    numbers,
+    repeated,
+    valid,
+)
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -78,7 +90,7 @@ def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
                 name = parts[-1]
             case Variable(written):
                 name = written
-            case Call("extract_value", (_, Literal(str() as field, _))):
+            case Call("[]", (_, Literal(str() as field, _))):
                 name = field
             case _:
                 name = f"col{at + 1}"
@@ -733,11 +745,11 @@ def _zip_node(*args: Node) -> Node:
         match arg:
             case Column(parts):
                 names.append(Literal(parts[-1], STRING))
-            case Call("extract_value", (_, Literal(str() as name, _))):
+            case Call("[]", (_, Literal(str() as name, _))):
                 names.append(Literal(name, STRING))
             case _:
                 names.append(Literal(str(at), STRING))
-    return Call("zip_arrays", (*names, *args))
+    return Call("arrays_zip()", (*names, *args))
 
 
 def _zip_signature(args: tuple[Node, ...]) -> Typed:
@@ -846,11 +858,9 @@ _SET_OF_BOTH = _set_result(lambda one, other: one or other)
 COLLECTIONS: Mapping[str, Row] = {
     "array": Function(_array_signature, lambda args, call, zone: args, False, by_column=_array_column),
     "struct": Replaced(struct_node, 1, 1_000_000),
-    "named_struct": Function(
-        _struct_signature, lambda args, call, zone: args[1::2], False, by_column=_struct_column
-    ),
+    "named_struct": Function(_struct_signature, lambda args, call, zone: args[1::2], False, by_column=_struct_column),
     # `x[i]`, `x[key]` and `x.field`.
-    "extract_value": Function(_extract_signature, _extract, by_column=_extract_column, ansi_only=True),
+    "[]": Function(_extract_signature, _extract, by_column=_extract_column, ansi_only=True),
     "element_at": Function(_element_at_signature, _element_at(False), by_column=_element_at_column, ansi_only=True),
     "try_element_at": Function(_element_at_signature, _element_at(True), by_column=_element_at_column),
     "get": Function(
@@ -893,7 +903,7 @@ COLLECTIONS: Mapping[str, Row] = {
     "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
     "arrays_zip": Replaced(_zip_node, 1, 1_000_000),
     # `arrays_zip` with the names of its fields.
-    "zip_arrays": Function(_zip_signature, _zip),
+    "arrays_zip()": Function(_zip_signature, _zip),
     "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
     "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, None),
     "reverse": _or_of_arrays(

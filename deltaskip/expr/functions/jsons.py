@@ -120,7 +120,7 @@ def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> 
             out.append(value)
             return True
         if style == _FLAT and isinstance(value, list):
-            return any([_selected(each, (), _FLAT, out) for each in value])
+            return sum([_selected(each, (), _FLAT, out) for each in value]) > 0
         out.append(json_text(value))
         return True
     step, rest = steps[0], steps[1:]
@@ -135,7 +135,7 @@ def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> 
         return step < len(value) and _selected(value[step], rest, inner, out)
     found: list[str] = []
     if rest and rest[0] is _EACH:
-        some = any([_selected(each, rest[1:], _FLAT, found) for each in value])
+        some = sum([_selected(each, rest[1:], _FLAT, found) for each in value]) > 0
     else:
         inner = _QUOTED if style == _RAW else style
         count = sum([_selected(each, rest, inner, found) for each in value])

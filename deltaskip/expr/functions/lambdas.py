@@ -339,5 +339,5 @@ LAMBDAS: Mapping[str, Row] = {
     "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
     "map_zip_with": Function(_map_zip_signature, _map_zip, variables=_of_two_maps),
     # `array_sort` with a comparison.
-    "sort_by": Function(_sort_signature, _sorted, variables=_of_comparison),
+    "array_sort()": Function(_sort_signature, _sorted, variables=_of_comparison),
 }

@@ -149,9 +149,7 @@ def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 MAPS: Mapping[str, Row] = {
-    "map": Function(
-        _map_signature, lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)), False
-    ),
+    "map": Function(_map_signature, lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)), False),
     "map_keys": Function(
         _keys_signature, lambda args, call, zone: tuple([key for key, _ in args[0]]), by_column=_keys_column
     ),

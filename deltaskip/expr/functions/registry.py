@@ -57,7 +57,7 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
     """
     name = ALIASES.get(name, name)
     if name == "array_sort" and len(args) == 2:
-        name = "sort_by"
+        name = "array_sort()"
     row = REPLACED.get(name)
     if row is not None and row.least <= len(args) <= (row.most or row.least):
         node = row.node(*args)

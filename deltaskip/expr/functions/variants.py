@@ -168,9 +168,7 @@ def _cast(tree: Tree, type_: DataType, zone: Zone, tried: bool) -> Any:
         case MapType(_, value), dict():
             return tuple([(name, _cast(each, value, zone, tried)) for name, each in tree.items()])
         case StructType(fields), dict():
-            return tuple(
-                [_cast(tree[f.name], f.type, zone, tried) if f.name in tree else None for f in fields]
-            )
+            return tuple([_cast(tree[f.name], f.type, zone, tried) if f.name in tree else None for f in fields])
         case _, Item() if not is_nested(type_):
             found = _cast_item(tree, type_, zone)
             if found is not None:
@@ -328,7 +326,7 @@ VARIANTS: Mapping[str, Row] = {
     "schema_of_variant": Function(_of_variant(STRING), _schema),
     "to_variant_object": Function(_object_signature, _to),
     # Casts from and to VARIANT.
-    "cast_variant": Function(_cast_signature, _cast_variant(False), False, zoned=True),
-    "try_cast_variant": Function(_cast_signature, _cast_variant(True), False, zoned=True),
-    "to_variant": Function(_to_signature, _to),
+    "cast(variant)": Function(_cast_signature, _cast_variant(False), False, zoned=True),
+    "try_cast(variant)": Function(_cast_signature, _cast_variant(True), False, zoned=True),
+    "as_variant()": Function(_to_signature, _to),
 }

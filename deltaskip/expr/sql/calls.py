@@ -92,7 +92,7 @@ class Calls(Parts):
             return self._piece(mark)
         if key and not used:
             self._check_count(name, len(args), mark[0])
-        if key == "STRUCT":
+        if key == "STRUCT" and args:
             return struct_node(*args, names=named)
         return function_node(name, tuple(args))
 

@@ -156,7 +156,7 @@ class Parts:
         else:
             node: Node = Variable(parts[0])
             for part in parts[1:]:
-                node = Call("extract_value", (node, Literal(part, STRING)))
+                node = Call("[]", (node, Literal(part, STRING)))
             return node
         return Column(parts)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from deltaskip.expr.functions.collections import struct_node
 from deltaskip.expr.intervals import interval_between, interval_in, interval_of
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
@@ -18,6 +20,8 @@ _INTERVAL_UNITS = frozenset(
 )
 
 _BUILT_IN = ["system", "builtin"]
+# Quoted names and escapes in a path into a variant.
+_ODD_IN_PATH = re.compile(r"[\s\\`\"]")
 # A longer name in parentheses has no column: each of its parts would be copied for the next one.
 _MOST_PARTS = 100
 
@@ -132,7 +136,7 @@ class Primaries(Calls):
             case "[":
                 place: Node = yield self._value(COMPARISON)
                 tokens.expect("]", "a bracket is not closed")
-                return Call("extract_value", (node, place))
+                return Call("[]", (node, place))
             case ".":
                 if isinstance(node, Literal):
                     raise tokens.error("a literal has no fields", mark[0])
@@ -142,7 +146,7 @@ class Primaries(Calls):
                         self._found[-1] = (*node.parts, part)
                     return Column((*node.parts, part))
                 if not isinstance(node, Column):
-                    return Call("extract_value", (node, Literal(part, STRING)))
+                    return Call("[]", (node, Literal(part, STRING)))
             case "::":
                 type_ = yield from self._type()
                 if type_ is not None:
@@ -159,31 +163,29 @@ class Primaries(Calls):
         return self._piece(mark)
 
     def _path(self, colon: int) -> str:
-        """Read the path into a variant after a colon: a.b[0]['c']. Return it as variant_get has it; "" if it has not."""
+        """Read the path into a variant after a colon; return it for variant_get, or "" if that has no such path."""
         tokens = self.tokens
-        start, first = tokens.token.start, True
-        plain = True
+        steps: list[str] = []
         while True:
             if tokens.key == "[":
                 tokens.advance()
                 if tokens.token.kind not in VALUES:
                     raise tokens.unexpected()
-                tokens.advance()
+                token = tokens.advance()
                 tokens.expect("]", "a bracket is not closed")
-            elif first and tokens.token.kind in NAMES:
-                plain &= tokens.token.kind == "word"
+                steps.append(f"[{tokens.text[token.start : token.end]}]")
+            elif not steps and tokens.token.kind in NAMES:
+                token = tokens.advance()
+                steps.append("." + tokens.text[token.start : token.end])
+            elif steps and tokens.key == "." and tokens.peek().kind in NAMES:
                 tokens.advance()
-            elif not first and tokens.key == "." and tokens.peek().kind in NAMES:
-                tokens.advance()
-                plain &= tokens.token.kind == "word"
-                tokens.advance()
-            elif first:
+                token = tokens.advance()
+                steps.append("." + tokens.text[token.start : token.end])
+            elif not steps:
                 raise tokens.error("the colon does not follow a variant", colon)
             else:
-                text = tokens.text[start : tokens.end]
-                plain &= not any(character.isspace() or character in "\\`\"/" for character in text)
-                return ("$" if text.startswith("[") else "$.") + text if plain else ""
-            first = False
+                path = "$" + "".join(steps)
+                return "" if _ODD_IN_PATH.search(path) else path
 
     def _number(self, negative: bool = False) -> Literal:
         token = self.tokens.advance()

@@ -14,7 +14,16 @@ from deltaskip.expr.sql.tokens import NAMES, Tokens
 from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import TIMESTAMP_NTZ, VOID, ArrayType, DataType, DecimalType, MapType, StructField, StructType
+from deltaskip.schema.types import (
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 __all__ = ["Type", "read_type"]
 
