@@ -682,9 +682,8 @@ def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     table = pa.table({"owner": lists.owners(), "element": elements})
     order = "ascending" if ascending else "descending"
     last = call.name == "array_sort" or not ascending
-    by = pc.sort_indices(
-        table, sort_keys=[("owner", "ascending"), ("element", order)], null_placement="at_end" if last else "at_start"
-    )
+    nulls = "at_end" if last else "at_start"
+    by = pc.sort_indices(table, sort_keys=[("owner", "ascending", "at_end"), ("element", order, nulls)])
     return listed(lists.lengths, lists.valid, array.values.take(arrow_array(lists.places()).take(by)))
 
 
