@@ -15,6 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.casts import cast_column
+from deltaskip.expr.evaluation.equality import equal_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
@@ -233,19 +234,22 @@ class Batch:
         if is_constant(left) and is_constant(right):
             left = repeated(left, self.rows)
         if is_nested(type_):
-            rest = self.not_null(left, right)
-            truth = self.completed(
-                Partly(pa.nulls(self.rows, pa.bool_()), rest),
-                Compare(op, node.left, node.right),
-                (left, right),
-                BOOLEAN,
-            )
+            truth = self.nested_comparison(op, node, left, right)
         else:
             truth = self.collated(op, collation, left, right) if collation else _compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
         nulls = (pc.is_null(left), pc.is_null(right))
         return pc.if_else(pc.or_(*nulls), pc.and_(*nulls), pc.fill_null(truth, FALSE))
+
+    def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
+        """A comparison of arrays or structs: of equality by column."""
+        there = self.not_null(left, right)
+        if op in ("=", "!="):
+            equal = equal_rows(repeated(left, self.rows), repeated(right, self.rows))
+            return pc.if_else(arrow_array(there), arrow_array(equal == (op == "=")), none_of(pa.bool_()))
+        rest = Partly(pa.nulls(self.rows, pa.bool_()), there)
+        return self.completed(rest, Compare(op, node.left, node.right), (left, right), BOOLEAN)
 
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.

@@ -43,12 +43,15 @@ EXPRESSIONS = """
     transform(n, x -> transform(x, y -> y + size(x) + i)); exists(o, x -> x.q = s); filter(o, x -> x.p > i).q
     aggregate(a, 0, (x, y) -> x + y); zip_with(a, b, (x, y) -> coalesce(x, y)); map_filter(m, (x, y) -> y > i)
     transform_values(m, (x, y) -> concat(x, y)); transform_keys(m, (x, y) -> concat(x, s)); exists(a, x -> 1 / x > 0)
-    a = b; a <=> b; a < b; st = st; o >= o; a IN (b, array(1, 2)); n[0] = a; greatest(a, b); least(st, st)
+    a = b; a != b; n = n; f = f; f != array(d, 1.5D); st != struct(i, s, a)
+    o = array(o[0]); a <=> b; a < b; st = st; o >= o; a IN (b, array(1, 2)); n[0] = a; greatest(a, b); least(st, st)
     coalesce(a, b); if(i > 0, a, b); CASE WHEN i > 1 THEN a WHEN i > 0 THEN array(i) END; nullif(a, b); a IS NULL
     CAST(a AS STRING); CAST(m AS STRING); CAST(st AS STRING); CAST(a AS ARRAY<BIGINT>); CAST(a AS ARRAY<STRING>)
     CAST(t AS ARRAY<INT>); TRY_CAST(t AS ARRAY<INT>); CAST(st AS STRUCT<x: BIGINT, y: STRING, z: ARRAY<STRING>>)
-    CAST(m AS MAP<STRING, DOUBLE>); hash(a); hash(t, st); xxhash64(o); xxhash64(n, i); to_json(st); to_json(m); to_json(o)
-    to_json(to_variant_object(st)); CAST(to_variant_object(o) AS STRING); typeof(o); a || b; array_sort(a, (x, y) -> y - x)
+    CAST(m AS MAP<STRING, DOUBLE>); hash(a); hash(t, st); xxhash64(o); xxhash64(n, i); to_json(st); to_json(m)
+    to_json(o)
+    to_json(to_variant_object(st)); CAST(to_variant_object(o) AS STRING); typeof(o); a || b
+    array_sort(a, (x, y) -> y - x)
 """
 
 
