@@ -348,7 +348,7 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
         return Compare(op, left, right)
     _check_comparable(left_type, op, right_type)
     if is_nested(left_type) and is_nested(right_type):
-        return _nested_comparison(op, left, right)
+        return _nested_comparison(op, left, right, ansi)
     if _is_beyond(left, right_type) or _is_beyond(right, left_type):
         return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     met = compared_type(left_type, right_type, ansi=ansi)
@@ -364,11 +364,13 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     return Compare(op, cast_to(left, met), cast_to(right, met))
 
 
-def _nested_comparison(op: str, left: Node, right: Node) -> Node:
+def _nested_comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     """A comparison of two arrays, or two structs."""
     left_type, right_type = type_of(left), type_of(right)
     assert left_type is not None and right_type is not None
-    met = left_type if same_type(left_type, right_type) else plain_wider_type(left_type, right_type)
+    met: DataType | None = left_type
+    if not same_type(left_type, right_type):
+        met = plain_wider_type(left_type, right_type) if ansi else None
     if met is None or not is_orderable(met) or is_collated(left, right):
         return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     return Compare(op, _cast_unless_same(left, met), _cast_unless_same(right, met))
@@ -548,6 +550,9 @@ def _call(node: Call, ansi: bool = True) -> Node:
     found = function.signature(node.args)
     if found is None:
         _check_arguments(node)
+        return Call(node.name, node.args)
+    if not ansi and found[0] != node.args and any(map(is_nested, (found[1], *map(type_of, node.args)))):
+        # Other types may meet without ANSI mode.
         return Call(node.name, node.args)
     return Call(node.name, found[0], found[1])
 

@@ -36,6 +36,7 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.order import compare_values
+from deltaskip.expr.render import to_sql
 from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
@@ -82,7 +83,8 @@ def left_to_spark(node: Node) -> str | None:
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
         if isinstance(part, Call) and part.type is None:
-            return f"The function {part.name} is left to Spark."
+            # Those without a name of their own have another notation.
+            return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
 
 
