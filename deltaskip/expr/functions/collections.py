@@ -237,15 +237,15 @@ def _place(struct: StructType, name: str) -> int:
 def _extract_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = column(args[0])
     match type_of(call.args[0]):
-        case StructType(fields) as struct:
-            return one_chunk(pc.struct_field(given, fields[_place(struct, constant(args[1]))].name))
-        case ArrayType(StructType(fields) as element) if type_of(call.args[1]) == STRING:
+        case StructType() as struct:
+            return one_chunk(pc.struct_field(given, _place(struct, constant(args[1]))))
+        case ArrayType(StructType() as element) if type_of(call.args[1]) == STRING:
             lists = lists_of(given)
-            inner = one_chunk(pc.struct_field(given.values, fields[_place(element, constant(args[1]))].name))
+            inner = one_chunk(pc.struct_field(given.values, _place(element, constant(args[1]))))
             return listed(lists.lengths, lists.valid, inner.take(arrow_array(lists.places())))
         case ArrayType():
             return _at(args, "raise")
-    return map_lookup_column(args)
+    return _map_lookup_column(args)
 
 
 def _at(args: Sequence[Values], outside: str) -> Values:
@@ -270,10 +270,10 @@ def _taken(elements: pa.Array, places: np.ndarray, there: np.ndarray) -> pa.Arra
     indices = np.where(there, places, 0)
     if not len(elements):
         return pa.nulls(len(places), elements.type)
-    return elements.take(made_indices(indices, there))
+    return elements.take(_made_indices(indices, there))
 
 
-def made_indices(indices: np.ndarray, there: np.ndarray) -> pa.Array:
+def _made_indices(indices: np.ndarray, there: np.ndarray) -> pa.Array:
     """Indices to take, null where there is nothing."""
     bits = pa.py_buffer(np.packbits(there, bitorder="little"))
     return pa.Array.from_buffers(pa.int64(), len(indices), [bits, pa.py_buffer(np.ascontiguousarray(indices))])
@@ -312,7 +312,7 @@ def _element_at(tried: bool) -> Compute:
 
 def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if isinstance(type_of(call.args[0]), MapType):
-        return map_lookup_column(args)
+        return _map_lookup_column(args)
     array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
     places = np.broadcast_to(np.asarray(numbers(args[1]), np.int64), lists.starts.shape)
@@ -326,7 +326,7 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     return _taken(array.values, lists.starts + at, there & inside)
 
 
-def map_lookup_column(args: Sequence[Values]) -> Values:
+def _map_lookup_column(args: Sequence[Values]) -> Values:
     """The values of keys of maps: of the first entry with the key."""
     maps = column(args[0])
     keys = maps.keys

@@ -57,6 +57,7 @@ _STEP = re.compile(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
 _ZONE = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
 _PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
@@ -339,9 +340,6 @@ def _time(text: str, type_: DataType, zone: Zone) -> Any:
         raise
     except EvaluationError as error:
         raise Undecided("Days that do not exist are left to Spark.") from error
-
-
-_NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 
 
 def _to_signature(args: tuple[Node, ...]) -> Typed:
