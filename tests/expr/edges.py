@@ -19,6 +19,7 @@ from typing import Any
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
 from deltaskip.expr.coerce import INTEGRAL_BITS, castable, type_of
+from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.expr.nodes import Call, Cast, Compare, Node
 from deltaskip.schema.json import simple_string
@@ -311,13 +312,13 @@ def calls(name: str) -> Iterator[str]:
 
 
 def bound(case: Case, ansi: bool = True) -> Node | None:
-    """The expression as bound; None where Spark refuses it, or deltaskip has no type for it."""
+    """The expression as bound; None where Spark refuses it, or deltaskip has no value for it, or for a part of it."""
     schema = StructType((StructField("c", case.type),))
     try:
         node = bind_expression(parse_sql(case.sql), schema, time_zone=case.zone, ansi=ansi)
     except PredicateError:
         return None
-    return None if type_of(node) is None else node
+    return None if type_of(node) is None or left_to_spark(node) is not None else node
 
 
 def encoded(value: Any, type_: DataType) -> str | None:

@@ -76,7 +76,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "flatten": _as_text("flatten(array(array({c}), array(NULL, {c})))"),
     "concat": _as_text("concat(array({c}), array({c}, NULL))"),
     "concat_ws": ("concat_ws('-', array({c}, 'b', NULL), 'x')",),
-    "reverse": _as_text("reverse(array({c}, NULL))"),
+    "reverse": ("reverse({c})", *_as_text("reverse(array({c}, NULL))")),
     "arrays_zip()": _as_text("arrays_zip(array({c}), array(1, 2))"),
     "typeof": ("typeof({c})", "typeof(array({c}))", "typeof(named_struct('a b', map('x', {c})))"),
     "sequence": _as_text("sequence({c}, {c})", "sequence(0, 6, {c})"),
