@@ -219,7 +219,9 @@ def _parse_floating(text: str, target: DataType) -> float | None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are syntax of Java.
-        if re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed):
+        # So is a NaN with a sign.
+        signed_nan = trimmed.lower() in ("-nan", "+nan")
+        if signed_nan or (re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed)):
             raise Undecided(f"{shown(text)} as a number is left to Spark.")
         return None
     if trimmed[-1] in "fFdD":

@@ -21,6 +21,7 @@ _MOST_DIGITS = 500
 _DEEPEST = 64
 _SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/[/*]|#")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -79,11 +80,18 @@ def json_text(value: Any) -> str:
         case Real(text):
             return double_text(float(text))
         case str():
-            return quoted(value)
+            return _copied(value)
         case Object(members):
-            return f"{{{','.join([f'{quoted(name)}:{json_text(each)}' for name, each in members])}}}"
+            return f"{{{','.join([f'{_copied(name)}:{json_text(each)}' for name, each in members])}}}"
         case _:
             return f"[{','.join(map(json_text, value))}]"
+
+
+def _copied(text: str) -> str:
+    """A text in quotes. Jackson may escape characters that are two in Java."""
+    if _BEYOND.search(text):
+        raise Undecided("Characters beyond 16 bits in copied JSON are left to Spark.")
+    return quoted(text)
 
 
 def double_text(value: float, single: bool = False) -> str:

@@ -35,11 +35,13 @@ class Lists:
 
     def owners(self) -> np.ndarray:
         """The number of the list of each element, of the elements of all lists in their order."""
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+        found: np.ndarray = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return found
 
     def places(self) -> np.ndarray:
         """The place of each of these elements in the array of elements."""
-        return np.repeat(self.starts, self.lengths) + self.numbers()
+        found: np.ndarray = np.repeat(self.starts, self.lengths) + self.numbers()
+        return found
 
     def numbers(self) -> np.ndarray:
         """The number of each of these elements in its list, from 0."""

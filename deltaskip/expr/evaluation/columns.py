@@ -139,7 +139,7 @@ class Evaluator:
         try:
             found = one_chunk(repeated(batch.value(self.node), rows))
             type_ = type_of(self.node)
-            if is_nested(type_):
+            if type_ is not None and is_nested(type_):
                 found = conformed(found, arrow_type(type_))
         except pa.ArrowException as error:
             raise Undecided(f"Arrow cannot compute it: {str(error).splitlines()[0]}") from error

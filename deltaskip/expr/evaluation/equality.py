@@ -18,7 +18,8 @@ def equal_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
     """Return for each row whether two values of one type, no maps, are equal or both NULL."""
     both_null = numpy_values(left.is_null()) & numpy_values(right.is_null())
     there = numpy_values(left.is_valid()) & numpy_values(right.is_valid())
-    return both_null | (there & _equal(left, right, there))
+    found: npt.NDArray[np.bool_] = both_null | (there & _equal(left, right, there))
+    return found
 
 
 def _equal(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -39,7 +40,7 @@ def _equal(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt
 
 def _equal_lists(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     one, other = lists_of(left), lists_of(right)
-    found = there & (one.lengths == other.lengths)
+    found: npt.NDArray[np.bool_] = there & (one.lengths == other.lengths)
     lengths = np.where(found, one.lengths, 0)
     owners = np.repeat(np.arange(len(left)), lengths)
     numbers = np.arange(len(owners)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -73,6 +73,8 @@ from deltaskip.schema.types import (
 
 __all__ = ["COLLECTIONS", "struct_node"]
 
+_LEAST = -(2**31)
+
 
 def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
     """Return the node of `struct(args)`, whose fields have the names of columns, or that of their number.
@@ -299,6 +301,8 @@ def _element_at(tried: bool) -> Compute:
             return map_lookup(value, key)
         if key == 0:
             raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+        if key == _LEAST:
+            raise Undecided("The least integer has no absolute value in Java.")
         if abs(key) > len(value):
             if tried:
                 return None
@@ -319,6 +323,8 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     there = lists.valid if is_constant(args[1]) else lists.valid & _valid(args[1])
     if (there & (places == 0)).any():
         raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+    if (there & (places == _LEAST)).any():
+        raise NotByColumn
     inside = np.abs(places) <= lists.lengths
     if call.name == "element_at" and (there & ~inside).any():
         raise EvaluationError("An index is out of an array (INVALID_ARRAY_INDEX_IN_ELEMENT_AT).")
@@ -588,6 +594,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """The extremes of integers, dates and times."""
     array = column(args[0])
     type_ = call.type
+    assert type_ is not None
     if type_ in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, VOID) or is_nested(type_):
         raise NotByColumn
     lists = lists_of(array)
@@ -601,7 +608,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     result, known = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
     result[owners[order][firsts]] = found[order][firsts]
     known[owners] = True
-    values = made(result, arrow_type(type_), array) if type_ is not None else None
+    values = made(result, arrow_type(type_), array)
     return pc.if_else(arrow_array(known), values, pa.nulls(1, values.type)[0])
 
 

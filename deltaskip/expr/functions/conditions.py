@@ -17,6 +17,7 @@ from deltaskip.expr.coerce import (
     common_type,
     is_nested,
     is_orderable,
+    plain_wider_type,
     type_of,
 )
 from deltaskip.expr.functions.function import (
@@ -46,7 +47,11 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
     """Two or more values that have an order, as a common type."""
     found = _coalesce_signature(args) if len(args) > 1 else None
-    return found if found is not None and found[1] != VOID and is_orderable(found[1]) else None
+    if found is None or found[1] == VOID or not is_orderable(found[1]):
+        return None
+    # Strings are not promoted.
+    types = [type_ for arg in args if (type_ := type_of(arg)) is not None]
+    return found if all(plain_wider_type(type_, found[1]) is not None for type_ in types) else None
 
 
 def _extreme(sign: int) -> Compute:

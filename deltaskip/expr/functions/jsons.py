@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -290,9 +291,9 @@ def _floating(value: Any, type_: DataType) -> float:
             if type_ == DOUBLE:
                 return found
             nearest = nearest_float(decimal_of(text))
-            if nearest != nearest_float(Decimal(found) if abs(found) < float("inf") else decimal_of(text)):
+            if nearest != nearest_float(Decimal(found) if math.isfinite(found) else decimal_of(text)):
                 raise Undecided("A float that depends on the way to it is left to Spark.")
-            return -nearest if text.startswith("-") and nearest == 0 else nearest
+            return math.copysign(nearest, -1.0 if text.startswith("-") else 1.0)
         case "NaN" | "Infinity" | "-Infinity":
             return float(value)
         case str() if "inf" in value.lower() or "nan" in value.lower():

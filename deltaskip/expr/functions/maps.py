@@ -141,7 +141,8 @@ def _text_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    between, inside = (*args[1:], *(",", ":")[len(args) - 1 :])
+    between: str = args[1] if len(args) > 1 else ","
+    inside: str = args[2] if len(args) > 2 else ":"
     if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
         raise Undecided("Separators that are patterns are left to Spark.")
     pairs = [part.split(inside, 1) for part in args[0].split(between)]

@@ -25,6 +25,8 @@ from deltaskip.schema.types import DATE, TIMESTAMP, VOID, ArrayType
 
 __all__ = ["SEQUENCES"]
 
+_MOST_MICROS = 1 << 62
+
 
 def _signature(args: tuple[Node, ...]) -> Typed:
     if not 2 <= len(args) <= 3:
@@ -94,6 +96,8 @@ def _dates(start: int, stop: int, months: int, days: int) -> tuple[int, ...]:
 def _times(start: int, stop: int, step: tuple[int, int, int], zone: Zone | None) -> tuple[int, ...]:
     months, days, micros = step
     length = months * 28 * MICROS_PER_DAY + days * MICROS_PER_DAY + micros
+    if max(abs(start), abs(stop)) >= _MOST_MICROS:
+        raise Undecided("Times near the limits are left to Spark.")
     _check(start, stop, length)
     if not length:
         return (start,)

@@ -187,7 +187,7 @@ def _cast_item(item: Item, type_: DataType, zone: Zone) -> Any:
         return micros if -(2**63) <= micros < 2**63 else None
     if isinstance(item.type, DecimalType) and type_ == STRING:
         return f"{item.value:f}"
-    if not castable(item.type, type_):
+    if not castable(item.type, type_) or (item.type == BOOLEAN and type_ == TIMESTAMP):
         return None
     try:
         return cast_value(item.value, item.type, type_, zone)

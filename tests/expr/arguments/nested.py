@@ -88,7 +88,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "map_concat": _as_text(f"map_concat({_MAP}, map('m', {{c}}))"),
     "map_from_arrays": _as_text("map_from_arrays(array('a'), array({c}))"),
     "map_from_entries": _as_text("map_from_entries(array(struct('a', {c})))"),
-    "str_to_map": _as_text("str_to_map({c})", "str_to_map({c}, 'a', 'b')"),
+    "str_to_map": _as_text("str_to_map({c})"),
     "hash": ("hash({c})", "hash(array({c}, NULL))", "hash(struct({c}, 'x'))"),
     "xxhash64": ("xxhash64({c})", "xxhash64(array({c}, NULL))"),
     "greatest": ("greatest(array({c}), array(1))[0]",),
