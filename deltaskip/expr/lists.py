@@ -46,7 +46,9 @@ class Lists:
     def numbers(self) -> np.ndarray:
         """The number of each of these elements in its list, from 0."""
         ends = np.cumsum(self.lengths)
-        return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - self.lengths, self.lengths)
+        firsts = np.repeat(ends - self.lengths, self.lengths)
+        found: np.ndarray = np.arange(len(firsts)) - firsts
+        return found
 
 
 def lists_of(array: pa.Array) -> Lists:
