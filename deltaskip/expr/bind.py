@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.expr.bind_nested import OF_NESTED, is_closed, nested_cast, nested_comparison, nested_membership
 from deltaskip.expr.clock import CLOCK_FUNCTIONS, special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
@@ -22,10 +23,7 @@ from deltaskip.expr.coerce import (
     implicit_cast,
     is_nested,
     is_numeric,
-    is_orderable,
     literal_decimal,
-    plain_wider_type,
-    same_type,
     type_of,
 )
 from deltaskip.expr.collation import comparison_collation, is_collated
@@ -33,10 +31,6 @@ from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.functions.collections import COLLECTIONS
-from deltaskip.expr.functions.jsons import JSONS
-from deltaskip.expr.functions.lambdas import LAMBDAS
-from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
@@ -64,7 +58,6 @@ from deltaskip.expr.nodes import (
     columns_of,
     is_too_large,
     transform,
-    walk,
 )
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
@@ -93,10 +86,6 @@ __all__ = ["TypeMismatch", "bind", "bind_expression"]
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
 _OF_NUMBERS = ("abs", "negative", "positive", "sign")
-# Functions that may take nested values, also where no rule is known.
-_OF_NESTED = frozenset(
-    ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof", *COLLECTIONS)
-) | frozenset((*LAMBDAS, *JSONS, *VARIANTS))
 # Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
 _LITERAL_FUNCTIONS = frozenset(
     ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user")
@@ -348,7 +337,7 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
         return Compare(op, left, right)
     _check_comparable(left_type, op, right_type)
     if is_nested(left_type) and is_nested(right_type):
-        return _nested_comparison(op, left, right, ansi)
+        return nested_comparison(op, left, right, ansi)
     if _is_beyond(left, right_type) or _is_beyond(right, left_type):
         return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     met = compared_type(left_type, right_type, ansi=ansi)
@@ -362,22 +351,6 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     if met == STRING:
         comparison_collation(left, right)
     return Compare(op, cast_to(left, met), cast_to(right, met))
-
-
-def _nested_comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
-    """A comparison of two arrays, or two structs."""
-    left_type, right_type = type_of(left), type_of(right)
-    assert left_type is not None and right_type is not None
-    met: DataType | None = left_type
-    if not same_type(left_type, right_type):
-        met = plain_wider_type(left_type, right_type) if ansi else None
-    if met is None or not is_orderable(met) or is_collated(left, right):
-        return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
-    return Compare(op, _cast_unless_same(left, met), _cast_unless_same(right, met))
-
-
-def _cast_unless_same(node: Node, type_: DataType) -> Node:
-    return node if same_type(type_of(node), type_) else cast_to(node, type_)
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:
@@ -449,13 +422,10 @@ def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
         if type_ in INTERVALS and type_of(child) is not None:
             _check_comparable(type_of(child) or VOID, "IN", type_)
     known = [type_ for type_ in types if type_ is not None]
-    if len(known) == len(types) and all(is_nested(type_) or type_ == VOID for type_ in known):
-        widest = common_type(known, ansi=ansi)
-        plain = all(plain_wider_type(type_, widest) is not None for type_ in known) if widest is not None else False
-        if widest is not None and plain and is_orderable(widest) and not is_collated(child, *values):
-            return In(_cast_unless_same(child, widest), tuple(_cast_unless_same(value, widest) for value in values))
-    if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
+    if len(known) < len(types):
         return In(child, values)
+    if not all(_is_atomic(type_) or type_ == VOID for type_ in known):
+        return nested_membership(child, values, known, ansi)
     met = common_type(known, ansi=ansi)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
@@ -498,7 +468,7 @@ def _cast(node: Cast) -> Node:
     if node.type == VARIANT and source != VOID:
         return _call(Call("as_variant()", (node.child,)))
     if is_nested(source) or is_nested(node.type):
-        return _nested_cast(node, source)
+        return nested_cast(node, source)
     if _is_atomic(source) and not castable(source, node.type):
         raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
@@ -507,19 +477,6 @@ def _cast(node: Cast) -> Node:
         return node
     # A cast to STRING removes the collation.
     return Collate(node.child, "UTF8_BINARY") if source == STRING and is_collated(node.child) else node.child
-
-
-def _nested_cast(node: Cast, source: DataType) -> Node:
-    """A cast from or to a nested type."""
-    if is_nested(source) and not (is_nested(node.type) or node.type in (STRING, VARIANT)):
-        raise PredicateError(
-            f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
-        )
-    if source == VOID:
-        return Literal(None, node.type)
-    if not castable(source, node.type) or is_collated(node.child):
-        return Opaque(to_sql(node), columns_of(node))
-    return node.child if source == node.type else node
 
 
 def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi: bool) -> Node:
@@ -566,7 +523,7 @@ def _widens_alike(args: Sequence[Node]) -> bool:
 def _check_arguments(node: Call) -> None:
     """Raise for argument types that Spark refuses, of those without a signature here."""
     types = [type_ for arg in node.args if (type_ := type_of(arg)) is not None]
-    nested = node.name not in _OF_NESTED and any(map(is_nested, types))
+    nested = node.name not in OF_NESTED and any(map(is_nested, types))
     if node.name in ARITHMETIC:
         plain = all(is_numeric(type_) or type_ in (BOOLEAN, BINARY, *DATETIMES) for type_ in types)
         timed = any(map(is_numeric, types)) and any(type_ in DATETIMES for type_ in types)
@@ -618,7 +575,7 @@ def _fold(node: Node, time_zone: str) -> Node:
     node = transform(node, lambda child: _fold(child, time_zone))
     type_ = type_of(node)
     children = children_of(node)
-    if type_ is None or not all(isinstance(child, Literal) or _is_closed(child) for child in children):
+    if type_ is None or not all(isinstance(child, Literal) or is_closed(child) for child in children):
         return node
     if isinstance(node, Collate):
         # A literal has no collation, and an explicit one decides the whole comparison.
@@ -634,17 +591,6 @@ def _fold(node: Node, time_zone: str) -> Node:
         return Literal(evaluate(node, {}, time_zone), type_)
     except (EvaluationError, PredicateError):
         return node
-
-
-def _is_closed(node: Node) -> bool:
-    """Whether a node is a lambda function of constants and its own variables."""
-    if not isinstance(node, Lambda):
-        return False
-    parts = list(walk(node))
-    own = {name for part in parts if isinstance(part, Lambda) for name in part.names}
-    return not any(
-        isinstance(part, FieldRef | Opaque) or (isinstance(part, Variable) and part.name not in own) for part in parts
-    )
 
 
 def _moved_constant(node: Call, value: int, of: DataType, interval: Literal, time_zone: str) -> Node:

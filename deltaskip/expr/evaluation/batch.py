@@ -15,7 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.casts import cast_column
-from deltaskip.expr.evaluation.equality import equal_rows
+from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
@@ -80,14 +80,6 @@ __all__ = ["Batch", "CollatedOrder", "Columns", "array_of", "column_at", "taken_
 Columns = Mapping[str, pa.Array]
 """The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
 _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75
@@ -236,7 +228,7 @@ class Batch:
         if is_nested(type_):
             truth = self.nested_comparison(op, node, left, right)
         else:
-            truth = self.collated(op, collation, left, right) if collation else _compared(op, left, right, type_)
+            truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
         nulls = (pc.is_null(left), pc.is_null(right))
@@ -285,13 +277,13 @@ class Batch:
                 self.unknown.append(self.not_null(left))
                 return pa.nulls(self.rows, pa.bool_())
             self.trust(found, left)
-            return _COMPARISONS[op](found.compare(left, literal), _ZERO)
+            return COMPARISONS[op](found.compare(left, literal), _ZERO)
         self.trust(found, left)
         self.trust(found, right)
         if not found.exact_keys:
             self.unknown.append(self.not_null(left, right))
             return pa.nulls(self.rows, pa.bool_())
-        return _COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
+        return COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
 
     def trust(self, collation: Collation, texts: pa.Array) -> None:
         """Leave the strings that Spark may order otherwise to the row evaluator."""
@@ -572,20 +564,6 @@ def _decided(values: Values, decisive: bool) -> int:
     if is_constant(values):
         return 0
     return int(values.true_count if decisive else values.false_count)
-
-
-def _compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
-    """A comparison in Spark's order."""
-    if type_ == BOOLEAN:
-        # Arrow orders numbers only.
-        return _COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
-    if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
-        # NaN equals itself, and is above every other number.
-        ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
-        left, right = (
-            each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
-        )
-    return _COMPARISONS[op](left, right)
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:

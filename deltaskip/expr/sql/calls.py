@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.functions import function_node
-from deltaskip.expr.functions.collections import struct_node
+from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.intervals import added
 from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deltaskip.expr.functions.collections import struct_node
+from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.intervals import interval_between, interval_in, interval_of
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
 from deltaskip.expr.sql.calls import DATE_UNITS, Calls

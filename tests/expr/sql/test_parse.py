@@ -10,7 +10,7 @@ import pytest
 from deltaskip.errors import PredicateError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.expr.functions import ALIASES, FUNCTIONS, REPLACED, function_node
-from deltaskip.expr.functions.collections import struct_node
+from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.nodes import (
     And,
     Call,

@@ -1,6 +1,9 @@
-"""Equality of nested values by column, in which NULL is equal to NULL."""
+"""Comparisons by column, and equality of nested values, in which NULL is equal to NULL."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,10 +11,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.lists import lists_of
-from deltaskip.expr.vectors import ordered_floats
+from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
-__all__ = ["equal_rows"]
+__all__ = ["COMPARISONS", "compared", "equal_rows"]
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_FLOATING = (FLOAT, DOUBLE)
+
+
+def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
+    """A comparison in Spark's order."""
+    if type_ == BOOLEAN:
+        # Arrow orders numbers only.
+        return COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
+    if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
+        # NaN equals itself, and is above every other number.
+        ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
+        left, right = (
+            each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
+        )
+    return COMPARISONS[op](left, right)
 
 
 def equal_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
