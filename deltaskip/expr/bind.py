@@ -170,10 +170,8 @@ def _typed(node: Node, scope: _Scope) -> Node:
         return _resolved(node, scope)
     if isinstance(node, Variable):
         return scope.variables.get(node.name.lower(), node)
-    if isinstance(node, Call) and node.name == "[]":
-        column = _as_column(node, scope)
-        if column is not None:
-            return _resolved(column, scope)
+    if (column := _as_column(node, scope)) is not None:
+        return _resolved(column, scope)
     if isinstance(node, Call) and any(isinstance(arg, Lambda) for arg in node.args):
         return _higher_order(node, scope)
     node = transform(node, lambda child: _typed(child, scope))
