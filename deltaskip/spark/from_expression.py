@@ -82,6 +82,9 @@ def expression_to_node(tree: Any) -> Node:
             return _field(tree)
         case "GetArrayStructFields":
             return function("[]", (expression_to_node(tree.child()), n.Literal(str(tree.field().name()), STRING)))
+        case "CreateNamedStruct":
+            # `struct` has the names of its fields among its children, too.
+            return function("named_struct", _children(tree))
         case "GetMapValue":
             return function("[]", _children(tree))
         case "GetArrayItem":
