@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.expr.bind_nested import OF_NESTED, is_closed, nested_cast, nested_comparison, nested_membership
 from deltaskip.expr.clock import CLOCK_FUNCTIONS, special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
@@ -19,6 +21,7 @@ from deltaskip.expr.coerce import (
     common_type,
     compared_type,
     implicit_cast,
+    is_nested,
     is_numeric,
     literal_decimal,
     type_of,
@@ -42,6 +45,7 @@ from deltaskip.expr.nodes import (
     Compare,
     FieldRef,
     In,
+    Lambda,
     Like,
     Literal,
     Node,
@@ -49,6 +53,7 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     StartsWith,
+    Variable,
     children_of,
     columns_of,
     is_too_large,
@@ -59,7 +64,7 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve
+from deltaskip.schema.resolve import InsideCollection, collation_inside, collation_of, display_name, fold_name, resolve
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -81,7 +86,6 @@ __all__ = ["TypeMismatch", "bind", "bind_expression"]
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
 _OF_NUMBERS = ("abs", "negative", "positive", "sign")
-_OF_ARRAYS = ("coalesce", "concat", "reverse")
 # Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
 _LITERAL_FUNCTIONS = frozenset(
     ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user")
@@ -148,12 +152,14 @@ class TypeMismatch(PredicateError):
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The columns that names are resolved against."""
+    """The columns that names are resolved against, and the variables of the lambda functions around, by lower case."""
 
     schema: StructType
     partition_columns: frozenset[str]
     mode: MappingMode
     ansi: bool = True
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    depth: int = 0
 
 
 def _typed(node: Node, scope: _Scope) -> Node:
@@ -162,6 +168,12 @@ def _typed(node: Node, scope: _Scope) -> Node:
         return node
     if isinstance(node, Column):
         return _resolved(node, scope)
+    if isinstance(node, Variable):
+        return scope.variables.get(node.name.lower(), node)
+    if (column := _as_column(node, scope)) is not None:
+        return _resolved(column, scope)
+    if isinstance(node, Call) and any(isinstance(arg, Lambda) for arg in node.args):
+        return _higher_order(node, scope)
     node = transform(node, lambda child: _typed(child, scope))
     try:
         return _coerced(node, scope)
@@ -169,6 +181,64 @@ def _typed(node: Node, scope: _Scope) -> Node:
         if scope.ansi:
             raise
         return Opaque(to_sql(node), columns_of(node))
+
+
+def _as_column(node: Node, scope: _Scope) -> Column | None:
+    """The column of `st['a']`, a field of a struct that is one; None for other extractions."""
+    match node:
+        case Call("[]", (Column(parts), Literal(str() as name, _))):
+            column = Column((*parts, name))
+        case Call("[]", (Call("[]") as inner, Literal(str() as name, _))):
+            found = _as_column(inner, scope)
+            if found is None:
+                return None
+            column = Column((*found.parts, name))
+        case _:
+            return None
+    try:
+        resolve(scope.schema, column.parts, scope.mode)
+    except PredicateError:
+        return None
+    return column
+
+
+def _higher_order(node: Call, scope: _Scope) -> Node:
+    """A call with lambda functions, whose variables have the types of what is in the other arguments."""
+    args = tuple(arg if isinstance(arg, Lambda) else _typed(arg, scope) for arg in node.args)
+    function = FUNCTIONS.get(node.name)
+    plain = tuple(arg for arg in args if not isinstance(arg, Lambda))
+    known = all(type_of(arg) is not None and not is_collated(arg) for arg in plain)
+    given = function.variables(args) if function is not None and function.variables is not None and known else None
+    functions = [arg for arg in args if isinstance(arg, Lambda)]
+    if given is None or len(given) != len(functions):
+        return _left(node, scope)
+    bound: list[Node] = []
+    kinds = iter(given)
+    for arg in args:
+        if not isinstance(arg, Lambda):
+            bound.append(arg)
+            continue
+        found = _bound_lambda(arg, next(kinds), scope)
+        if found is None:
+            return _left(node, scope)
+        bound.append(found)
+    return _call(Call(node.name, tuple(bound)), scope.ansi)
+
+
+def _bound_lambda(node: Lambda, kinds: Sequence[tuple[DataType, bool]], scope: _Scope) -> Lambda | None:
+    """A lambda function with variables of types, each with whether it may be NULL; None if it takes more of them."""
+    if len(node.names) > len(kinds) or len({name.lower() for name in node.names}) < len(node.names):
+        return None
+    variables = {
+        name.lower(): Variable(f"\0{scope.depth}\0{name}", *kind) for name, kind in zip(node.names, kinds, strict=False)
+    }
+    inner = replace(scope, variables={**scope.variables, **variables}, depth=scope.depth + 1)
+    return Lambda(tuple(variable.name for variable in variables.values()), _typed(node.body, inner))
+
+
+def _left(node: Node, scope: _Scope) -> Opaque:
+    """A node as a part that is left to Spark."""
+    return Opaque(to_sql(node), tuple(_resolved_parts(parts, scope) for parts in columns_of(node)))
 
 
 def _coerced(node: Node, scope: _Scope) -> Node:
@@ -210,7 +280,7 @@ def _resolved(column: Column, scope: _Scope) -> Node:
     try:
         found = resolve(scope.schema, column.parts, scope.mode)
     except InsideCollection:
-        return Opaque(display_name(column.parts), (column.parts,))
+        return _inside_collection(column, scope)
     except PredicateError:
         if _is_function(column, scope):
             return _call(Call(fold_name(column.parts[0]), ()), scope.ansi)
@@ -223,8 +293,22 @@ def _resolved(column: Column, scope: _Scope) -> Node:
         found.type,
         found.nullable,
         len(found.logical) == 1 and fold_name(found.logical[0]) in scope.partition_columns,
-        collation_of(found),
+        collation_inside(found.field) if is_nested(found.type) else collation_of(found),
     )
+
+
+def _inside_collection(column: Column, scope: _Scope) -> Node:
+    """`a.b` of an array or a map: the fields of its elements, or the value of a key."""
+    for count in range(len(column.parts) - 1, 0, -1):
+        try:
+            resolve(scope.schema, column.parts[:count], scope.mode)
+        except InsideCollection:
+            continue
+        node = _resolved(Column(column.parts[:count]), scope)
+        for name in column.parts[count:]:
+            node = _call(Call("[]", (node, Literal(name, STRING))), scope.ansi)
+        return node
+    return Opaque(display_name(column.parts), (column.parts,))
 
 
 def _is_function(column: Column, scope: _Scope) -> bool:
@@ -250,6 +334,8 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     if left_type is None or right_type is None:
         return Compare(op, left, right)
     _check_comparable(left_type, op, right_type)
+    if is_nested(left_type) and is_nested(right_type):
+        return nested_comparison(op, left, right, ansi)
     if _is_beyond(left, right_type) or _is_beyond(right, left_type):
         return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     met = compared_type(left_type, right_type, ansi=ansi)
@@ -266,7 +352,9 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:
-    """Raise for types that Spark compares in no mode: maps, and arrays, structs and intervals with other types."""
+    """Raise for types that Spark compares in no mode: maps, variants, and arrays, structs and intervals with others."""
+    if left == right == VARIANT:
+        raise PredicateError(f"VARIANT {op} VARIANT is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
     for one, other in ((left, right), (right, left)):
         nested = isinstance(one, ArrayType | StructType | MapType) or one in INTERVALS
         if isinstance(one, MapType) or (nested and (_is_atomic(other) and not (one in INTERVALS and other == STRING))):
@@ -321,10 +409,6 @@ def _is_atomic(type_: DataType) -> bool:
     return type_ in ATOMIC or isinstance(type_, DecimalType)
 
 
-def _is_nested(type_: DataType) -> bool:
-    return isinstance(type_, ArrayType | MapType | StructType)
-
-
 def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
     if isinstance(values, LiteralList):
         found = _long_membership(child, values)
@@ -336,8 +420,10 @@ def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
         if type_ in INTERVALS and type_of(child) is not None:
             _check_comparable(type_of(child) or VOID, "IN", type_)
     known = [type_ for type_ in types if type_ is not None]
-    if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
+    if len(known) < len(types):
         return In(child, values)
+    if not all(_is_atomic(type_) or type_ == VOID for type_ in known):
+        return nested_membership(child, values, known, ansi)
     met = common_type(known, ansi=ansi)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
@@ -375,11 +461,12 @@ def _cast(node: Cast) -> Node:
         return node
     if source == VARIANT:
         # The cast of a JSON null is NULL, though the variant is not.
-        return Opaque(to_sql(node), columns_of(node))
-    if _is_nested(source) and not (_is_nested(node.type) or node.type == STRING):
-        raise PredicateError(
-            f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
-        )
+        name = "try_cast(variant)" if node.safe else "cast(variant)"
+        return _call(Call(name, (node.child, Literal(None, node.type))))
+    if node.type == VARIANT and source != VOID:
+        return _call(Call("as_variant()", (node.child,)))
+    if is_nested(source) or is_nested(node.type):
+        return nested_cast(node, source)
     if _is_atomic(source) and not castable(source, node.type):
         raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
@@ -401,7 +488,7 @@ def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi:
     return Case(cast, None if otherwise is None else cast_to(otherwise, met))
 
 
-def _call(node: Call, ansi: bool) -> Node:
+def _call(node: Call, ansi: bool = True) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
     if not node.args and clock in CLOCK_FUNCTIONS:
         return Call(clock, (), CLOCK_FUNCTIONS[clock])
@@ -409,13 +496,18 @@ def _call(node: Call, ansi: bool) -> Node:
     if moved_time is not None:
         return moved_time
     function = FUNCTIONS.get(node.name)
-    if function is None or any(type_of(arg) is None for arg in node.args):
+    if function is None or any(type_of(arg) is None for arg in node.args if not isinstance(arg, Lambda)):
         return Call(node.name, node.args)
     if function.widens and not ansi and not _widens_alike(node.args):
+        return Call(node.name, node.args)
+    if function.ansi_only and not ansi:
         return Call(node.name, node.args)
     found = function.signature(node.args)
     if found is None:
         _check_arguments(node)
+        return Call(node.name, node.args)
+    if not ansi and found[0] != node.args and any(map(is_nested, (found[1], *map(type_of, node.args)))):
+        # Other types may meet without ANSI mode.
         return Call(node.name, node.args)
     return Call(node.name, found[0], found[1])
 
@@ -429,7 +521,7 @@ def _widens_alike(args: Sequence[Node]) -> bool:
 def _check_arguments(node: Call) -> None:
     """Raise for argument types that Spark refuses, of those without a signature here."""
     types = [type_ for arg in node.args if (type_ := type_of(arg)) is not None]
-    nested = node.name not in _OF_ARRAYS and any(isinstance(type_, ArrayType | MapType | StructType) for type_ in types)
+    nested = node.name not in OF_NESTED and any(map(is_nested, types))
     if node.name in ARITHMETIC:
         plain = all(is_numeric(type_) or type_ in (BOOLEAN, BINARY, *DATETIMES) for type_ in types)
         timed = any(map(is_numeric, types)) and any(type_ in DATETIMES for type_ in types)
@@ -476,12 +568,12 @@ def _as_text(node: Node) -> Node:
 
 def _fold(node: Node, time_zone: str) -> Node:
     """`node` with constant subexpressions replaced by their values."""
-    if isinstance(node, (Literal, FieldRef, Opaque)):
+    if isinstance(node, (Literal, FieldRef, Opaque, Variable)):
         return node
     node = transform(node, lambda child: _fold(child, time_zone))
     type_ = type_of(node)
     children = children_of(node)
-    if type_ is None or not all(isinstance(child, Literal) for child in children):
+    if type_ is None or not all(isinstance(child, Literal) or is_closed(child) for child in children):
         return node
     if isinstance(node, Collate):
         # A literal has no collation, and an explicit one decides the whole comparison.

@@ -1,4 +1,4 @@
-"""CAST between primitive types on values of the domain, under Spark's ANSI rules.
+"""CAST on values of the domain, under Spark's ANSI rules.
 
 # Spark 4.1, Cast.scala with EvalMode.ANSI
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
+from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
@@ -40,11 +42,14 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    ArrayType,
     DataType,
     DecimalType,
+    MapType,
+    StructType,
 )
 
-__all__ = ["cast_value"]
+__all__ = ["cast_value", "try_cast_value"]
 
 _JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -73,6 +78,8 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
         return value
     if target == STRING:
         return _to_string(value, source, zone)
+    if isinstance(value, tuple):
+        return _cast_inside(value, source, target, lambda each, one, other: cast_value(each, one, other, zone))
     if source == STRING and isinstance(value, str):
         return _from_string(value, target, zone)
     if target == BOOLEAN:
@@ -86,8 +93,55 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
     return _to_datetime(value, source, target, zone)
 
 
+def try_cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
+    """As cast_value; what cannot be cast, also inside of a nested value, is NULL."""
+    if isinstance(value, tuple) and target != STRING:
+        return _cast_inside(value, source, target, lambda each, one, other: try_cast_value(each, one, other, zone))
+    try:
+        return cast_value(value, source, target, zone)
+    except Undecided:
+        raise
+    except EvaluationError:
+        return None
+
+
+def _cast_inside(
+    value: tuple[Any, ...],
+    source: DataType,
+    target: DataType,
+    cast: Callable[[object, DataType, DataType], object],
+) -> object:
+    """An array, map or struct with what is in it cast."""
+    match source, target:
+        case ArrayType(one), ArrayType(other, nullable):
+            return tuple([_checked(cast(each, one, other), nullable) for each in value])
+        case MapType(key, item), MapType(other_key, other_item, nullable):
+            return tuple(
+                [
+                    (_checked(cast(each, key, other_key), False), _checked(cast(found, item, other_item), nullable))
+                    for each, found in value
+                ]
+            )
+        case StructType(fields), StructType(others):
+            return tuple(
+                [
+                    _checked(cast(each, field.type, other.type), other.nullable)
+                    for each, field, other in zip(value, fields, others, strict=True)
+                ]
+            )
+    raise Undecided("Such a cast of a nested value is left to Spark.")
+
+
+def _checked(value: object, nullable: bool) -> object:
+    if value is None and not nullable:
+        raise Undecided("NULL where a type has no NULL is left to Spark.")
+    return value
+
+
 def _to_string(value: object, source: DataType, zone: Zone) -> str:
     match value:
+        case tuple():
+            return _nested_text(value, source, zone)
         case bool():
             return "true" if value else "false"
         case int() if source == DATE:
@@ -113,6 +167,21 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
             except UnicodeDecodeError as error:
                 raise Undecided("The binary value is not UTF-8.") from error
     raise EvaluationError(f"No text for {value!r}.")
+
+
+def _nested_text(value: tuple[Any, ...], source: DataType, zone: Zone) -> str:
+    def text(each: object, type_: DataType) -> str:
+        return "null" if each is None else str(cast_value(each, type_, STRING, zone))
+
+    match source:
+        case ArrayType(element):
+            return f"[{', '.join([text(each, element) for each in value])}]"
+        case MapType(key, item):
+            return f"{{{', '.join([f'{text(each, key)} -> {text(found, item)}' for each, found in value])}}}"
+        case StructType(fields):
+            pairs = zip(value, fields, strict=True)
+            return f"{{{', '.join([text(each, field.type) for each, field in pairs])}}}"
+    raise Undecided("The text of such a value is left to Spark.")
 
 
 def _from_string(text: str, target: DataType, zone: Zone) -> object:
@@ -150,7 +219,9 @@ def _parse_floating(text: str, target: DataType) -> float | None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are syntax of Java.
-        if re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed):
+        # So is a NaN with a sign.
+        signed_nan = trimmed.lower() in ("-nan", "+nan")
+        if signed_nan or (re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed)):
             raise Undecided(f"{shown(text)} as a number is left to Spark.")
         return None
     if trimmed[-1] in "fFdD":

@@ -23,7 +23,9 @@ from deltaskip.expr.nodes import (
     Not,
     Or,
     StartsWith,
+    Variable,
 )
+from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -37,9 +39,14 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
+    ArrayType,
     DataType,
     DecimalType,
+    MapType,
+    StructField,
+    StructType,
 )
 
 __all__ = [
@@ -53,8 +60,13 @@ __all__ = [
     "compared_type",
     "decimal_of",
     "implicit_cast",
+    "is_nested",
     "is_numeric",
+    "is_orderable",
     "literal_decimal",
+    "may_give_null",
+    "plain_wider_type",
+    "same_type",
     "type_of",
     "wider_type",
 ]
@@ -72,7 +84,7 @@ _MIN_ADJUSTED_SCALE = 6
 def type_of(node: Node) -> DataType | None:
     """The type of a bound node's value; None if it is not known."""
     match node:
-        case Literal(_, type_) | FieldRef(_, _, type_) | Cast(_, type_) | Call(_, _, type_):
+        case Literal(_, type_) | FieldRef(_, _, type_) | Cast(_, type_) | Call(_, _, type_) | Variable(_, type_):
             return type_
         case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
             return BOOLEAN
@@ -90,6 +102,36 @@ def is_numeric(type_: DataType | None) -> bool:
     return type_ in _PRECEDENCE or isinstance(type_, DecimalType)
 
 
+def is_nested(type_: DataType | None) -> bool:
+    """Whether `type_` is an array, a map or a struct."""
+    return isinstance(type_, ArrayType | MapType | StructType)
+
+
+def is_orderable(type_: DataType) -> bool:
+    """Whether Spark orders values of a type: all but maps, variants and what contains them."""
+    match type_:
+        case ArrayType(element):
+            return is_orderable(element)
+        case StructType(fields):
+            return all(is_orderable(field.type) for field in fields)
+        case _:
+            return type_ in (*ATOMIC, VOID) or isinstance(type_, DecimalType)
+
+
+def same_type(left: DataType | None, right: DataType | None) -> bool:
+    """Whether two types differ in nothing but what may be NULL, and the names of fields."""
+    match left, right:
+        case ArrayType(one), ArrayType(other):
+            return same_type(one, other)
+        case MapType(key, value), MapType(other_key, other_value):
+            return same_type(key, other_key) and same_type(value, other_value)
+        case StructType(fields), StructType(others):
+            pairs = zip(fields, others, strict=False)
+            return len(fields) == len(others) and all(same_type(one.type, other.type) for one, other in pairs)
+        case _:
+            return left is not None and left == right
+
+
 def cast_to(node: Node, type_: DataType) -> Node:
     """`node` with type `type_`: itself, a NULL of that type, or a Cast."""
     if type_of(node) == type_:
@@ -101,7 +143,23 @@ def cast_to(node: Node, type_: DataType) -> Node:
 
 def castable(source: DataType, target: DataType) -> bool:
     """Whether Spark accepts CAST(source AS target) in ANSI mode."""
-    if target == STRING or source in (target, VOID, STRING):
+    match source, target:
+        case ArrayType(one, has_null), ArrayType(other, may_be_null):
+            return castable(one, other) and (may_be_null or not (has_null or may_give_null(one, other)))
+        case MapType(key, value, has_null), MapType(other_key, other_value, may_be_null):
+            keys = castable(key, other_key) and not may_give_null(key, other_key)
+            return keys and castable(value, other_value) and (may_be_null or not has_null)
+        case StructType(fields), StructType(others):
+            return len(fields) == len(others) and all(
+                castable(one.type, other.type)
+                and (other.nullable or not (one.nullable or may_give_null(one.type, other.type)))
+                for one, other in zip(fields, others, strict=True)
+            )
+    if source in (target, VOID):
+        return True
+    if VARIANT in (source, target) or is_nested(target) or (is_nested(source) and target != STRING):
+        return False
+    if STRING in (source, target):
         return True
     if is_numeric(source):
         return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
@@ -112,11 +170,38 @@ def castable(source: DataType, target: DataType) -> bool:
     return source in DATETIMES and target in DATETIMES
 
 
+def may_give_null(source: DataType, target: DataType) -> bool:
+    """Whether Spark declares the cast of a value that is not NULL as nullable (Cast.forceNullable)."""
+    if source in (VOID, target):
+        return False
+    if source == STRING:
+        return target != BINARY
+    if target == STRING:
+        return False
+    if isinstance(target, DecimalType):
+        wide = decimal_of(source)
+        fits = (
+            wide is not None
+            and target.scale >= wide.scale
+            and target.precision - target.scale >= (wide.precision - wide.scale)
+        )
+        return not fits
+    if target == DATE:
+        return source != TIMESTAMP
+    if target == TIMESTAMP:
+        return source in (FLOAT, DOUBLE)
+    if target in INTEGRAL_BITS:
+        return source in (FLOAT, DOUBLE) or isinstance(source, DecimalType) or (source == TIMESTAMP and target != LONG)
+    return False
+
+
 def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
     """The common type of two types in IN, COALESCE, CASE and IF, and of numbers; None if there is none."""
     tightest = _tightest(left, right, ansi)
     if tightest is not None:
         return tightest
+    if is_nested(left) and is_nested(right):
+        return _wider_nested(left, right, ansi)
     if isinstance(left, DecimalType) or isinstance(right, DecimalType):
         if left in (FLOAT, DOUBLE) or right in (FLOAT, DOUBLE):
             return DOUBLE
@@ -124,6 +209,24 @@ def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataTyp
         if first is not None and second is not None:
             return _wider_decimal(first, second)
     return _promoted_string(left, right, ansi)
+
+
+def plain_wider_type(left: DataType, right: DataType) -> DataType | None:
+    """As `wider_type` in ANSI mode, but strings and other values have no common type."""
+    met = wider_type(left, right)
+    return None if met is None or _promotes(left, met) or _promotes(right, met) else met
+
+
+def _promotes(source: DataType, met: DataType) -> bool:
+    """Whether a string becomes another value, or another value a string, anywhere in a type."""
+    match source, met:
+        case ArrayType(one), ArrayType(other):
+            return _promotes(one, other)
+        case MapType(key, value), MapType(other_key, other_value):
+            return _promotes(key, other_key) or _promotes(value, other_value)
+        case StructType(fields), StructType(others):
+            return any(_promotes(one.type, other.type) for one, other in zip(fields, others, strict=True))
+    return source != VOID and (source == STRING) != (met == STRING)
 
 
 def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
@@ -181,7 +284,7 @@ def implicit_cast(node: Node, target: DataType) -> Node | None:
         or (target == DOUBLE and (is_numeric(source) or source == STRING))
         or (target in INTEGRAL_BITS and (source in INTEGRAL_BITS or source == STRING))
         or (target == BOOLEAN and source == STRING)
-    )
+    ) and not is_nested(source)
     return cast_to(node, target) if allowed else None
 
 
@@ -196,6 +299,34 @@ def _tightest(left: DataType, right: DataType, ansi: bool) -> DataType | None:
         return DOUBLE if ansi and widest == FLOAT else widest
     if left in DATETIMES and right in DATETIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
+    return None
+
+
+def _wider_nested(left: DataType, right: DataType, ansi: bool) -> DataType | None:
+    """The type whose elements, keys, values and fields have the wider types of both (findTypeForComplex)."""
+
+    def met(one: DataType, other: DataType, nullable: bool) -> tuple[DataType, bool] | None:
+        found = wider_type(one, other, ansi=ansi)
+        if found is None:
+            return None
+        return found, nullable or may_give_null(one, found) or may_give_null(other, found)
+
+    match left, right:
+        case ArrayType(one, first), ArrayType(other, second):
+            element = met(one, other, first or second)
+            return None if element is None else ArrayType(*element)
+        case MapType(one, value, first), MapType(other, other_value, second):
+            key, item = met(one, other, False), met(value, other_value, first or second)
+            return None if key is None or key[1] or item is None else MapType(key[0], *item)
+        case StructType(fields), StructType(others) if len(fields) == len(others):
+            pairs = list(zip(fields, others, strict=True))
+            found = [met(one.type, other.type, one.nullable or other.nullable) for one, other in pairs]
+            if any(fold_name(one.name) != fold_name(other.name) for one, other in pairs):
+                return None
+            known = [each for each in found if each is not None]
+            if len(known) < len(found):
+                return None
+            return StructType(tuple(StructField(field.name, *each) for field, each in zip(fields, known, strict=True)))
     return None
 
 

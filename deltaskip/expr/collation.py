@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
-from deltaskip.expr.coerce import type_of
+from deltaskip.expr.coerce import is_nested, type_of
 from deltaskip.expr.literal_list import nodes_in
-from deltaskip.expr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Literal, Node, children_of
+from deltaskip.expr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Lambda, Literal, Node, children_of
 from deltaskip.schema.types import STRING
 
 __all__ = ["compared_collations", "comparison_collation", "is_binary", "is_collated"]
@@ -74,8 +74,8 @@ def is_binary(collation: str | None) -> bool:
 
 
 def _met(nodes: Iterable[Node]) -> _Derived:
-    """The strongest collations of the nodes that are strings."""
-    found = [_derived(node) for node in nodes if type_of(node) in (STRING, None)]
+    """The strongest collations of the nodes that are strings, or nested values in which there may be strings."""
+    found = [_derived(node) for node in nodes if type_of(node) in (STRING, None) or is_nested(type_of(node))]
     strongest = max((strength for strength, _ in found), default=_DEFAULT)
     return strongest, {
         order: text for strength, orders in found if strength == strongest for order, text in orders.items()
@@ -90,6 +90,8 @@ def _derived(node: Node) -> _Derived:
             return _IMPLICIT, {_order(collation): collation}
         case Call(_, args):
             return _met(args)
+        case Lambda(_, body):
+            return _met([body])
         case Case(branches, otherwise):
             return _met([value for _, value in branches] + ([] if otherwise is None else [otherwise]))
         case _:

@@ -65,11 +65,10 @@ class _Algorithm:
 
 
 def hashable(type_: DataType) -> bool:
-    """Return whether values of a type are hashed here. Spark refuses maps, and collated strings hash differently."""
+    """Return whether values of a type are hashed here, if its strings are binary ones. Spark refuses maps."""
     match type_:
         case ArrayType(element):
-            # The collation of its strings is declared at the column, which is not known here.
-            return element != STRING and hashable(element)
+            return hashable(element)
         case StructType(fields):
             return all(_field_hashable(field) for field in fields)
         case _:
@@ -88,7 +87,7 @@ def _field_hashable(field: StructField) -> bool:
 def spark_hash(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | None:
     """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed.
 
-    Structs are mappings by field name.
+    Structs are tuples, or mappings by field name.
     """
     if not hashable(type_):
         return None
@@ -126,8 +125,9 @@ def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> in
                 seed = _hashed(algorithm, each, element, seed)
             return seed
         case StructType(fields):
-            for field in fields:
-                seed = _hashed(algorithm, value.get(field.name), field.type, seed)
+            for at, field in enumerate(fields):
+                inner = value[at] if isinstance(value, tuple) else value.get(field.name)
+                seed = _hashed(algorithm, inner, field.type, seed)
             return seed
         case DecimalType(precision):
             unscaled = _unscaled(value, type_)

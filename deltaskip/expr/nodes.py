@@ -2,7 +2,8 @@
 
 Literals have values of the package's value domain: None, bool, int, float (the widened double), Decimal at the type's
 scale, str, bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz =
-microseconds of local time.
+microseconds of local time. An array is a tuple of its elements, a struct of the values of its fields in their order, a
+map of pairs of key and value, and a variant of its two binaries, value and metadata.
 Nodes are immutable and hashable; passes are functions that `match` on them.
 """
 
@@ -34,6 +35,7 @@ __all__ = [
     "FieldRef",
     "In",
     "IsNull",
+    "Lambda",
     "Like",
     "Literal",
     "Node",
@@ -41,6 +43,7 @@ __all__ = [
     "Opaque",
     "Or",
     "StartsWith",
+    "Variable",
     "Wordless",
     "children_of",
     "columns_of",
@@ -189,6 +192,26 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Lambda(Node):
+    """`(names) -> body`, an argument of a function, which evaluates the body for elements.
+
+    Binding gives the variables types, and names that no other lambda function around or inside this one has.
+    """
+
+    names: tuple[str, ...]
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Node):
+    """A variable of a lambda function, which is an element, a key or a value. It has a type when it is bound."""
+
+    name: str
+    type: DataType | None = None
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Case(Node):
     """The value of the first branch whose condition is TRUE, else `otherwise` (NULL if absent)."""
 
@@ -234,6 +257,8 @@ def children_of(node: Node) -> tuple[Node, ...]:
             return (child, prefix)
         case Call(_, args):
             return args
+        case Lambda(_, body):
+            return (body,)
         case Case(branches, otherwise):
             flat = tuple(n for branch in branches for n in branch)
             return flat if otherwise is None else (*flat, otherwise)
@@ -268,6 +293,8 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return Cast(new[0], type_, safe)
         case Call(name, _, type_):
             return Call(name, new, type_)
+        case Lambda(names):
+            return Lambda(names, *new)
         case Case(branches, _):
             pairs = tuple((new[2 * i], new[2 * i + 1]) for i in range(len(branches)))
             return Case(pairs, new[-1] if len(new) > 2 * len(branches) else None)

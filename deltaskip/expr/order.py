@@ -1,4 +1,9 @@
-"""Spark's order of two values of one type."""
+"""Spark's order of two values of one type.
+
+Arrays and structs are compared by their elements and fields, of which NULL is the least, and arrays then by length.
+
+# Spark 4.1, PhysicalArrayType, PhysicalStructType
+"""
 
 from __future__ import annotations
 
@@ -24,4 +29,15 @@ def compare_values(left: object, right: object) -> int:
             return (left > right) - (left < right)
         case (Decimal(), Decimal()):
             return (left > right) - (left < right)
+        case (tuple(), tuple()):
+            return _compare_each(left, right)
     raise Undecided(f"{left!r} and {right!r} cannot be compared.")
+
+
+def _compare_each(left: tuple[object, ...], right: tuple[object, ...]) -> int:
+    for one, other in zip(left, right, strict=False):
+        some_null = one is None or other is None
+        found = (other is None) - (one is None) if some_null else compare_values(one, other)
+        if found:
+            return found
+    return (len(left) > len(right)) - (len(left) < len(right))

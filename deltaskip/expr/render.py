@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import (
@@ -21,6 +22,7 @@ from deltaskip.expr.nodes import (
     FieldRef,
     In,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Node,
@@ -28,9 +30,10 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     StartsWith,
+    Variable,
 )
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
 
 __all__ = ["exact_sql", "to_sql"]
 
@@ -77,6 +80,25 @@ def to_sql(node: Node) -> str:
             return f"~{_operand(child)}"
         case Call("unix_timestamp()"):
             return "unix_timestamp()"
+        case Call("cast(variant)" | "try_cast(variant)" as name, (child, target)):
+            kind = "CAST" if name == "cast(variant)" else "TRY_CAST"
+            shown = simple_string(target.type).upper() if isinstance(target, Literal) else "?"
+            return f"{kind}({to_sql(child)} AS {shown})"
+        case Call("as_variant()", (child,)):
+            return f"CAST({to_sql(child)} AS VARIANT)"
+        case Call("array_sort()", args):
+            return f"array_sort({', '.join(map(to_sql, args))})"
+        case Call("arrays_zip()", args):
+            return f"arrays_zip({', '.join(map(to_sql, args[len(args) // 2 :]))})"
+        case Call("[]", (child, Literal(str() as name))) if _is_plain(child):
+            return f"{_operand(child)}.{_name(name)}"
+        case Call("[]", (child, key)):
+            return f"{_operand(child)}[{to_sql(key)}]"
+        case Lambda(names, body):
+            shown = ", ".join(map(_variable, names))
+            return f"{shown if len(names) == 1 else f'({shown})'} -> {to_sql(body)}"
+        case Variable(name):
+            return _variable(name)
         case Call(name, args):
             return f"{name}({', '.join(map(to_sql, args))})"
         case Case(branches, otherwise):
@@ -114,6 +136,18 @@ def _values(values: Sequence[Node]) -> str:
     return shown if len(values) <= _MOST_VALUES else f"{shown}, … {len(values)} values"
 
 
+def _is_plain(node: Node) -> bool:
+    """Whether a field of the node can follow it without being taken for a part of it."""
+    return isinstance(node, FieldRef | Column | Variable | Call) and not (
+        isinstance(node, Call) and node.name in ("negative", "~")
+    )
+
+
+def _variable(name: str) -> str:
+    """A variable's name without what binding adds to it."""
+    return _name(name.rpartition("\0")[2])
+
+
 def _name(part: str) -> str:
     return part if part.isidentifier() else "`" + part.replace("`", "``") + "`"
 
@@ -124,6 +158,8 @@ def _quoted(text: str) -> str:
 
 def _literal(value: object, type_: DataType) -> str:
     match value:
+        case tuple():
+            return _nested(value, type_)
         case None:
             return "NULL"
         case bool():
@@ -142,6 +178,21 @@ def _literal(value: object, type_: DataType) -> str:
             return _timestamp(value, type_)
         case _:
             return str(value)
+
+
+def _nested(value: tuple[Any, ...], type_: DataType) -> str:
+    match type_:
+        case ArrayType(element):
+            return f"array({', '.join([_literal(each, element) for each in value])})"
+        case MapType(key, item):
+            pairs = [f"{_literal(each, key)}, {_literal(found, item)}" for each, found in value]
+            return f"map({', '.join(pairs)})"
+        case StructType(fields):
+            members = zip(value, fields, strict=True)
+            shown = [f"{_quoted(field.name)}, {_literal(each, field.type)}" for each, field in members]
+            return f"named_struct({', '.join(shown)})"
+        case _:
+            return "a variant"
 
 
 def _date(days: int) -> str:

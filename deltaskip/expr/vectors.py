@@ -93,6 +93,8 @@ def constant(values: Values) -> Any:
         raise NotByColumn
     if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
         return values.value
+    if pa.types.is_nested(values.type):
+        return domain_values(pa.repeat(values, 1))[0]
     return values.as_py()
 
 

@@ -9,7 +9,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.schema.types import TIMESTAMP, VOID, DataType, StructType, nested_types
+from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
 __all__ = ["predicate_depends_on_zone", "zone_dependent"]
 
@@ -51,9 +51,9 @@ def _evaluates_in_zone(node: Node) -> bool:
     match node:
         case n.Cast(child, data_type):
             given = type_of(child)
-            return TIMESTAMP in (given, data_type) and given not in (data_type, VOID)
+            return (_has_instants(given) or _has_instants(data_type)) and given not in (data_type, VOID)
         case n.Call(name, args):
-            instants = TIMESTAMP in (type_of(node), *map(type_of, args))
+            instants = any(map(_has_instants, (type_of(node), *map(type_of, args))))
             return name in _ZONED or (instants and not _is_zoneless(name))
         case _:
             return False
@@ -91,10 +91,15 @@ def _reads_zone(text: str, schema: StructType, nulls: frozenset[str]) -> bool:
 def _may_read_zone(node: Node, nulls: frozenset[str]) -> bool:
     match node:
         case n.Call(name):
-            return not _is_zoneless(name) or type_of(node) == TIMESTAMP
+            return not _is_zoneless(name) or _has_instants(type_of(node))
         case n.Opaque():
             return True
         case n.FieldRef(logical) if logical[0] in nulls:
             return False
         case _:
-            return type_of(node) == TIMESTAMP
+            return _has_instants(type_of(node))
+
+
+def _has_instants(type_: DataType | None) -> bool:
+    """Whether there may be instants in values of a type."""
+    return type_ is not None and any(inner in (TIMESTAMP, VARIANT) for inner in nested_types(type_))

@@ -103,10 +103,11 @@ def arrow_type(data_type: DataType) -> pa.DataType:
         case StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
         case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null))
+            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == VOID))
         case MapType(key, value, value_contains_null):
             return pa.map_(
-                pa.field("key", arrow_type(key), False), pa.field("value", arrow_type(value), value_contains_null)
+                pa.field("key", arrow_type(key), False),
+                pa.field("value", arrow_type(value), value_contains_null or value == VOID),
             )
         case _ if data_type in _ARROW:
             return _ARROW[data_type]
@@ -117,7 +118,8 @@ def arrow_type(data_type: DataType) -> pa.DataType:
 def arrow_field(field: StructField) -> pa.Field:
     """Return `field` as an Arrow field, without metadata."""
     try:
-        return pa.field(field.name, arrow_type(field.type), field.nullable)
+        # Arrow has no void that is not null.
+        return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == VOID)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType
 
-__all__ = ["changed_inside", "list_items", "list_offsets", "map_lists"]
+__all__ = ["changed_inside", "conformed", "list_items", "list_offsets", "map_lists"]
 
 
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
@@ -45,6 +45,33 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
             return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
         case _:
             return array
+
+
+def conformed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return a column with exactly a type that differs in no more than what may be null, and the order of fields.
+
+    Fields that a struct lacks are null; a flat column is cast.
+    """
+    if array.type == wanted:
+        return array
+    if not pa.types.is_nested(wanted):
+        return array.cast(wanted)
+    nulls = array.is_null() if array.null_count else None
+    if pa.types.is_struct(wanted):
+        fields = [wanted.field(at) for at in range(wanted.num_fields)]
+        members = [
+            conformed(array.field(place), field.type)
+            if (place := array.type.get_field_index(field.name)) >= 0
+            else pa.nulls(len(array), field.type)
+            for field in fields
+        ]
+        return pa.StructArray.from_arrays(members, fields=fields, mask=nulls)
+    # Offsets of a slice cannot have nulls beside them.
+    offsets = arrow_array(np.array(array.offsets, np.int32))
+    if pa.types.is_map(wanted):
+        keys, items = conformed(array.keys, wanted.key_type), conformed(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, items, wanted, mask=nulls)
+    return pa.ListArray.from_arrays(offsets, conformed(array.values, wanted.value_type), type=wanted, mask=nulls)
 
 
 def map_lists(maps: pa.MapArray) -> pa.ListArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Context, Decimal, Inexact
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,14 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a flat column as Python values of this package: int days and int microseconds, widened floats.
+    """The values of a column as Python values of this package: int days and int microseconds, widened floats.
 
-    Dates must be date32 and timestamps in microseconds, as arrow_type has them.
+    Arrays and structs are tuples, the values of a struct in the order of its fields; maps are tuples of pairs of key
+    and value. Dates must be date32 and timestamps in microseconds, as arrow_type has them.
     """
     array = one_chunk(array)
+    if pa.types.is_nested(array.type):
+        return _nested_values(array)
     if array.type == pa.date32():
         array = array.view(pa.int32())
     elif pa.types.is_timestamp(array.type) and array.type.unit == "us":
@@ -108,10 +112,12 @@ def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """An array of a flat type of Python values as domain_values has them, and None for null.
+    """An array of Python values as domain_values has them, and None for null.
 
     Dates are date32 and timestamps in microseconds. Raises OverflowError or ArrowInvalid for a value that does not fit.
     """
+    if pa.types.is_nested(type_):
+        return _nested_array(values, type_)
     if type_ == pa.date32():
         return arrow_array(values, pa.int32()).view(type_)
     if pa.types.is_timestamp(type_):
@@ -122,6 +128,44 @@ def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
 def empty_table(schema: pa.Schema) -> pa.Table:
     """A table without rows."""
     return pa.Table.from_batches([], schema)
+
+
+def _nested_values(array: pa.Array) -> list[Any]:
+    valid = numpy_values(array.is_valid()).tolist()
+    if pa.types.is_struct(array.type):
+        members = [domain_values(array.field(at)) for at in range(array.type.num_fields)]
+        rows = zip(*members, strict=True) if members else [()] * len(array)
+        return [row if there else None for row, there in zip(rows, valid, strict=True)]
+    offsets = np.array(array.offsets).tolist()
+    if pa.types.is_map(array.type):
+        inner = list(zip(domain_values(array.keys), domain_values(array.items), strict=True))
+    else:
+        inner = domain_values(array.values)
+    ends = pairwise(offsets)
+    return [tuple(inner[first:last]) if there else None for (first, last), there in zip(ends, valid, strict=True)]
+
+
+def _nested_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    missing = np.array([value is None for value in values], np.bool_)
+    nulls = _flat(missing, None) if missing.any() else None
+    if pa.types.is_struct(type_):
+        blank = (None,) * type_.num_fields
+        rows = [blank if value is None else value for value in values]
+        fields = [type_.field(at) for at in range(type_.num_fields)]
+        columns = zip(*rows, strict=True) if rows else [()] * len(fields)
+        members = [typed_array(list(column), field.type) for column, field in zip(columns, fields, strict=True)]
+        if not fields:
+            validity = None if nulls is None else _bits(~missing)
+            return pa.Array.from_buffers(type_, len(values), [validity])
+        return pa.StructArray.from_arrays(members, fields=fields, mask=nulls)
+    lengths = [0 if value is None else len(value) for value in values]
+    offsets = _flat(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)]).astype(np.int32), None)
+    inner = [each for value in values if value is not None for each in value]
+    if pa.types.is_map(type_):
+        keys = typed_array([key for key, _ in inner], type_.key_type)
+        items = typed_array([item for _, item in inner], type_.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, items, type_, mask=nulls)
+    return pa.ListArray.from_arrays(offsets, typed_array(inner, type_.value_type), type=type_, mask=nulls)
 
 
 def _flat(values: np.ndarray[Any, Any], missing: list[bool] | None) -> pa.Array:

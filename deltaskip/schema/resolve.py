@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import (
+    COLLATIONS_KEY,
     STRING,
     ArrayType,
     DataType,
@@ -16,12 +17,14 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
     declared_collation,
+    nested_types,
 )
 
 __all__ = [
     "AmbiguousName",
     "InsideCollection",
     "Resolved",
+    "collation_inside",
     "collation_of",
     "display_name",
     "fold_name",
@@ -104,6 +107,20 @@ def collation_of(resolved: Resolved) -> str | None:
     if resolved.type != STRING:
         return None
     return declared_collation(resolved.field, resolved.field.name)
+
+
+def collation_inside(field: StructField) -> str | None:
+    """A collation that the schema declares for a string anywhere in a field; None if there is none."""
+    declared = field.metadata.get(COLLATIONS_KEY)
+    if declared:
+        first = next(iter(declared.values()), None) if isinstance(declared, Mapping) else None
+        return str(first) if first is not None else "unknown"
+    for each in nested_types(field.type):
+        for inner in each.fields if isinstance(each, StructType) else ():
+            found = collation_inside(inner)
+            if found is not None:
+                return found
+    return None
 
 
 def display_name(parts: Sequence[str]) -> str:

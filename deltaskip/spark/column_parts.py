@@ -88,12 +88,12 @@ def _legs(kind: type[n.And] | type[n.Or], node: Node) -> tuple[Node, ...]:
 
 
 def extract(child: Node, name: Node) -> Node:
-    """The field `name` of a column."""
+    """The field `name` of a struct, the element of an array, or the value of a key."""
     match child, name:
         case n.Column(parts), n.Literal(str() as field, _):
             return n.Column((*parts, field))
         case _:
-            return opaque("an extraction", (child, name))
+            return function("[]", (child, name))
 
 
 def cast(child: Node, type_json: str, mode: str | None) -> Node:

@@ -67,6 +67,10 @@ _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_di
 _OTHERWISE = frozenset(("StringTrimBoth", "ToBinary", "TryToBinary", "Encode", "Decode", "StringDecode", "Base64"))
 
 
+# Those that have more than their children: options, a schema, a type, or names of fields.
+_WITH_MORE = frozenset(("JsonToStructs", "StructsToJson", "VariantGet", "ArraysZip", "SchemaOfJson"))
+
+
 def expression_to_node(tree: Any) -> Node:
     """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
     package, _, kind = tree.getClass().getName().rpartition(".")
@@ -79,6 +83,20 @@ def expression_to_node(tree: Any) -> Node:
             return n.Column((str(tree.name()),))
         case "GetStructField":
             return _field(tree)
+        case "GetArrayStructFields":
+            return function("[]", (expression_to_node(tree.child()), n.Literal(str(tree.field().name()), STRING)))
+        case "CreateNamedStruct":
+            # `struct` has the names of its fields among its children, too.
+            return function("named_struct", _children(tree))
+        case "GetMapValue":
+            return function("[]", _children(tree))
+        case "GetArrayItem":
+            return function("[]" if tree.failOnError() else "get", _children(tree))
+        case "ElementAt":
+            # A default for what is outside of an array is only in expressions that Spark makes of others.
+            if tree.defaultValueOutOfBound().isDefined():
+                return _unknown(tree)
+            return function("element_at" if tree.failOnError() else "try_element_at", _children(tree))
         case "Literal":
             return _literal(tree)
         case "Alias":
@@ -137,6 +155,12 @@ def expression_to_node(tree: Any) -> Node:
             return function("try_parse_url", _children(tree))
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
+        case "Size" if tree.legacySizeOfNull():
+            return _unknown(tree)
+        case "ArrayInsert" if tree.legacyNegativeIndex():
+            return _unknown(tree)
+        case _ if kind in _WITH_MORE:
+            return _unknown(tree)
         case _:
             # An expression has the name under which it was called.
             name = str(tree.prettyName()).lower()
@@ -174,11 +198,12 @@ def _value(value: Any, java_type: Any) -> Node:
 
 
 def _field(tree: Any) -> Node:
-    """A field of a struct; Opaque if the struct is not itself a column or a field."""
+    """A field of a struct, which is a column of its own if the struct is one."""
     child = expression_to_node(tree.child())
+    name = str(tree.childSchema().fields()[tree.ordinal()].name())
     if not isinstance(child, n.Column):
-        return opaque("an extraction", (child,))
-    return n.Column((*child.parts, str(tree.childSchema().fields()[tree.ordinal()].name())))
+        return function("[]", (child, n.Literal(name, STRING)))
+    return n.Column((*child.parts, name))
 
 
 def _is_collating(tree: Any) -> bool:

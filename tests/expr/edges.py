@@ -19,6 +19,7 @@ from typing import Any
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, castable, type_of
+from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.expr.nodes import Call, Cast, Compare, Node
 from deltaskip.schema.json import simple_string
@@ -157,8 +158,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     **patterns.ARGUMENTS,
     **numbers.ARGUMENTS,
     **times.ARGUMENTS,
-    **nested.ARGUMENTS,
 }
+ARGUMENTS.update({name: (*ARGUMENTS.get(name, ()), *calls) for name, calls in nested.ARGUMENTS.items()})
 """Calls of functions with more than one argument: {0} is the function, {c} the column. All others take the column."""
 
 CAST_TARGETS = (
@@ -247,7 +248,8 @@ def cases() -> tuple[Case, ...]:
     """Every expression of the grid that deltaskip types, and therefore may evaluate or invert."""
     found: dict[Case, None] = {}
     for type_ in EDGES:
-        texts = [call for name in _NAMES if type_ in text.ONLY.get(name, EDGES) for call in calls(name)]
+        names = [name for name in _NAMES if type_ in nested.TYPES or name not in nested.NAMES]
+        texts = [call for name in names if type_ in text.ONLY.get(name, EDGES) for call in calls(name)]
         texts += [f"CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS if castable(type_, target)]
         if type_ in INTEGRAL_BITS:
             texts.append("CAST(CAST({c} AS FLOAT) AS DOUBLE)")
@@ -276,13 +278,13 @@ def calls(name: str) -> Iterator[str]:
 
 
 def bound(case: Case, ansi: bool = True) -> Node | None:
-    """The expression as bound; None where Spark refuses it, or deltaskip has no type for it."""
+    """The expression as bound; None where Spark refuses it, or deltaskip has no value for it, or for a part of it."""
     schema = StructType((StructField("c", case.type),))
     try:
         node = bind_expression(parse_sql(case.sql), schema, time_zone=case.zone, ansi=ansi)
     except PredicateError:
         return None
-    return None if type_of(node) is None else node
+    return None if type_of(node) is None or left_to_spark(node) is not None else node
 
 
 def encoded(value: Any, type_: DataType) -> str | None:

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.casts import cast_column
+from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import FUNCTIONS, Function
 from deltaskip.expr.functions.text import like_column
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -32,12 +33,14 @@ from deltaskip.expr.nodes import (
     FieldRef,
     In,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Node,
     Not,
     Or,
     StartsWith,
+    Variable,
     children_of,
     transform,
     walk,
@@ -56,6 +59,7 @@ from deltaskip.expr.vectors import (
 )
 from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, domain_values, numpy_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
@@ -67,25 +71,15 @@ from deltaskip.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
-    ArrayType,
     DataType,
-    MapType,
-    StructType,
+    UnknownType,
 )
 
 __all__ = ["Batch", "CollatedOrder", "Columns", "array_of", "column_at", "taken_rows", "true_rows"]
 
 Columns = Mapping[str, pa.Array]
-"""The top-level columns of a batch by name, each with the Arrow type of its Delta type."""
+"""The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
 _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75
@@ -120,6 +114,8 @@ class Batch:
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
         match node:
+            case Literal(_, UnknownType()):
+                raise Undecided("Intervals are left to Spark.")
             case Literal(value, type_):
                 return constant_of(value, arrow_type(type_))
             case FieldRef():
@@ -146,6 +142,8 @@ class Batch:
                 return self.choice(node)
             case Call():
                 return self.call(node)
+            case Variable(name):
+                return self.columns[name]
             case Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
@@ -156,10 +154,7 @@ class Batch:
         if found is None:
             if node.logical[0] not in self.columns:
                 raise Undecided(f"The row has no column {'.'.join(node.logical)}.")
-            found = one_chunk(column_at(self.columns, node.logical))
-            if not isinstance(node.type, ArrayType | MapType | StructType):
-                wanted = arrow_type(node.type)
-                found = found if found.type == wanted else found.cast(wanted)
+            found = conformed(one_chunk(column_at(self.columns, node.logical)), arrow_type(node.type))
             self._read[node.logical] = found
         return found
 
@@ -218,7 +213,7 @@ class Batch:
     def comparison(self, node: Compare) -> Values:
         """The truth of a comparison."""
         type_ = type_of(node.left)
-        if type_ is None or type_ != type_of(node.right):
+        if type_ is None or not same_type(type_, type_of(node.right)):
             raise Undecided("Values of two types cannot be compared.")
         left = self.value(node.left)
         # `<=>` evaluates both sides.
@@ -230,11 +225,23 @@ class Batch:
         op = "=" if node.op == "<=>" else node.op
         if is_constant(left) and is_constant(right):
             left = repeated(left, self.rows)
-        truth = self.collated(op, collation, left, right) if collation else _compared(op, left, right, type_)
+        if is_nested(type_):
+            truth = self.nested_comparison(op, node, left, right)
+        else:
+            truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
         nulls = (pc.is_null(left), pc.is_null(right))
         return pc.if_else(pc.or_(*nulls), pc.and_(*nulls), pc.fill_null(truth, FALSE))
+
+    def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
+        """A comparison of arrays or structs: of equality by column."""
+        there = self.not_null(left, right)
+        if op in ("=", "!="):
+            equal = equal_rows(repeated(left, self.rows), repeated(right, self.rows))
+            return pc.if_else(arrow_array(there), arrow_array(equal == (op == "=")), none_of(pa.bool_()))
+        rest = Partly(pa.nulls(self.rows, pa.bool_()), there)
+        return self.completed(rest, Compare(op, node.left, node.right), (left, right), BOOLEAN)
 
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.
@@ -270,13 +277,13 @@ class Batch:
                 self.unknown.append(self.not_null(left))
                 return pa.nulls(self.rows, pa.bool_())
             self.trust(found, left)
-            return _COMPARISONS[op](found.compare(left, literal), _ZERO)
+            return COMPARISONS[op](found.compare(left, literal), _ZERO)
         self.trust(found, left)
         self.trust(found, right)
         if not found.exact_keys:
             self.unknown.append(self.not_null(left, right))
             return pa.nulls(self.rows, pa.bool_())
-        return _COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
+        return COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
 
     def trust(self, collation: Collation, texts: pa.Array) -> None:
         """Leave the strings that Spark may order otherwise to the row evaluator."""
@@ -298,7 +305,7 @@ class Batch:
             found = pc.is_in(array, value_set=node.values.array.cast(array.type))
             return pc.if_else(array.is_valid(), found, none_of(pa.bool_()))
         literals = [value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
-        if len(literals) == len(node.values) and not isinstance(type_, ArrayType | StructType | MapType):
+        if len(literals) == len(node.values) and not is_nested(type_):
             return self.any_literal(node, repeated(child, self.rows), [each.value for each in literals], collation)
         equal_to: Values | None = None
         for value in node.values:
@@ -435,6 +442,8 @@ class Batch:
             return self.coalesced(node)
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
+        if any(isinstance(arg, Lambda) for arg in node.args):
+            return self.applied(node, function, node.type)
         values = self.arguments(node, function.null_in_null_out)
         if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
             return none_of(arrow_type(node.type))
@@ -446,7 +455,42 @@ class Batch:
             found = function.by_column(values, node, self.zone)
         except (NotByColumn, pa.ArrowException):
             found = self.all_left(node.type)
+        if is_nested(node.type):
+            wanted = arrow_type(node.type)
+            partly = isinstance(found, Partly)
+            found = Partly(conformed(found.values, wanted), found.rest) if partly else conformed(found, wanted)
         return self.completed(found, node, values, node.type)
+
+    def applied(self, node: Call, function: Function, type_: DataType) -> Values:
+        """The values of a function of lambda functions; it gets these as functions of columns of elements.
+
+        If that fails for an element, the row evaluator decides, which stops where Spark does.
+        """
+        try:
+            if function.by_column is None:
+                raise NotByColumn
+            args = [
+                partial(self.lambda_values, arg) if isinstance(arg, Lambda) else repeated(self.value(arg), self.rows)
+                for arg in node.args
+            ]
+            found = function.by_column(args, node, self.zone)
+        except (NotByColumn, EvaluationError, pa.ArrowException):
+            self.unknown.append(np.ones(self.rows, np.bool_))
+            return none_of(arrow_type(type_))
+        assert not isinstance(found, Partly)
+        return conformed(found, arrow_type(type_))
+
+    def lambda_values(self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
+        """The values of a lambda function for elements of the rows `owners`."""
+        columns = taken_rows(self.columns, node.body, owners)
+        columns.update(zip(node.names, elements, strict=False))
+        part = Batch(columns, len(owners), self.time_zone, self.collations)
+        found = one_chunk(repeated(part.value(node.body), len(owners)))
+        for unknown in part.unknown:
+            whole = np.zeros(self.rows, np.bool_)
+            whole[owners[unknown]] = True
+            self.unknown.append(whole)
+        return found
 
     def arguments(self, node: Call, null_in_null_out: bool) -> tuple[Values, ...]:
         """The values of the arguments. A NULL skips the errors of those that are evaluated after it."""
@@ -497,7 +541,7 @@ class Batch:
         found: list[object] = []
         for values in zip(*map(domain_values, args), strict=True):
             # Equal values of two types, such as 0.0 and -0.0, are not the same.
-            key = tuple([repr(value) if isinstance(value, float | list | dict) else value for value in values])
+            key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
             if key not in known:
                 literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
                 known[key] = evaluate(_with_operands(node, literals), {}, self.time_zone, order)
@@ -522,22 +566,6 @@ def _decided(values: Values, decisive: bool) -> int:
     return int(values.true_count if decisive else values.false_count)
 
 
-def _compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
-    """A comparison in Spark's order."""
-    if isinstance(type_, ArrayType | MapType | StructType):
-        raise Undecided("Nested values are compared by Spark only.")
-    if type_ == BOOLEAN:
-        # Arrow orders numbers only.
-        return _COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
-    if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
-        # NaN equals itself, and is above every other number.
-        ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
-        left, right = (
-            each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
-        )
-    return _COMPARISONS[op](left, right)
-
-
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
     """Return the values of a column or nested field, null where a struct around it is.
 
@@ -557,6 +585,7 @@ def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
 def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
     """Some rows of the columns of an expression, by their places."""
     names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
+    names |= {part.name for part in walk(node) if isinstance(part, Variable)}
     indices = arrow_array(places.astype(np.int64))
     return {name: columns[name].take(indices) for name in names if name in columns}
 

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested
 from deltaskip.expr.float_digits import decimals_of, float_texts
 from deltaskip.expr.functions.times import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_nested import changed_inside, conformed
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
 from deltaskip.schema.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.schema.types import (
@@ -31,8 +32,11 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    ArrayType,
     DataType,
     DecimalType,
+    MapType,
+    StructType,
 )
 
 __all__ = ["Converted", "cast_column"]
@@ -91,6 +95,8 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
     """
     if source == target:
         return Converted(values)
+    if is_nested(source) and target != STRING:
+        return _inside(values, source, target, zone)
     if source == STRING:
         return _from_text(values, target, zone)
     if target == STRING:
@@ -104,6 +110,42 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
     if source == DATE or source in _TIMES:
         return _from_time(values, source, target, zone)
     raise NotByColumn
+
+
+def _inside(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
+    """Nested values, of which everything inside has a cast by column."""
+    types = dict(zip(_types_in(source), _types_in(target), strict=True))
+
+    def change(inner: pa.Array, type_: DataType) -> pa.Array:
+        found = cast_column(inner, type_, types[type_], zone)
+        if found.failed is not None or found.rest is not None:
+            raise NotByColumn
+        return found.values
+
+    if len(types) < len(_types_in(source)):
+        # Two members of one type that become different ones.
+        raise NotByColumn
+    return Converted(conformed(_renamed(changed_inside(values, source, change), target), arrow_type(target)))
+
+
+def _types_in(type_: DataType) -> tuple[DataType, ...]:
+    match type_:
+        case ArrayType(element):
+            return (element,)
+        case MapType(key, value):
+            return (key, value)
+        case StructType(fields):
+            return tuple(field.type for field in fields)
+    raise NotByColumn
+
+
+def _renamed(values: pa.Array, target: DataType) -> pa.Array:
+    """Structs with the names of the fields of another type; other values as they are."""
+    if not isinstance(target, StructType):
+        return values
+    members = [values.field(at) for at in range(values.type.num_fields)]
+    fields = [pa.field(field.name, member.type) for field, member in zip(target.fields, members, strict=True)]
+    return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null() if values.null_count else None)
 
 
 def _from_integer(values: pa.Array, source: DataType, target: DataType) -> Converted:

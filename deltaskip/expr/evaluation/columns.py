@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluation.batch import Batch, CollatedOrder, Columns, array_of, column_at, taken_rows, true_rows
 from deltaskip.expr.evaluation.rows import evaluate
@@ -42,13 +42,11 @@ from deltaskip.expr.vectors import (
     scattered,
 )
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.types import (
     STRING,
     VOID,
-    ArrayType,
-    MapType,
-    StructType,
 )
 
 __all__ = ["CollatedOrder", "Columns", "Evaluator", "column_at", "never_fails"]
@@ -140,6 +138,9 @@ class Evaluator:
         batch = Batch(columns, rows, self._time_zone, self._collations)
         try:
             found = one_chunk(repeated(batch.value(self.node), rows))
+            type_ = type_of(self.node)
+            if type_ is not None and is_nested(type_):
+                found = conformed(found, arrow_type(type_))
         except pa.ArrowException as error:
             raise Undecided(f"Arrow cannot compute it: {str(error).splitlines()[0]}") from error
         unknown = np.zeros(rows, np.bool_)
@@ -173,8 +174,11 @@ class Evaluator:
     def _decided(self, columns: Columns, places: Sequence[int] | npt.NDArray[Any]) -> list[object]:
         """The values of some rows by the row evaluator."""
         chosen = taken_rows(columns, self.node, np.asarray(places))
-        paths = list(dict.fromkeys(part.logical for part in walk(self.node) if isinstance(part, FieldRef)))
-        lists = [domain_values(column_at(chosen, path)) for path in paths]
+        fields = {part.logical: part.type for part in walk(self.node) if isinstance(part, FieldRef)}
+        paths = list(fields)
+        lists = [
+            domain_values(conformed(one_chunk(column_at(chosen, path)), arrow_type(fields[path]))) for path in paths
+        ]
         order = None if self._collations is None else self._collations.order
         rows = zip(*lists, strict=True) if lists else [()] * len(places)
         return [evaluate(self.node, dict(zip(paths, row, strict=True)), self._time_zone, order) for row in rows]
@@ -187,7 +191,7 @@ def never_fails(node: Node) -> bool:
     """
     match node:
         case Literal() | FieldRef():
-            return not isinstance(node.type, ArrayType | MapType | StructType)
+            return not is_nested(node.type)
         case Cast(child, type_):
             source = INTEGRAL_BITS.get(type_of(child) or VOID, 0)
             return 0 < source <= INTEGRAL_BITS.get(type_, 0) and never_fails(child)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from deltaskip.expr.casts import cast_value
+from deltaskip.expr.casts import cast_value, try_cast_value
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -24,6 +24,7 @@ from deltaskip.expr.nodes import (
     FieldRef,
     In,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Node,
@@ -31,9 +32,11 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     StartsWith,
+    Variable,
     walk,
 )
 from deltaskip.expr.order import compare_values
+from deltaskip.expr.render import to_sql
 from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
@@ -80,19 +83,21 @@ def left_to_spark(node: Node) -> str | None:
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
         if isinstance(part, Call) and part.type is None:
-            return f"The function {part.name} is left to Spark."
+            # Those without a name of their own have another notation.
+            return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
 
 
 class _Evaluation:
     """Evaluation of one row, with the time zone and the order of collated strings."""
 
-    __slots__ = ("order", "row", "zone")
+    __slots__ = ("order", "row", "variables", "zone")
 
     def __init__(self, row: Row, zone: Zone, order: Order | None) -> None:
         self.row = row
         self.zone = zone
         self.order = order
+        self.variables: dict[str, object] = {}
 
     def value(self, node: Node) -> object:
         """The value of a node."""
@@ -129,6 +134,12 @@ class _Evaluation:
                 return None if otherwise is None else self.value(otherwise)
             case Call():
                 return self.call(node)
+            case Lambda():
+                return self.function(node)
+            case Variable(name):
+                if name not in self.variables:
+                    raise Undecided("The variable of a lambda function is not bound.")
+                return self.variables[name]
             case Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
             case _:
@@ -226,14 +237,7 @@ class _Evaluation:
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
         self.check_float(node, value)
-        if not node.safe:
-            return cast_value(value, source, node.type, self.zone)
-        try:
-            return cast_value(value, source, node.type, self.zone)
-        except Undecided:
-            raise
-        except EvaluationError:
-            return None
+        return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
 
     def check_clock(self, node: Node) -> None:
         """Raise Undecided for casts of columns between instants and local times near a clock change.
@@ -261,6 +265,15 @@ class _Evaluation:
             whole = self.value(inner.child)
             if isinstance(whole, int) and type_of(inner.child) in INTEGRAL_BITS and float(whole) != value:
                 raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
+
+    def function(self, node: Lambda) -> Callable[..., object]:
+        """A lambda function, of the values of its variables."""
+
+        def call(*values: object) -> object:
+            self.variables.update(zip(node.names, values, strict=False))
+            return self.value(node.body)
+
+        return call
 
     def call(self, node: Call) -> object:
         function = FUNCTIONS.get(node.name)

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
-    ATOMIC,
     cast_to,
     common_type,
     implicit_cast,
+    is_nested,
+    is_orderable,
+    plain_wider_type,
     type_of,
 )
 from deltaskip.expr.functions.function import (
@@ -28,11 +30,11 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.vectors import Values, ordered_floats, repeated
+from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID, DecimalType
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
 __all__ = ["CONDITIONS"]
 
@@ -46,12 +48,12 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
 
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
     """Two or more values that have an order, as a common type."""
-    types = {type_of(arg) for arg in args} - {VOID}
-    if STRING in types and len(types) > 1:
-        # Spark casts no argument to a string here, nor from one.
-        return None
     found = _coalesce_signature(args) if len(args) > 1 else None
-    return found if found is not None and (found[1] in ATOMIC or isinstance(found[1], DecimalType)) else None
+    if found is None or found[1] == VOID or not is_orderable(found[1]):
+        return None
+    # Strings are not promoted.
+    types = [type_ for arg in args if (type_ := type_of(arg)) is not None]
+    return found if all(plain_wider_type(type_, found[1]) is not None for type_ in types) else None
 
 
 def _extreme(sign: int) -> Compute:
@@ -68,6 +70,8 @@ def _extreme(sign: int) -> Compute:
 
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if is_nested(call.type):
+        raise NotByColumn
     if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
         return _first_extreme(args, call)
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise

@@ -32,6 +32,8 @@ __all__ = [
 Typed = tuple[tuple[Node, ...], DataType] | None
 # Coerced arguments and the result type; None if Spark refuses them or no rule is known.
 Signature = Callable[[tuple[Node, ...]], Typed]
+# The type of each variable of each lambda function, and whether it may be NULL.
+Variables = Callable[[tuple[Node, ...]], Sequence[Sequence[tuple[DataType, bool]]] | None]
 # Values of the arguments with the signature's types, the typed call, the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
 # The same for whole columns.
@@ -49,6 +51,10 @@ class Function:
     `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
     NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
     NotByColumn for arguments without a form by column.
+    `variables`: of a function of lambda functions, the type of each variable of each, and whether it may be NULL, by
+        the arguments that are bound; None if Spark refuses them. The values of lambda arguments are callables: for one
+        row of the variables' values, by column of columns of them and the rows to which they belong.
+    `ansi_only`: the value is another one without ANSI mode.
     `aliases`: other names of the function.
     """
 
@@ -59,6 +65,8 @@ class Function:
     widens: bool = False
     by_column: ByColumn | None = None
     zoned: bool = False
+    variables: Variables | None = None
+    ansi_only: bool = False
     aliases: tuple[str, ...] = ()
 
 

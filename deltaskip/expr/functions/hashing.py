@@ -149,8 +149,8 @@ def _hash(one: Callable[[Any, DataType, int], int | None], args: tuple[Any, ...]
     hashed: int | None = SPARK_SEED
     for value, node in zip(args, call.args, strict=True):
         type_ = type_of(node)
-        if type_ is None or hashed is None or isinstance(type_, ArrayType | StructType):
-            raise Undecided("Hashes of nested values are left to Spark.")
+        if type_ is None or hashed is None:
+            raise Undecided("Hashes of such values are left to Spark.")
         hashed = one(value, type_, hashed)
     return hashed
 

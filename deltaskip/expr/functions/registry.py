@@ -13,10 +13,13 @@ from collections.abc import Mapping, Sequence
 from deltaskip.expr.functions.assertions import ASSERTIONS
 from deltaskip.expr.functions.bits import BITS
 from deltaskip.expr.functions.casts import CASTS
+from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.encodings import ENCODINGS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
+from deltaskip.expr.functions.jsons import JSONS
+from deltaskip.expr.functions.lambdas import LAMBDAS
 from deltaskip.expr.functions.masking import MASKING
 from deltaskip.expr.functions.number_formats import NUMBER_FORMATS
 from deltaskip.expr.functions.numbers import NUMBERS
@@ -28,6 +31,7 @@ from deltaskip.expr.functions.text_parts import LOCATING
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.functions.urls import URLS
+from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
@@ -50,6 +54,10 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     TIMES,
     HASHING,
     CASTS,
+    COLLECTIONS,
+    LAMBDAS,
+    JSONS,
+    VARIANTS,
 )
 _ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 
@@ -71,6 +79,8 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
         args: The arguments. With a wrong number of them the result is a Call.
     """
     name = ALIASES.get(name, name)
+    if name == "array_sort" and len(args) == 2:
+        name = "array_sort()"
     row = REPLACED.get(name)
     if row is not None and row.least <= len(args) <= (row.most or row.least):
         node = row.node(*args)

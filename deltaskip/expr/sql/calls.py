@@ -8,9 +8,10 @@ from typing import Any
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.functions import function_node
+from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.intervals import added
-from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.expr.sql.types import Type, read_type
@@ -59,13 +60,19 @@ class Calls(Parts):
         if tokens.key in ("DISTINCT", "ALL") and self._begins_operand(1):
             tokens.advance()
             plain = False
+        named: dict[int, str] = {}
         while tokens.key != ")" or args:
             plain &= bool(used) or self._begins_plainly()
             bound = self._bind_names()
             ahead = words if commas or len(used) == len(args) else ()
-            args.append((yield self._argument(ahead, bool(used))))
-            self._bound.subtract(bound)
-            plain &= not self._qualified(key)
+            value: Node = yield self._argument(ahead, bool(used))
+            for names in reversed(bound):
+                self._bound.subtract([name.lower() for name in names])
+                value = Lambda(names, value)
+            args.append(value)
+            if key == "STRUCT" and (field := self._aliased()):
+                named[len(args) - 1] = field
+            plain &= not self._qualified() and len(bound) < 2
             following = words[len(used) :] if commas else words[len(used) : len(used) + 1]
             if tokens.key in following and (commas or len(used) == len(args) - 1):
                 used.append(tokens.key)
@@ -86,6 +93,8 @@ class Calls(Parts):
             return self._piece(mark)
         if key and not used:
             self._check_count(name, len(args), mark[0])
+        if key == "STRUCT" and args:
+            return struct_node(*args, names=named)
         return function_node(name, tuple(args))
 
     def _argument(self, words: tuple[str, ...], separated: bool) -> Rule:
@@ -110,7 +119,7 @@ class Calls(Parts):
         return value
 
     def _begins_plainly(self) -> bool:
-        """Whether an argument has a value: no star, no name of its own, and no lambda function."""
+        """Whether an argument has a value: no star, and no name of its own."""
         tokens = self.tokens
         after = tokens.peek()
         if tokens.key == "*":
@@ -121,7 +130,7 @@ class Calls(Parts):
             tokens.advance()
             tokens.advance()
             return False
-        return not self._names_of_lambda()
+        return True
 
     def _names_of_lambda(self) -> int:
         """The number of tokens up to the arrow of a lambda function; 0 if there is none."""
@@ -135,35 +144,31 @@ class Calls(Parts):
             count += 2
         return count + 1 if tokens.peek(count).is_symbol(")") and tokens.peek(count + 1).is_symbol("->") else 0
 
-    def _bind_names(self) -> list[str]:
+    def _bind_names(self) -> list[tuple[str, ...]]:
         """Read the names of a lambda function and its arrow, if it is one. They are no columns in its body."""
-        names: list[str] = []
+        found: list[tuple[str, ...]] = []
         while count := self._names_of_lambda():
-            for _ in range(count):
-                token = self.tokens.advance()
-                if token.kind in NAMES:
-                    names.append(token.text.lower())
-            self.tokens.advance()
-        self._bound.update(names)
-        return names
+            tokens = [self.tokens.advance() for _ in range(count + 1)]
+            found.append(tuple([token.text for token in tokens if token.kind in NAMES]))
+            self._bound.update([name.lower() for name in found[-1]])
+        return found
 
-    def _qualified(self, key: str) -> bool:
-        """Read what may follow an argument, IGNORE NULLS or the name of a struct's field; whether it does."""
+    def _qualified(self) -> bool:
+        """Read what may follow an argument, IGNORE NULLS; whether it does."""
         tokens = self.tokens
         if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
             tokens.advance()
             tokens.advance()
             return True
-        return key == "STRUCT" and self._aliased()
+        return False
 
-    def _aliased(self) -> bool:
-        """Read the name of a field of a row, if there is one."""
+    def _aliased(self) -> str:
+        """Read the name of a field of a row; "" if there is none."""
         tokens = self.tokens
         if not (tokens.key == "AS" and tokens.peek().kind in NAMES):
-            return False
+            return ""
         tokens.advance()
-        tokens.advance()
-        return True
+        return tokens.advance().text
 
     def _windowed(self) -> bool:
         """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER after a call; whether there is one."""

@@ -7,10 +7,11 @@ from collections.abc import Generator
 from typing import Any, TypeAlias
 
 from deltaskip.expr.clock import CLOCK_FUNCTIONS
-from deltaskip.expr.nodes import Column, Node, Opaque, transform
+from deltaskip.expr.nodes import Call, Column, Literal, Node, Opaque, Variable, transform
 from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, CHANGING, GENERATORS, WINDOWS
 from deltaskip.expr.sql.tokens import NAMES, VALUES, Tokens
 from deltaskip.records import dataclass
+from deltaskip.schema.types import STRING
 
 __all__ = [
     "AFTER_NAMES",
@@ -152,6 +153,11 @@ class Parts:
             self.beyond.append((start, self.tokens.end))
         elif not self._bound or not self._bound[parts[0].lower()]:
             self._found.append(parts)
+        else:
+            node: Node = Variable(parts[0])
+            for part in parts[1:]:
+                node = Call("[]", (node, Literal(part, STRING)))
+            return node
         return Column(parts)
 
     def _begins_operand(self, count: int) -> bool:

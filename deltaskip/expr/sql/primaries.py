@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.intervals import interval_between, interval_in, interval_of
-from deltaskip.expr.nodes import Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
+from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
 from deltaskip.expr.sql.calls import DATE_UNITS, Calls
 from deltaskip.expr.sql.literals import TYPED_LITERALS, number_literal, typed_literal
 from deltaskip.expr.sql.pieces import AFTER_NAMES, COMPARISON, Mark, Piece, Rule
@@ -17,6 +20,8 @@ _INTERVAL_UNITS = frozenset(
 )
 
 _BUILT_IN = ["system", "builtin"]
+# Quoted names and escapes in a path into a variant.
+_ODD_IN_PATH = re.compile(r"[\s\\`\"]")
 # A longer name in parentheses has no column: each of its parts would be copied for the next one.
 _MOST_PARTS = 100
 
@@ -64,14 +69,18 @@ class Primaries(Calls):
             return self._piece(mark, query=True)
         tokens.advance()
         node: Node = yield self._expression()
-        row = self._aliased()
+        members, names = [node], {}
+        if name := self._aliased():
+            names[0] = name
         while tokens.take(","):
-            row = True
-            yield self._expression()
-            self._aliased()
+            members.append((yield self._expression()))
+            if name := self._aliased():
+                names[len(members) - 1] = name
         tokens.expect(")", "a parenthesis is not closed")
-        if row or isinstance(node, Piece):
-            return self._piece(mark, query=not row and isinstance(node, Piece) and node.query)
+        if len(members) > 1 or names:
+            return struct_node(*members, names=names)
+        if isinstance(node, Piece):
+            return self._piece(mark, query=node.query)
         return node
 
     def _named(self) -> Rule:
@@ -125,8 +134,9 @@ class Primaries(Calls):
         sign = tokens.advance()
         match sign.text:
             case "[":
-                yield self._value(COMPARISON)
+                place: Node = yield self._value(COMPARISON)
                 tokens.expect("]", "a bracket is not closed")
+                return Call("[]", (node, place))
             case ".":
                 if isinstance(node, Literal):
                     raise tokens.error("a literal has no fields", mark[0])
@@ -135,12 +145,16 @@ class Primaries(Calls):
                     if self._found and self._found[-1] == node.parts:
                         self._found[-1] = (*node.parts, part)
                     return Column((*node.parts, part))
+                if not isinstance(node, Column):
+                    return Call("[]", (node, Literal(part, STRING)))
             case "::":
                 type_ = yield from self._type()
                 if type_ is not None:
                     return Cast(node, type_)
             case ":":
-                self._path(sign.start)
+                path = self._path(sign.start)
+                if path:
+                    return Call("variant_get", (node, Literal(path, STRING)))
             case _:
                 parts = [self._name()]
                 while tokens.take("."):
@@ -148,27 +162,30 @@ class Primaries(Calls):
                 return Collate(node, ".".join(parts[2:] if [*map(str.lower, parts[:2])] == _BUILT_IN else parts))
         return self._piece(mark)
 
-    def _path(self, colon: int) -> None:
-        """The path into a variant after a colon: a.b[0]['c']."""
+    def _path(self, colon: int) -> str:
+        """Read the path into a variant after a colon; return it for variant_get, or "" if that has no such path."""
         tokens = self.tokens
-        first = True
+        steps: list[str] = []
         while True:
             if tokens.key == "[":
                 tokens.advance()
                 if tokens.token.kind not in VALUES:
                     raise tokens.unexpected()
-                tokens.advance()
+                token = tokens.advance()
                 tokens.expect("]", "a bracket is not closed")
-            elif first and tokens.token.kind in NAMES:
+                steps.append(f"[{tokens.text[token.start : token.end]}]")
+            elif not steps and tokens.token.kind in NAMES:
+                token = tokens.advance()
+                steps.append("." + tokens.text[token.start : token.end])
+            elif steps and tokens.key == "." and tokens.peek().kind in NAMES:
                 tokens.advance()
-            elif not first and tokens.key == "." and tokens.peek().kind in NAMES:
-                tokens.advance()
-                tokens.advance()
-            elif first:
+                token = tokens.advance()
+                steps.append("." + tokens.text[token.start : token.end])
+            elif not steps:
                 raise tokens.error("the colon does not follow a variant", colon)
             else:
-                return
-            first = False
+                path = "$" + "".join(steps)
+                return "" if _ODD_IN_PATH.search(path) else path
 
     def _number(self, negative: bool = False) -> Literal:
         token = self.tokens.advance()

@@ -13,12 +13,22 @@ from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.expr.sql.tokens import NAMES, Tokens
 from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.numerals import integer_of
-from deltaskip.schema.types import TIMESTAMP_NTZ, VARIANT, VOID, DataType, DecimalType
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 __all__ = ["Type", "read_type"]
 
 Type: TypeAlias = DataType | None
-"""A type of a cast; None for a type of Spark that a cast here does not have, such as array<int>."""
+"""A type of a cast; None for a type of Spark that a cast here does not have, such as char(3)."""
 _Rule: TypeAlias = Generator[Any, Any, Type]
 
 _LENGTHS = ("char", "character", "varchar")
@@ -34,8 +44,7 @@ def read_type(tokens: Tokens) -> _Rule:
     tokens.advance()
     name = token.text.lower()
     if name in ("array", "map", "struct"):
-        yield from _inner_types(tokens, name)
-        return None
+        return (yield from _inner_types(tokens, name))
     if name in DECIMAL_NAMES:
         sizes = _sizes(tokens)
         try:
@@ -73,42 +82,52 @@ def read_type(tokens: Tokens) -> _Rule:
             raise tokens.error("the name of a collation has no dots")
         return None
     found = TYPE_NAMES[name]
-    return None if found in (VARIANT, VOID) else found
+    return None if found == VOID else found
 
 
-def _inner_types(tokens: Tokens, name: str) -> Generator[Any, Any, None]:
+def _inner_types(tokens: Tokens, name: str) -> _Rule:
     """The types between angles, if there are any."""
     if name == "struct" and tokens.take("<>"):
-        return
+        return None
     if not tokens.take("<"):
-        return
+        return None
+    found: Type = None
     if name == "array":
-        yield read_type(tokens)
+        element: Type = yield read_type(tokens)
+        found = None if element is None else ArrayType(element)
     elif name == "map":
-        yield read_type(tokens)
+        key: Type = yield read_type(tokens)
         tokens.expect(",")
-        yield read_type(tokens)
+        value: Type = yield read_type(tokens)
+        found = None if key is None or value is None else MapType(key, value)
     elif tokens.key != ">":
-        yield from _fields(tokens)
+        found = yield from _fields(tokens)
     tokens.expect(">")
+    return found
 
 
-def _fields(tokens: Tokens) -> Generator[Any, Any, None]:
+def _fields(tokens: Tokens) -> _Rule:
     """name[:] type [NOT NULL] [COMMENT text], …"""
+    found: dict[str, StructField] = {}
+    plain = True
     while True:
         if tokens.token.kind not in NAMES:
             raise tokens.unexpected("a field's name")
-        tokens.advance()
+        name = tokens.advance().text
         tokens.take(":")
-        yield read_type(tokens)
-        if tokens.take("NOT"):
+        type_: Type = yield read_type(tokens)
+        nullable = not tokens.take("NOT")
+        if not nullable:
             tokens.expect("NULL")
         if tokens.take("COMMENT"):
             if tokens.token.kind != "string":
                 raise tokens.unexpected("the comment")
             tokens.advance()
+        plain &= type_ is not None and fold_name(name) not in found
+        if type_ is not None:
+            found[fold_name(name)] = StructField(name, type_, nullable)
         if not tokens.take(","):
-            return
+            return StructType(tuple(found.values())) if plain else None
 
 
 def _sizes(tokens: Tokens) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import EvaluationError, Undecided, columns_of, function_node, parse_sql
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.functions.times import FIELDS
@@ -26,19 +27,37 @@ from deltaskip.expr.nodes import (
     Compare,
     In,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Node,
     Not,
     Opaque,
     Or,
+    Variable,
     transform,
     walk,
 )
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.calendar import parse_date, zone_of
 from deltaskip.schema.floats import nearest_float
-from deltaskip.schema.types import BINARY, BOOLEAN, DATE, STRING, TIMESTAMP, VARIANT, VOID, DataType, UnknownType
+from deltaskip.schema.json import parse_type
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+    nested_types,
+)
 from tests.each import each
 from tests.expr.sql.spark_trees import REFUSED, generated, spark_parser, stored, tree_of
 from tests.extent import extent
@@ -128,6 +147,21 @@ def _node(tree: Sequence[Any]) -> Node:
             return Collate(child, children[1][1]["collationName"][1:-1].replace(", ", "."))
         case "UnresolvedFunction", _:
             return _function(kept, children, nodes)
+        case "UnresolvedExtractValue", [child, key]:
+            return Call("[]", (child, key))
+        case "Alias", [child] if children[0][0] == "SemiStructuredExtract":
+            return child
+        case "SemiStructuredExtract", [child]:
+            if re.search(r"[\s\\`\"]", kept["field"]):
+                raise _Unlike
+            return Call("variant_get", (child, Literal(kept["field"], STRING)))
+        case "UnresolvedNamedLambdaVariable", _:
+            # Every name in a lambda function is one, also that of a column.
+            return Variable("\0".join(kept["nameParts"][1:-1].split(", ")))
+        case "LambdaFunction", [body, *names]:
+            if children[0][0] == "LambdaFunction":
+                raise _Unlike
+            return Lambda(tuple(name.name for name in names if isinstance(name, Variable)), body)
         case "StringLocate", [part, text, _]:
             return function_node("position", (part, text))
         case "StringTrim" | "StringTrimLeft" | "StringTrimRight", _:
@@ -156,7 +190,7 @@ def _function(kept: dict[str, Any], children: Sequence[Any], nodes: Sequence[Nod
     arguments = {child[0] for child in children}
     if len(parts) > 1 or {"isDistinct", "ignoreNulls", "filter"} & kept.keys():
         raise _Unlike
-    if arguments & {"LambdaFunction", "UnresolvedStar", "NamedArgumentExpression", "SortOrder"}:
+    if arguments & {"UnresolvedStar", "NamedArgumentExpression", "SortOrder"}:
         raise _Unlike
     name = parts[0].lower()
     if name in ("dateadd", "datediff", "date_add", "date_diff", "timestampadd", "timestampdiff") and len(nodes) == 3:
@@ -200,13 +234,31 @@ def _literal(value: Any, type_name: str) -> Literal:
 
 
 def _type(name: Any) -> DataType:
-    """A type of a cast. A cast to void or variant has no node."""
+    """A type of a cast. A cast to void, or to a type with a collation, a length or no fields, has no node."""
     try:
-        found = type_named(name if isinstance(name, str) else "")
-    except PredicateError:
+        found = type_named(name) if isinstance(name, str) else parse_type(json.dumps(name))
+    except DeltaSkipError:
         raise _Unlike from None
-    if found in (VOID, VARIANT):
-        raise _Unlike
+    for inner in nested_types(found):
+        odd = isinstance(inner, StructType) and (
+            not inner.fields
+            or len({fold_name(name) for name in inner.names}) < len(inner.names)
+            or any(set(each.metadata) - {"comment"} for each in inner.fields)
+        )
+        if odd or inner == VOID or isinstance(inner, UnknownType):
+            raise _Unlike
+    return _plain(found)
+
+
+def _plain(found: DataType) -> DataType:
+    """The type without comments."""
+    match found:
+        case ArrayType(element, nullable):
+            return ArrayType(_plain(element), nullable)
+        case MapType(key, value, nullable):
+            return MapType(_plain(key), _plain(value), nullable)
+        case StructType(fields):
+            return StructType(tuple(StructField(each.name, _plain(each.type), each.nullable) for each in fields))
     return found
 
 
@@ -220,6 +272,24 @@ def _columns(tree: Sequence[Any]) -> set[tuple[str, ...]]:
     if kind == "UnresolvedNamedLambdaVariable":
         return {tuple(kept["nameParts"][1:-1].split(", "))}
     return {parts for child in children for parts in _columns(child)}
+
+
+def scoped(node: Node, bound: frozenset[str] = frozenset()) -> Node:
+    """The node with columns in place of the variables that no lambda function around them binds."""
+    match node:
+        case Lambda(names, body):
+            return Lambda(names, scoped(body, bound | {name.lower() for name in names}))
+        case Variable(name):
+            first, *fields = name.split("\0")
+            if first.lower() not in bound:
+                return Column((first, *fields))
+            found: Node = Variable(first)
+            for field in fields:
+                found = Call("[]", (found, Literal(field, STRING)))
+            return found
+        case Opaque(sql, columns):
+            return Opaque(sql, tuple(parts for parts in columns if parts[0].lower() not in bound))
+    return transform(node, lambda child: scoped(child, bound))
 
 
 def canonical(node: Node) -> Node:
@@ -241,7 +311,7 @@ def canonical(node: Node) -> Node:
                 return Literal(cast_value(text, STRING, TIMESTAMP, UTC), TIMESTAMP)
             except (EvaluationError, Undecided):
                 return node
-        case Call("struct"):
+        case Call("struct" | "named_struct"):
             return canonical(Opaque("", columns_of(node)))
         case In(child, values):
             return In(child, tuple(values))
@@ -267,7 +337,7 @@ def _difference(text: str, tree: Any) -> str:
         return f"refused: {error}"
     if tree == REFUSED:
         return f"accepted: {node}"
-    found, wanted = canonical(node), canonical(node_of(tree))
+    found, wanted = canonical(node), canonical(scoped(node_of(tree)))
     if _kinds(tree) & {"ScalarSubquery", "ListQuery", "Exists"}:
         # The columns of queries are not in Spark's tree.
         found, wanted = _nameless(found), _nameless(wanted)

@@ -1,0 +1,214 @@
+"""Functions that compare the elements of arrays for equality.
+
+# Spark 4.1, collectionOperations.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.coerce import (
+    cast_to,
+    is_orderable,
+    type_of,
+)
+from deltaskip.expr.functions.array_types import (
+    array_of,
+    array_to,
+    ordered_array,
+    plain_wider,
+    valid_rows,
+    with_value,
+)
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.lists import check_zeros, distinct_key, listed, lists_of
+from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.order import compare_values
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Values,
+    column,
+    is_constant,
+    made,
+)
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import (
+    BOOLEAN,
+    LONG,
+    VOID,
+    ArrayType,
+    DataType,
+)
+
+__all__ = ["ARRAY_SETS"]
+
+
+def _contains_signature(result: DataType) -> Signature:
+    """An array and a value that may be one of its elements."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        found = with_value(args) if len(args) == 2 else None
+        if found is None or not is_orderable(found[0].element):
+            return None
+        if result == BOOLEAN and VOID in (type_of(args[0]), type_of(args[1])):
+            return None
+        return found[1], result
+
+    return signature
+
+
+def _contains(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, wanted = args
+    if any(each is not None and compare_values(each, wanted) == 0 for each in values):
+        return True
+    return None if None in values else False
+
+
+def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, wanted = args
+    equal = (at for at, each in enumerate(values, 1) if each is not None and compare_values(each, wanted) == 0)
+    return next(equal, 0)
+
+
+def _equal_elements(args: Sequence[Values]) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """The lists, the owner of each element, whether it is equal to the row's value, and whether it is null."""
+    array = column(args[0])
+    if pa.types.is_nested(array.type.value_type) or pa.types.is_floating(array.type.value_type):
+        raise NotByColumn
+    lists = lists_of(array)
+    owners = lists.owners()
+    elements = array.values.take(arrow_array(lists.places()))
+    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(owners))
+    equal = numpy_values(pc.fill_null(pc.equal(elements, wanted), FALSE))
+    return lists, owners, equal, numpy_values(elements.is_null())
+
+
+def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists, owners, equal, null = _equal_elements(args)
+    found = np.zeros(len(lists.starts), np.bool_)
+    open_ = found.copy()
+    found[owners[equal]] = True
+    open_[owners[null]] = True
+    there = lists.valid & (found | ~open_)
+    there &= np.True_ if is_constant(args[1]) else valid_rows(args[1])
+    return pc.if_else(arrow_array(there), arrow_array(found), pa.scalar(None, pa.bool_()))
+
+
+def _position_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists, owners, equal, _ = _equal_elements(args)
+    found = np.zeros(len(lists.starts), np.int64)
+    hits = np.flatnonzero(equal)[::-1]
+    found[owners[hits]] = lists.numbers()[hits] + 1
+    return made(found, pa.int64(), *args)
+
+
+def _remove_signature(args: tuple[Node, ...]) -> Typed:
+    found = with_value(args) if len(args) == 2 else None
+    return None if found is None or not is_orderable(found[0].element) else (found[1], found[0])
+
+
+def _remove(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, removed = args
+    return tuple([each for each in values if each is None or compare_values(each, removed) != 0])
+
+
+def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists, owners, equal, _ = _equal_elements(args)
+    kept = ~equal
+    elements = args[0].values.take(arrow_array(lists.places()[kept]))
+    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    kept_there = kept & there[owners]
+    if not kept_there[kept].all():
+        elements = args[0].values.take(arrow_array(lists.places()[kept_there]))
+    return listed(np.bincount(owners[kept_there], minlength=len(there)), there, elements)
+
+
+def _set_signature(args: tuple[Node, ...]) -> Typed:
+    """Two arrays of a common type, whose elements are told apart."""
+    arrays = [array_of(arg) for arg in args]
+    if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
+        return None
+    met = plain_wider(arrays[0].element, arrays[1].element)
+    if met is None or not is_orderable(met):
+        return None
+    cast = tuple(
+        arg if array.element == met else cast_to(arg, ArrayType(met, array.contains_null))
+        for arg, array in zip(args, (arrays[0], arrays[1]), strict=True)
+    )
+    return cast, ArrayType(met, True)
+
+
+def _set_result(combine: Callable[[bool, bool], bool]) -> Signature:
+    """As `_set_signature`, with an array as the result, which may contain NULL if `combine` says so."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        found = _set_signature(args)
+        if found is None:
+            return None
+        kinds = [type_of(arg) for arg in found[0]]
+        one, other = (isinstance(kind, ArrayType) and kind.contains_null for kind in kinds)
+        assert isinstance(found[1], ArrayType)
+        return found[0], ArrayType(found[1].element, combine(one, other))
+
+    return signature
+
+
+def _distinct(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    check_zeros(args[0])
+    found: dict[Any, Any] = {}
+    for each in args[0]:
+        found.setdefault(distinct_key(each), each)
+    return tuple(found.values())
+
+
+def _union(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return _distinct(((*args[0], *args[1]),), call, zone)
+
+
+def _intersect(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    check_zeros(args[1])
+    others = {distinct_key(each) for each in args[1]}
+    found = _distinct((args[0],), call, zone)
+    assert isinstance(found, tuple)
+    return tuple([each for each in found if distinct_key(each) in others])
+
+
+def _except(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    check_zeros(args[1])
+    others = {distinct_key(each) for each in args[1]}
+    found = _distinct((args[0],), call, zone)
+    assert isinstance(found, tuple)
+    return tuple([each for each in found if distinct_key(each) not in others])
+
+
+def _overlap_signature(args: tuple[Node, ...]) -> Typed:
+    found = _set_signature(args)
+    return None if found is None else (found[0], BOOLEAN)
+
+
+def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    left, right = args
+    others = {distinct_key(each) for each in right if each is not None}
+    if any(distinct_key(each) in others for each in left if each is not None):
+        return True
+    return None if left and right and (None in left or None in right) else False
+
+
+_SET_OF_BOTH = _set_result(lambda one, other: one or other)
+
+ARRAY_SETS: Mapping[str, Row] = {
+    "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column),
+    "array_position": Function(_contains_signature(LONG), _position, by_column=_position_column),
+    "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),
+    "array_distinct": Function(array_to(ordered_array), _distinct),
+    "array_union": Function(_SET_OF_BOTH, _union),
+    "array_intersect": Function(_set_result(lambda one, other: one and other), _intersect),
+    "array_except": Function(_set_result(lambda one, other: one), _except),
+    "arrays_overlap": Function(_overlap_signature, _overlap),
+}

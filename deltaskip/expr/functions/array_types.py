@@ -1,0 +1,113 @@
+"""Types of functions of arrays, and elements at places.
+
+# Spark 4.1, collectionOperations.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.expr.coerce import (
+    cast_to,
+    implicit_cast,
+    is_nested,
+    is_orderable,
+    plain_wider_type,
+    same_type,
+    type_of,
+)
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.functions.function import Signature, Typed
+from deltaskip.expr.nodes import Node
+from deltaskip.expr.vectors import (
+    valid,
+)
+from deltaskip.schema.types import (
+    ArrayType,
+    DataType,
+)
+
+__all__ = [
+    "array_of",
+    "array_to",
+    "ordered_array",
+    "plain_wider",
+    "same_array",
+    "taken_elements",
+    "valid_rows",
+    "with_value",
+]
+
+
+def array_of(node: Node) -> ArrayType | None:
+    """The type of an array; None for other values, and where a string may have a collation."""
+    type_ = type_of(node)
+    return type_ if isinstance(type_, ArrayType) and not is_collated(node) else None
+
+
+def plain_wider(left: DataType, right: DataType) -> DataType | None:
+    """The common type without promotion of strings."""
+    if is_nested(left) and is_nested(right) and not same_type(left, right):
+        return None
+    return plain_wider_type(left, right)
+
+
+def with_value(args: tuple[Node, ...], at: int = 1) -> tuple[ArrayType, tuple[Node, ...]] | None:
+    """An array and a value as its elements, both cast to their common type."""
+    array = array_of(args[0])
+    value = type_of(args[at])
+    if array is None or value is None or is_collated(args[at]):
+        return None
+    met = plain_wider(array.element, value)
+    if met is None:
+        return None
+    type_ = ArrayType(met, array.contains_null)
+    return type_, (cast_to(args[0], type_) if array.element != met else args[0], cast_to(args[at], met))
+
+
+def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) -> Signature:
+    """An array, and values cast to `rest`."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        array = array_of(args[0]) if len(args) == 1 + len(rest) else None
+        if array is None:
+            return None
+        cast = [implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]
+        found = tuple(arg for arg in cast if arg is not None)
+        type_ = result(array)
+        return None if type_ is None or len(found) < len(rest) else ((args[0], *found), type_)
+
+    return signature
+
+
+def same_array(array: ArrayType) -> DataType:
+    """The array itself."""
+    return array
+
+
+def ordered_array(array: ArrayType) -> DataType | None:
+    """The array, if its elements have an order; None if not."""
+    return array if is_orderable(array.element) else None
+
+
+def valid_rows(values: pa.Array) -> np.ndarray:
+    """In which rows the values are not null."""
+    found = valid(values)
+    return np.ones(len(values), np.bool_) if found is None else found
+
+
+def taken_elements(elements: pa.Array, places: np.ndarray, there: np.ndarray) -> pa.Array:
+    """The elements at places, null where there is none."""
+    indices = np.where(there, places, 0)
+    if not len(elements):
+        return pa.nulls(len(places), elements.type)
+    return elements.take(_made_indices(indices, there))
+
+
+def _made_indices(indices: np.ndarray, there: np.ndarray) -> pa.Array:
+    """Indices to take, null where there is nothing."""
+    bits = pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(pa.int64(), len(indices), [bits, pa.py_buffer(np.ascontiguousarray(indices))])

@@ -1,0 +1,443 @@
+"""Functions of arrays, and all rows of nested values.
+
+# Spark 4.1, collectionOperations.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.coerce import (
+    INTEGRAL_BITS,
+    cast_to,
+    common_type,
+    implicit_cast,
+    is_nested,
+    is_orderable,
+    type_of,
+)
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.array_sets import ARRAY_SETS
+from deltaskip.expr.functions.array_types import (
+    array_of,
+    array_to,
+    ordered_array,
+    same_array,
+    with_value,
+)
+from deltaskip.expr.functions.elements import ELEMENTS
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, Replaced, Row, Signature, Typed
+from deltaskip.expr.functions.maps import MAPS
+from deltaskip.expr.functions.sequences import SEQUENCES
+from deltaskip.expr.functions.text import TEXT
+from deltaskip.expr.lists import MOST_ELEMENTS, check_zeros, listed, lists_of
+from deltaskip.expr.nodes import Call, Column, Literal, Node
+from deltaskip.expr.nullability import is_nullable
+from deltaskip.expr.order import compare_values
+from deltaskip.expr.strings import joined
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    column,
+    constant,
+    is_constant,
+    made,
+    numbers,
+    repeated,
+)
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    STRING,
+    VOID,
+    ArrayType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["COLLECTIONS"]
+
+
+def _append_signature(args: tuple[Node, ...]) -> Typed:
+    """An array and a value; the result may contain NULL in any case."""
+    found = with_value(args) if len(args) == 2 else None
+    return None if found is None else (found[1], ArrayType(found[0].element, True))
+
+
+def _append(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, value = args
+    if values is None:
+        return None
+    return (*values, value) if call.name == "array_append" else (value, *values)
+
+
+def _insert_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) != 3 or type_of(args[1]) not in INTEGRAL_BITS or INTEGRAL_BITS[type_of(args[1]) or LONG] > 32:
+        return None
+    found = with_value(args, 2)
+    if found is None:
+        return None
+    (array, value), type_ = found[1], found[0]
+    return (array, cast_to(args[1], INTEGER), value), ArrayType(type_.element, True)
+
+
+def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, place, value = args
+    if values is None or place is None:
+        return None
+    if place == 0:
+        raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+    count = len(values)
+    if abs(place) > MOST_ELEMENTS:
+        raise Undecided("Very long arrays are left to Spark.")
+    if place > 0:
+        at = place - 1
+        return (*values[:at], *([None] * (at - count)), value, *values[at:])
+    at = count + place + 1
+    if at >= 0:
+        return (*values[:at], value, *values[at:])
+    return (value, *([None] * -at), *values)
+
+
+def _join_signature(args: tuple[Node, ...]) -> Typed:
+    """An array of strings, the text between them, and one for NULL."""
+    array = array_of(args[0]) if args else None
+    if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
+        return None
+    if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+        return None
+    cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
+    return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING
+
+
+def _join(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, between = args[0], args[1]
+    if len(args) == 2:
+        return between.join([each for each in values if each is not None])
+    return between.join([args[2] if each is None else each for each in values])
+
+
+def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    if len(args) != 2 or array.values.null_count or not is_constant(args[1]):
+        raise NotByColumn
+    return pc.binary_join(array, args[1])
+
+
+def _extreme_signature(args: tuple[Node, ...]) -> Typed:
+    array = array_of(args[0]) if len(args) == 1 else None
+    return None if array is None or not is_orderable(array.element) else (args, array.element)
+
+
+def _extreme(sign: int) -> Compute:
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        found = None
+        for value in args[0]:
+            if value is not None and (found is None or compare_values(value, found) == sign):
+                found = value
+        return found
+
+    return compute
+
+
+def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """The extremes of integers, dates and times."""
+    array = column(args[0])
+    type_ = call.type
+    assert type_ is not None
+    if type_ in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, VOID) or is_nested(type_):
+        raise NotByColumn
+    lists = lists_of(array)
+    elements = array.values.take(arrow_array(lists.places()))
+    there = numpy_values(elements.is_valid())
+    owners, found = lists.owners()[there], np.asarray(numbers(elements), np.int64)[there]
+    order = np.lexsort((found if call.name == "array_min" else -found, owners))
+    if (found == np.iinfo(np.int64).min).any():
+        raise NotByColumn
+    firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+    result, known = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
+    result[owners[order][firsts]] = found[order][firsts]
+    known[owners] = True
+    values = made(result, arrow_type(type_), array)
+    return pc.if_else(arrow_array(known), values, pa.nulls(1, values.type)[0])
+
+
+def _repeat_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) != 2 or is_collated(args[0]):
+        return None
+    value, count = type_of(args[0]), type_of(args[1])
+    if value is None or not (count == VOID or (count in INTEGRAL_BITS and count != LONG)):
+        return None
+    return (args[0], cast_to(args[1], INTEGER)), ArrayType(value, is_nullable(args[0]))
+
+
+def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    value, count = args
+    if count is None:
+        return None
+    if count > MOST_ELEMENTS:
+        raise Undecided("Very long arrays are left to Spark.")
+    return (value,) * count
+
+
+def _compact(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([each for each in args[0] if each is not None])
+
+
+def _compact_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    lists = lists_of(array)
+    places = lists.places()
+    kept = numpy_values(array.values.is_valid())[places] if len(places) else np.zeros(0, np.bool_)
+    counts = np.bincount(lists.owners()[kept], minlength=len(array))
+    return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
+
+
+def _sort_signature(args: tuple[Node, ...]) -> Typed:
+    """`sort_array(array, ascending)`, with a constant order."""
+    found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
+    return found if found is None or all(type_of(arg) in (BOOLEAN, VOID) for arg in args[1:]) else None
+
+
+def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """NULLs are the least."""
+    ascending = args[1] if len(args) == 2 else True
+    _check_one_zero(args[0])
+    nulls = tuple([each for each in args[0] if each is None])
+    known = [each for each in args[0] if each is not None]
+    known.sort(key=cmp_to_key(compare_values), reverse=not ascending)
+    return (*nulls, *known) if ascending else (*known, *nulls)
+
+
+def _check_one_zero(values: Sequence[Any]) -> None:
+    """Raise Undecided for zeros of both signs, of which some of Spark's functions take the negative one for less."""
+    if len({repr(each) for each in values if isinstance(each, float) and each == 0}) > 1:
+        raise Undecided("The order of zeros of both signs is left to Spark.")
+    for each in values:
+        if isinstance(each, tuple):
+            check_zeros(each)
+
+
+def _sorted_last(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`array_sort(array)`: NULLs are last."""
+    _check_one_zero(args[0])
+    known = sorted([each for each in args[0] if each is not None], key=cmp_to_key(compare_values))
+    return (*known, *[None for each in args[0] if each is None])
+
+
+def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """Integers, dates, times and strings in binary order."""
+    array = column(args[0])
+    kind = array.type.value_type
+    if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        raise NotByColumn
+    ascending = True if len(args) == 1 else constant(args[1])
+    lists = lists_of(array)
+    elements = array.values.take(arrow_array(lists.places()))
+    if pa.types.is_string(kind):
+        elements = elements.cast(pa.binary())
+    table = pa.table({"owner": lists.owners(), "element": elements})
+    order = "ascending" if ascending else "descending"
+    last = call.name == "array_sort" or not ascending
+    nulls = "at_end" if last else "at_start"
+    by = pc.sort_indices(table, sort_keys=[("owner", "ascending", "at_end"), ("element", order, nulls)])
+    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(lists.places()).take(by)))
+
+
+def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, start, length = args
+    if start == 0:
+        raise EvaluationError("The start of slice is not 0, but from 1 or from -1 (INVALID_PARAMETER_VALUE.START).")
+    if length < 0:
+        raise EvaluationError("The length of slice is not negative (INVALID_PARAMETER_VALUE.LENGTH).")
+    at = start - 1 if start > 0 else len(values) + start
+    return values[at : at + length] if at >= 0 else ()
+
+
+def _slice_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array, start, length = column(args[0]), constant(args[1]), constant(args[2])
+    lists = lists_of(array)
+    if start == 0 or length < 0:
+        raise NotByColumn
+    at = np.full(len(array), start - 1) if start > 0 else lists.lengths + start
+    counts = np.where(at < 0, 0, np.clip(lists.lengths - at, 0, length))
+    cut = type(lists)(lists.starts + np.maximum(at, 0), np.where(lists.valid, counts, 0), lists.valid)
+    return listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
+
+
+def _flatten_signature(args: tuple[Node, ...]) -> Typed:
+    array = array_of(args[0]) if len(args) == 1 else None
+    return (args, array.element) if array is not None and isinstance(array.element, ArrayType) else None
+
+
+def _flatten(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return None if None in args[0] else tuple([each for inner in args[0] for each in inner])
+
+
+def _flatten_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    outer = lists_of(array)
+    inner = one_chunk(array.values.take(arrow_array(outer.places())))
+    lists = lists_of(inner)
+    there = outer.valid.copy()
+    there[outer.owners()[~lists.valid]] = False
+    counts = np.bincount(outer.owners(), lists.lengths, len(array)).astype(np.int64)
+    kept = there[outer.owners()]
+    cut = type(lists)(lists.starts, np.where(kept, lists.lengths, 0), lists.valid)
+    return listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
+
+
+def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    lists = lists_of(array)
+    places = np.repeat(lists.starts + lists.lengths - 1, lists.lengths) - lists.numbers()
+    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
+
+
+def _zip_node(*args: Node) -> Node:
+    """The node of `arrays_zip(args)`, with the names of the fields: those of columns, or numbers."""
+    names: list[Node] = []
+    for at, arg in enumerate(args):
+        match arg:
+            case Column(parts):
+                names.append(Literal(parts[-1], STRING))
+            case Call("[]", (_, Literal(str() as name, _))):
+                names.append(Literal(name, STRING))
+            case _:
+                names.append(Literal(str(at), STRING))
+    return Call("arrays_zip()", (*names, *args))
+
+
+def _zip_signature(args: tuple[Node, ...]) -> Typed:
+    """Names, and arrays side by side."""
+    count = len(args) // 2
+    names = [arg.value for arg in args[:count] if isinstance(arg, Literal) and isinstance(arg.value, str)]
+    arrays = [array for arg in args[count:] if (array := array_of(arg)) is not None]
+    if not args or len(names) < count or len(arrays) < count or len(set(map(fold_name, names))) < count:
+        return None
+    fields = [StructField(name, array.element) for name, array in zip(names, arrays, strict=True)]
+    return args, ArrayType(StructType(tuple(fields)), False)
+
+
+def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    arrays = args[len(args) // 2 :]
+    most = max(map(len, arrays))
+    return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
+
+
+def _concat_signature(args: tuple[Node, ...]) -> Typed:
+    arrays = [array for arg in args if (array := array_of(arg)) is not None]
+    met = common_type(arrays) if len(arrays) == len(args) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+
+
+def _concat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([each for array in args for each in array])
+
+
+def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    arrays = [repeated(each, rows) for each in args]
+    lists = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    elements = pa.concat_arrays(
+        [each.values.take(arrow_array(found.places())) for each, found in zip(arrays, lists, strict=True)]
+    )
+    owners = np.concatenate([each.owners() for each in lists])
+    # Of one row, the elements of the first array come first.
+    order = np.argsort(owners, kind="stable")
+    order = order[there[owners[order]]]
+    counts = np.where(there, np.add.reduce([each.lengths for each in lists]), 0)
+    return listed(counts, there, elements.take(arrow_array(order)))
+
+
+def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
+    """A separator, and strings and arrays of strings."""
+    if type_of(args[0]) not in (STRING, VOID) or is_collated(*args):
+        return None
+    cast: list[Node] = [cast_to(args[0], STRING)]
+    for arg in args[1:]:
+        array = array_of(arg)
+        if array is not None and is_nested(array.element):
+            return None
+        found = implicit_cast(arg, STRING) if array is None else cast_to(arg, ArrayType(STRING, array.contains_null))
+        if found is None:
+            return None
+        cast.append(found)
+    return tuple(cast), STRING
+
+
+def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[0] is None:
+        return None
+    texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
+    return joined([piece for text in texts for piece in (args[0], text)][1:], "")
+
+
+def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: ByColumn | None) -> Function:
+    """A function of strings that arrays have, too."""
+    assert isinstance(row, Function)
+    plain = row
+
+    def of_arrays(args: tuple[Node, ...]) -> bool:
+        return any(isinstance(type_of(arg), ArrayType) for arg in args)
+
+    def column_of(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+        found = by_column if of_arrays(call.args) else plain.by_column
+        if found is None:
+            raise NotByColumn
+        return found(args, call, zone)
+
+    return replace(
+        plain,
+        signature=lambda args: (signature if of_arrays(args) else plain.signature)(args),
+        compute=lambda args, call, zone: (compute if of_arrays(call.args) else plain.compute)(args, call, zone),
+        by_column=column_of,
+    )
+
+
+COLLECTIONS: Mapping[str, Row] = {
+    **ELEMENTS,
+    **ARRAY_SETS,
+    "array_append": Function(_append_signature, _append, False),
+    "array_prepend": Function(_append_signature, _append, False),
+    "array_insert": Function(_insert_signature, _insert, False),
+    "array_join": Function(_join_signature, _join, by_column=_join_column),
+    "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
+    "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
+    "array_repeat": Function(_repeat_signature, _repeat, False),
+    "array_compact": Function(
+        array_to(lambda array: ArrayType(array.element, False)), _compact, by_column=_compact_column
+    ),
+    "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
+    "array_sort": Function(array_to(ordered_array), _sorted_last, by_column=_sort_column),
+    "slice": Function(array_to(same_array, INTEGER, INTEGER), _slice, by_column=_slice_column),
+    "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
+    "arrays_zip": Replaced(_zip_node, 1, 1_000_000),
+    # `arrays_zip` with the names of its fields.
+    "arrays_zip()": Function(_zip_signature, _zip),
+    "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, None),
+    "reverse": _or_of_arrays(
+        TEXT["reverse"], array_to(same_array), lambda args, call, zone: args[0][::-1], _reverse_column
+    ),
+    **SEQUENCES,
+    **MAPS,
+}

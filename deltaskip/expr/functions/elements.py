@@ -1,0 +1,319 @@
+"""What makes arrays and structs of values, and takes values out of them.
+
+# Spark 4.1, complexTypeCreator.scala, complexTypeExtractors.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.coerce import (
+    INTEGRAL_BITS,
+    cast_to,
+    common_type,
+    implicit_cast,
+    is_orderable,
+    type_of,
+)
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.array_types import (
+    array_to,
+    plain_wider,
+    taken_elements,
+    valid_rows,
+)
+from deltaskip.expr.functions.function import Compute, Function, Replaced, Row, Typed
+from deltaskip.expr.functions.maps import map_lookup
+from deltaskip.expr.intervals import INTERVALS
+from deltaskip.expr.lists import listed, lists_of
+from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
+from deltaskip.expr.nullability import is_nullable
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Values,
+    column,
+    constant,
+    constant_of,
+    is_constant,
+    made,
+    numbers,
+    repeated,
+)
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    INTEGER,
+    LONG,
+    STRING,
+    VOID,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["ELEMENTS", "struct_node"]
+
+_LEAST = -(2**31)
+
+
+def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
+    """Return the node of `struct(args)`, whose fields have the names of columns, or that of their number.
+
+    Args:
+        args: The values of the fields.
+        names: Names that are written after values, by the number of the value.
+    """
+    found: list[Node] = []
+    for at, arg in enumerate(args):
+        match arg:
+            case _ if names and at in names:
+                name = names[at]
+            case Column(parts):
+                name = parts[-1]
+            case Variable(written):
+                name = written
+            case Call("[]", (_, Literal(str() as field, _))):
+                name = field
+            case _:
+                name = f"col{at + 1}"
+        found += [Literal(name, STRING), arg]
+    return Call("named_struct", tuple(found))
+
+
+def _array_signature(args: tuple[Node, ...]) -> Typed:
+    """Any number of values of a common type."""
+    types = [type_of(arg) for arg in args]
+    known = [type_ for type_ in types if type_ is not None]
+    met = common_type(known)
+    if len(known) < len(types) or met is None or is_collated(*args):
+        return None
+    cast = tuple(cast_to(arg, met) for arg in args)
+    return cast, ArrayType(met, any(map(is_nullable, cast)))
+
+
+def _struct_signature(args: tuple[Node, ...]) -> Typed:
+    """Names and values in turn. Structs without fields, or with two of one name, are left to Spark."""
+    names = [arg.value if isinstance(arg, Literal) else None for arg in args[::2]]
+    types = [type_of(arg) for arg in args[1::2]]
+    if not args or len(names) != len(types) or is_collated(*args):
+        return None
+    fields: dict[str, StructField] = {}
+    for name, type_, arg in zip(names, types, args[1::2], strict=True):
+        if not isinstance(name, str) or type_ is None or fold_name(name) in fields:
+            return None
+        fields[fold_name(name)] = StructField(name, type_, is_nullable(arg))
+    return args, StructType(tuple(fields.values()))
+
+
+def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """The elements of a row are those at the same place in all columns."""
+    rows = next(len(each) for each in args if not is_constant(each))
+    joined = pa.concat_arrays([repeated(each, rows) for each in args])
+    order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
+    counts = np.full(rows, len(args), np.int64)
+    return listed(counts, np.ones(rows, np.bool_), joined.take(arrow_array(np.ascontiguousarray(order))))
+
+
+def _struct_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next((len(each) for each in args if not is_constant(each)), 1)
+    assert isinstance(call.type, StructType)
+    members = [repeated(each, rows) for each in args[1::2]]
+    fields = [pa.field(field.name, member.type) for field, member in zip(call.type.fields, members, strict=True)]
+    return pa.StructArray.from_arrays(members, fields=fields)
+
+
+def _extract_signature(args: tuple[Node, ...]) -> Typed:
+    """`x[i]` of an array, `x[key]` of a map, `x.field` of a struct, or of each struct of an array."""
+    if len(args) != 2 or is_collated(*args):
+        return None
+    given, key = type_of(args[0]), args[1]
+    match given:
+        case StructType() if isinstance(key, Literal) and isinstance(key.value, str):
+            field = _field(given, key.value)
+            return None if field is None else (args, field.type)
+        case ArrayType(StructType() as element, contains_null) if isinstance(key, Literal) and type_of(key) == STRING:
+            field = _field(element, str(key.value))
+            return None if field is None else (args, ArrayType(field.type, contains_null or field.nullable))
+        case ArrayType(element):
+            place = key if type_of(key) in INTEGRAL_BITS or type_of(key) == VOID else None
+            return None if place is None else ((args[0], cast_to(place, LONG)), element)
+        case MapType(of, value):
+            cast = implicit_cast(key, of)
+            return None if cast is None or not is_orderable(of) else ((args[0], cast), value)
+    return None
+
+
+def _field(struct: StructType, name: str) -> StructField | None:
+    found = [field for field in struct.fields if fold_name(field.name) == fold_name(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    value, key = args
+    match type_of(call.args[0]):
+        case StructType() as struct:
+            return value[_place(struct, key)]
+        case ArrayType(StructType() as element) if isinstance(key, str):
+            at = _place(element, key)
+            return tuple([None if each is None else each[at] for each in value])
+        case ArrayType():
+            if not 0 <= key < len(value):
+                raise EvaluationError(f"The index {key} is out of an array of {len(value)} (INVALID_ARRAY_INDEX).")
+            return value[key]
+    return map_lookup(value, key)
+
+
+def _place(struct: StructType, name: str) -> int:
+    return next(at for at, field in enumerate(struct.fields) if fold_name(field.name) == fold_name(name))
+
+
+def _extract_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = column(args[0])
+    match type_of(call.args[0]):
+        case StructType() as struct:
+            return one_chunk(pc.struct_field(given, _place(struct, constant(args[1]))))
+        case ArrayType(StructType() as element) if type_of(call.args[1]) == STRING:
+            lists = lists_of(given)
+            inner = one_chunk(pc.struct_field(given.values, _place(element, constant(args[1]))))
+            return listed(lists.lengths, lists.valid, inner.take(arrow_array(lists.places())))
+        case ArrayType():
+            return _at(args, "raise")
+    return _map_lookup_column(args)
+
+
+def _at(args: Sequence[Values], outside: str) -> Values:
+    """The elements at places from 0; what is outside of an array is an error, or NULL."""
+    array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
+    lists = lists_of(array)
+    places = np.asarray(numbers(args[1]), np.int64)
+    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    inside = (places >= 0) & (places < lists.lengths)
+    if outside == "raise" and (there & ~inside).any():
+        raise EvaluationError("An index is out of an array (INVALID_ARRAY_INDEX).")
+    return taken_elements(array.values, lists.starts + places, there & inside)
+
+
+def _element_at_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) != 2 or is_collated(*args):
+        return None
+    match type_of(args[0]):
+        case ArrayType(element) if type_of(args[1]) in INTEGRAL_BITS and INTEGRAL_BITS[type_of(args[1]) or LONG] <= 32:
+            return (args[0], cast_to(args[1], INTEGER)), element
+        case MapType(key, value) if is_orderable(key):
+            given = type_of(args[1])
+            met = None if given is None else plain_wider(key, given)
+            return None if met != key else ((args[0], cast_to(args[1], key)), value)
+    return None
+
+
+def _element_at(tried: bool) -> Compute:
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        value, key = args
+        if isinstance(type_of(call.args[0]), MapType):
+            return map_lookup(value, key)
+        if key == 0:
+            raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+        if key == _LEAST:
+            raise Undecided("The least integer has no absolute value in Java.")
+        if abs(key) > len(value):
+            if tried:
+                return None
+            raise EvaluationError(
+                f"The index {key} is out of an array of {len(value)} (INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
+            )
+        return value[key - 1 if key > 0 else key]
+
+    return compute
+
+
+def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if isinstance(type_of(call.args[0]), MapType):
+        return _map_lookup_column(args)
+    array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
+    lists = lists_of(array)
+    places = np.broadcast_to(np.asarray(numbers(args[1]), np.int64), lists.starts.shape)
+    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    if (there & (places == 0)).any():
+        raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+    if (there & (places == _LEAST)).any():
+        raise NotByColumn
+    inside = np.abs(places) <= lists.lengths
+    if call.name == "element_at" and (there & ~inside).any():
+        raise EvaluationError("An index is out of an array (INVALID_ARRAY_INDEX_IN_ELEMENT_AT).")
+    at = np.where(places > 0, places - 1, lists.lengths + places)
+    return taken_elements(array.values, lists.starts + at, there & inside)
+
+
+def _map_lookup_column(args: Sequence[Values]) -> Values:
+    """The values of keys of maps: of the first entry with the key."""
+    maps = column(args[0])
+    keys = maps.keys
+    if pa.types.is_nested(keys.type) or pa.types.is_floating(keys.type):
+        raise NotByColumn
+    lists = lists_of(maps)
+    owners, places = lists.owners(), lists.places()
+    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(owners))
+    equal = numpy_values(pc.fill_null(pc.equal(keys.take(arrow_array(places)), wanted), FALSE))
+    found = np.full(len(maps), -1, np.int64)
+    hits = np.flatnonzero(equal)[::-1]
+    found[owners[hits]] = places[hits]
+    return taken_elements(maps.items, found, found >= 0)
+
+
+def _size_signature(args: tuple[Node, ...]) -> Typed:
+    known = len(args) == 1 and isinstance(type_of(args[0]), ArrayType | MapType)
+    return (args, INTEGER) if known else None
+
+
+def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    return made(lists_of(args[0]).lengths, pa.int32(), args[0])
+
+
+def _typeof_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
+    return None if type_ is None or type_ in INTERVALS else (args, STRING)
+
+
+def _typeof(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return simple_string(type_of(call.args[0]) or VOID)
+
+
+def _typeof_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    return constant_of(_typeof((), call, zone), pa.string())
+
+
+ELEMENTS: Mapping[str, Row] = {
+    "array": Function(_array_signature, lambda args, call, zone: args, False, by_column=_array_column),
+    "struct": Replaced(struct_node, 1, 1_000_000),
+    "named_struct": Function(_struct_signature, lambda args, call, zone: args[1::2], False, by_column=_struct_column),
+    # `x[i]`, `x[key]` and `x.field`.
+    "[]": Function(_extract_signature, _extract, by_column=_extract_column, ansi_only=True),
+    "element_at": Function(_element_at_signature, _element_at(False), by_column=_element_at_column, ansi_only=True),
+    "try_element_at": Function(_element_at_signature, _element_at(True), by_column=_element_at_column),
+    "get": Function(
+        array_to(lambda array: array.element, INTEGER),
+        lambda args, call, zone: args[0][args[1]] if 0 <= args[1] < len(args[0]) else None,
+        by_column=lambda args, call, zone: _at(args, "null"),
+    ),
+    # Without ANSI mode, the size of NULL is -1.
+    "size": Function(
+        _size_signature,
+        lambda args, call, zone: len(args[0]),
+        by_column=_length_column,
+        ansi_only=True,
+        aliases=("cardinality",),
+    ),
+    "array_size": Function(
+        array_to(lambda array: INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column
+    ),
+    "typeof": Function(_typeof_signature, _typeof, False, by_column=_typeof_column),
+}

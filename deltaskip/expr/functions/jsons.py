@@ -1,0 +1,436 @@
+"""Functions of JSON texts.
+
+# Spark 4.1, jsonExpressions.scala, JacksonParser, JacksonGenerator
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr.arithmetic import to_decimal
+from deltaskip.expr.casts import cast_value
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.json_reading import Malformed, Object, Real, double_text, json_text, quoted, read_json
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.variant_reading import variant_json
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
+from deltaskip.schema.ddl import parse_columns, parse_type_text
+from deltaskip.schema.floats import nearest_float
+from deltaskip.schema.numerals import decimal_of
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["JSONS"]
+
+_EACH = object()
+"""The step of a path to every element of an array."""
+Step: TypeAlias = Any
+"""A name, an index, or _EACH."""
+
+_RAW, _QUOTED, _FLAT = range(3)
+_STEP = re.compile(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[(\*)\]")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
+_ZONE = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
+_PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
+_MOST_EXPONENT = 400
+_SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_CORRUPT = "_corrupt_record"
+
+
+class _Mismatch(ValueError):
+    """A JSON value is not one of the type that is read."""
+
+
+def _of_texts(result: DataType, count: int) -> Signature:
+    """Strings only: Spark casts nothing else to them here."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        plain = len(args) == count and all(type_of(arg) in (STRING, VOID) for arg in args)
+        return (tuple(cast_to(arg, STRING) for arg in args), result) if plain else None
+
+    return signature
+
+
+def _path(text: str) -> list[Step] | None:
+    """The steps of a path; None if it is not one."""
+    if text[:1] != "$":
+        return None
+    steps: list[Step] = []
+    at = 1
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            if any(character.isspace() for character in text):
+                raise Undecided("A path with blanks is left to Spark.")
+            return None
+        name, quoted_name, index, each = found.groups()
+        if (name or quoted_name) == "*":
+            raise Undecided("A path to every member of an object is left to Spark.")
+        steps.append(_EACH if each else int(index) if index else name or quoted_name)
+        at = found.end()
+    return steps
+
+
+def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`get_json_object(text, path)`."""
+    steps = _path(args[1])
+    if steps is None:
+        return None
+    try:
+        value = read_json(args[0])
+    except Malformed:
+        return None
+    found: list[str] = []
+    return "".join(found) if _selected(value, steps, _RAW, found) else None
+
+
+def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> bool:
+    """Whether there is something at the end of a path; its text is added to `out`.
+
+    style: A text that is found by itself is not quoted; the elements of an array that is found in the second of two
+        steps to every element stand for themselves.
+    """
+    if not steps:
+        if style == _RAW and isinstance(value, str):
+            out.append(value)
+            return True
+        if style == _FLAT and isinstance(value, list):
+            return sum([_selected(each, (), _FLAT, out) for each in value]) > 0
+        out.append(json_text(value))
+        return True
+    step, rest = steps[0], steps[1:]
+    if isinstance(value, Object) and isinstance(step, str):
+        # Of members of one name, the first one in which something is found.
+        members = (each for name, each in value.members if name == step and each is not None)
+        return any(_selected(each, rest, style, out) for each in members)
+    if not isinstance(value, list) or isinstance(step, str):
+        return False
+    if step is not _EACH:
+        inner = _QUOTED if rest and rest[0] is _EACH else style
+        return step < len(value) and _selected(value[step], rest, inner, out)
+    found: list[str] = []
+    if rest and rest[0] is _EACH:
+        some = sum([_selected(each, rest[1:], _FLAT, found) for each in value]) > 0
+    else:
+        inner = _QUOTED if style == _RAW else style
+        count = sum([_selected(each, rest, inner, found) for each in value])
+        some = count > 0
+        if style != _QUOTED and count < 2:
+            # One element stands for itself.
+            out += [",".join(found)] if some else []
+            return some
+    out.append(f"[{','.join(found)}]")
+    return some
+
+
+def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    try:
+        value = read_json(args[0])
+    except Malformed:
+        return None
+    return len(value) if isinstance(value, list) else None
+
+
+def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    try:
+        value = read_json(args[0])
+    except Malformed:
+        return None
+    return tuple([name for name, _ in value.members]) if isinstance(value, Object) else None
+
+
+def _schema(text: str) -> DataType | None:
+    """The type of a text such as `a INT, b ARRAY<STRING>`; None for types that are left to Spark."""
+    for read in (parse_type_text, parse_columns):
+        try:
+            found = _nullable(read(text))
+        except DeltaSkipError:
+            continue
+        return found if found is not None and is_nested(found) else None
+    return None
+
+
+def _nullable(type_: DataType) -> DataType | None:
+    """The type with NULL everywhere; None if values of it are not read here."""
+    match type_:
+        case ArrayType(element):
+            inner = _nullable(element)
+            return None if inner is None else ArrayType(inner)
+        case MapType(key, value):
+            inner = _nullable(value)
+            return None if inner is None or key != STRING else MapType(STRING, inner)
+        case StructType(fields):
+            found: list[StructField] = []
+            for field in fields:
+                inner = _nullable(field.type)
+                if inner is None or field.metadata or field.name == _CORRUPT:
+                    return None
+                found.append(StructField(field.name, inner))
+            return StructType(tuple(found)) if found else None
+    return type_ if type_ in _SCALARS or isinstance(type_, DecimalType) else None
+
+
+def _from_signature(args: tuple[Node, ...]) -> Typed:
+    """A text and the literal of a schema. Options are left to Spark."""
+    if len(args) != 2 or type_of(args[0]) != STRING or is_collated(*args) or not isinstance(args[1], Literal):
+        return None
+    type_ = _schema(args[1].value) if isinstance(args[1].value, str) else None
+    return None if type_ is None else (args, type_)
+
+
+def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    text, type_ = args[0], call.type
+    assert type_ is not None
+    if not text.strip(" \t\n\r"):
+        if text.strip():
+            raise Undecided("Blanks that are none of JSON are left to Spark.")
+        return None
+    try:
+        value: Any = read_json(text)
+    except Malformed:
+        value = None
+    if isinstance(type_, StructType) and not isinstance(value, Object):
+        value = Object(())
+    if isinstance(type_, ArrayType) and isinstance(type_.element, StructType) and isinstance(value, Object):
+        value = [value]
+    try:
+        return _read(value, type_, zone)
+    except _Mismatch:
+        return None
+
+
+def _read(value: Any, type_: DataType, zone: Zone) -> Any:
+    """A JSON value as one of a type. Raises _Mismatch if it is not one."""
+    match type_, value:
+        case _, None:
+            return None
+        case StructType(fields), Object(members):
+            found: dict[str, Any] = dict.fromkeys(field.name for field in fields)
+            types = {field.name: field.type for field in fields}
+            for name, each in members:
+                if name in types:
+                    try:
+                        found[name] = _read(each, types[name], zone)
+                    except _Mismatch:
+                        # What was found before remains.
+                        continue
+            return tuple(found.values())
+        case ArrayType(element), list():
+            return tuple([_read(each, element, zone) for each in value])
+        case MapType(_, inner), Object(members):
+            if len({name for name, _ in members}) < len(members):
+                raise Undecided("A JSON object that has a name twice is left to Spark.")
+            return tuple([(name, _read(each, inner, zone)) for name, each in members])
+    if is_nested(type_):
+        raise _Mismatch
+    return _scalar(value, type_, zone)
+
+
+def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
+    if type_ == STRING:
+        return value if isinstance(value, str) else json_text(value)
+    if type_ == BOOLEAN and isinstance(value, bool):
+        return value
+    if type_ in INTEGRAL_BITS and type(value) is int:
+        return _integer(value, INTEGRAL_BITS[type_])
+    if type_ in (FLOAT, DOUBLE):
+        return _floating(value, type_)
+    if isinstance(type_, DecimalType):
+        return _decimal(value, type_)
+    if type_ == TIMESTAMP and type(value) is int:
+        if abs(value) >= 2**63 // MICROS_PER_SECOND:
+            raise Undecided("A time out of range is left to Spark.")
+        return value * MICROS_PER_SECOND
+    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and isinstance(value, str):
+        return _time(value, type_, zone)
+    raise _Mismatch
+
+
+def _integer(value: int, bits: int) -> int:
+    # Jackson reads bytes from -128 to 255.
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1 if bits > 8 else 255
+    if not least <= value <= most:
+        raise _Mismatch
+    return value - 256 if bits == 8 and value > 127 else value
+
+
+def _floating(value: Any, type_: DataType) -> float:
+    match value:
+        case bool():
+            raise _Mismatch
+        case int() | Real():
+            text = value.text if isinstance(value, Real) else str(value)
+            found = float(text)
+            if type_ == DOUBLE:
+                return found
+            nearest = nearest_float(decimal_of(text))
+            if nearest != nearest_float(Decimal(found) if math.isfinite(found) else decimal_of(text)):
+                raise Undecided("A float that depends on the way to it is left to Spark.")
+            return math.copysign(nearest, -1.0 if text.startswith("-") else 1.0)
+        case "NaN" | "Infinity" | "-Infinity":
+            return float(value)
+        case str() if "inf" in value.lower() or "nan" in value.lower():
+            raise Undecided("Other names of infinity are left to Spark.")
+    raise _Mismatch
+
+
+def _decimal(value: Any, type_: DecimalType) -> Decimal | None:
+    match value:
+        case bool() | list() | Object():
+            raise _Mismatch
+        case int():
+            exact = Decimal(value)
+        case Real(text):
+            if abs(int(text.lower().partition("e")[2] or 0)) > _MOST_EXPONENT:
+                raise Undecided("Such an exponent is left to Spark.")
+            exact = Decimal(text)
+        case _:
+            if not _PLAIN_DECIMAL.fullmatch(value):
+                if any(character.isdigit() for character in value):
+                    raise Undecided("Such a text of a number is left to Spark.")
+                raise _Mismatch
+            exact = Decimal(value)
+    try:
+        return to_decimal(exact, type_)
+    except Undecided:
+        raise
+    except EvaluationError:
+        return None
+
+
+def _time(text: str, type_: DataType, zone: Zone) -> Any:
+    found = _TIME.match(text)
+    rest = text[found.end() :] if found else text
+    usual = found is not None and (not rest or (type_ == TIMESTAMP and bool(_ZONE.fullmatch(rest))))
+    if not usual:
+        if any(character.isdigit() for character in text) or text.strip().lower() in _NAMED_TIMES:
+            raise Undecided("Times of other forms are left to Spark.")
+        raise _Mismatch
+    if type_ == DATE and len(text) > 10:
+        raise Undecided("Times as dates are left to Spark.")
+    try:
+        return cast_value(text, STRING, type_, zone)
+    except Undecided:
+        raise
+    except EvaluationError as error:
+        raise Undecided("Days that do not exist are left to Spark.") from error
+
+
+def _to_signature(args: tuple[Node, ...]) -> Typed:
+    """A nested value. Options are left to Spark."""
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    if type_ is None or is_collated(*args) or not (is_nested(type_) or type_ == VARIANT) or not _writable(type_):
+        return None
+    return args, STRING
+
+
+def _writable(type_: DataType) -> bool:
+    match type_:
+        case ArrayType(element):
+            return _writable(element)
+        case MapType(key, value):
+            return (key == STRING or key in INTEGRAL_BITS) and _writable(value)
+        case StructType(fields):
+            return all(_writable(field.type) for field in fields)
+    return type_ in (*_SCALARS, BINARY, VARIANT, VOID) or isinstance(type_, DecimalType)
+
+
+def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    type_ = type_of(call.args[0])
+    assert type_ is not None
+    return _written(args[0], type_, zone)
+
+
+def _written(value: Any, type_: DataType, zone: Zone) -> str:
+    """A value as JSON text. NULLs of structs are left out."""
+    if value is None:
+        return "null"
+    match type_:
+        case ArrayType(element):
+            return f"[{','.join([_written(each, element, zone) for each in value])}]"
+        case MapType(_, inner):
+            return f"{{{','.join([f'{quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
+        case StructType(fields):
+            pairs = zip(fields, value, strict=True)
+            shown = [f"{quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
+            return f"{{{','.join(shown)}}}"
+        case DecimalType():
+            if value.adjusted() < -6:
+                raise Undecided("Decimals with an exponent are left to Spark.")
+            return f"{value:f}"
+    if type_ == VARIANT:
+        return variant_json(value, zone)
+    if type_ == BOOLEAN:
+        return "true" if value else "false"
+    if type_ in INTEGRAL_BITS:
+        return str(value)
+    if type_ in (FLOAT, DOUBLE):
+        return double_text(value, type_ == FLOAT)
+    if type_ == STRING:
+        return quoted(value)
+    if type_ == BINARY:
+        return quoted(b64encode(value).decode())
+    if type_ == DATE:
+        return quoted(_day(value))
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return quoted(_instant(value, type_, zone))
+    raise Undecided("Such values in JSON are left to Spark.")
+
+
+def _day(days: int) -> str:
+    text = format_date(days)
+    if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise Undecided("Years of more than four digits are left to Spark.")
+    return text
+
+
+def _instant(micros: int, type_: DataType, zone: Zone) -> str:
+    """A time with milliseconds, and its offset from UTC in minutes."""
+    local = local_of(micros, zone) if type_ == TIMESTAMP else micros
+    day, time = divmod(local, MICROS_PER_DAY)
+    seconds, fraction = divmod(time, MICROS_PER_SECOND)
+    text = f"{_day(day)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction // 1000:03}"
+    if type_ == TIMESTAMP_NTZ:
+        return text
+    offset, odd = divmod(local - micros, 60 * MICROS_PER_SECOND)
+    if odd:
+        raise Undecided("Offsets with seconds are left to Spark.")
+    if not offset:
+        return text + "Z"
+    return f"{text}{'+' if offset > 0 else '-'}{abs(offset) // 60:02}:{abs(offset) % 60:02}"
+
+
+JSONS: Mapping[str, Row] = {
+    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True),
+    "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True),
+    "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True),
+    "from_json": Function(_from_signature, _from, zoned=True),
+    "to_json": Function(_to_signature, _to, zoned=True),
+}

@@ -1,0 +1,343 @@
+"""Functions of lambda functions, such as `exists(array, x -> x > 1)`.
+
+# Spark 4.1, higherOrderFunctions.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
+from deltaskip.expr.functions.maps import built_map
+from deltaskip.expr.lists import distinct_key, listed, lists_of
+from deltaskip.expr.nodes import Call, Lambda, Node
+from deltaskip.expr.nullability import is_nullable
+from deltaskip.expr.vectors import Values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
+
+__all__ = ["LAMBDAS"]
+
+# Longer arrays are not sorted by a function, whose answers are checked for each pair.
+_MOST_SORTED = 64
+
+
+def _of_array(indexed: bool) -> Variables:
+    """One function, of an element, and if `indexed` perhaps its number from 0."""
+
+    def variables(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+        array = type_of(args[0])
+        if len(args) != 2 or not isinstance(array, ArrayType) or not isinstance(args[1], Lambda):
+            return None
+        element = (array.element, array.contains_null)
+        return [[element, (INTEGER, False)] if indexed else [element]]
+
+    return variables
+
+
+def _of_map(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    """One function of a key and its value."""
+    of = type_of(args[0])
+    if len(args) != 2 or not isinstance(of, MapType) or not _takes(args[1], 2):
+        return None
+    return [[(of.key, False), (of.value, of.value_contains_null)]]
+
+
+def _takes(node: Node, count: int) -> bool:
+    return isinstance(node, Lambda) and len(node.names) == count
+
+
+def _of_two_arrays(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    if len(args) != 3 or not _takes(args[2], 2):
+        return None
+    match type_of(args[0]), type_of(args[1]):
+        case ArrayType(left), ArrayType(right):
+            return [[(left, True), (right, True)]]
+    return None
+
+
+def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    if len(args) != 3 or not _takes(args[2], 3):
+        return None
+    match type_of(args[0]), type_of(args[1]):
+        case MapType(key, left), MapType(other, right) if key == other and is_orderable(key):
+            return [[(key, False), (left, True), (right, True)]]
+    return None
+
+
+def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    """A function of what was found so far and an element, and perhaps one of what was found at the end."""
+    if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
+        return None
+    array, start = type_of(args[0]), type_of(args[1])
+    if not isinstance(array, ArrayType) or start is None:
+        return None
+    found = [[(start, True), (array.element, array.contains_null)], [(start, True)]]
+    return found[: len(args) - 2]
+
+
+def _of_comparison(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    array = type_of(args[0])
+    if len(args) != 2 or not isinstance(array, ArrayType) or not _takes(args[1], 2):
+        return None
+    return [[(array.element, array.contains_null)] * 2]
+
+
+def _body(node: Node) -> DataType | None:
+    """The type of a lambda function's values."""
+    return type_of(node.body) if isinstance(node, Lambda) else None
+
+
+def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
+    """A nested value, and a function whose values are boolean."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        given = type_of(args[0]) if len(args) == 2 else None
+        function = args[1] if len(args) == 2 else None
+        if given is None or not isinstance(function, Lambda) or _body(function) not in (BOOLEAN, VOID):
+            return None
+        return (args[0], Lambda(function.names, cast_to(function.body, BOOLEAN))), result(given)
+
+    return signature
+
+
+def _transform_signature(args: tuple[Node, ...]) -> Typed:
+    found = _body(args[1]) if len(args) == 2 else None
+    if found is None or not isinstance(args[1], Lambda):
+        return None
+    return args, ArrayType(found, is_nullable(args[1].body))
+
+
+def _zip_signature(args: tuple[Node, ...]) -> Typed:
+    found = _body(args[2]) if len(args) == 3 else None
+    if found is None or not isinstance(args[2], Lambda):
+        return None
+    return args, ArrayType(found, is_nullable(args[2].body))
+
+
+def _keys_signature(args: tuple[Node, ...]) -> Typed:
+    of = type_of(args[0])
+    found = _body(args[1]) if len(args) == 2 else None
+    if not isinstance(of, MapType) or found is None or not is_orderable(found) or found == VOID:
+        return None
+    return args, MapType(found, of.value, of.value_contains_null)
+
+
+def _values_signature(args: tuple[Node, ...]) -> Typed:
+    of = type_of(args[0])
+    found = _body(args[1]) if len(args) == 2 else None
+    if not isinstance(of, MapType) or found is None or not isinstance(args[1], Lambda):
+        return None
+    return args, MapType(of.key, found, is_nullable(args[1].body))
+
+
+def _map_zip_signature(args: tuple[Node, ...]) -> Typed:
+    of = type_of(args[0])
+    found = _body(args[2]) if len(args) == 3 else None
+    if not isinstance(of, MapType) or found is None or not isinstance(args[2], Lambda):
+        return None
+    return args, MapType(of.key, found, is_nullable(args[2].body))
+
+
+def _aggregate_signature(args: tuple[Node, ...]) -> Typed:
+    start = type_of(args[1]) if len(args) >= 3 else None
+    if start is None or not same_type(_body(args[2]), start) or wider_type(start, _body(args[2]) or VOID) != start:
+        return None
+    found = _body(args[3]) if len(args) == 4 else start
+    return None if found is None else (args, found)
+
+
+def _sort_signature(args: tuple[Node, ...]) -> Typed:
+    array = type_of(args[0])
+    return (args, array) if isinstance(array, ArrayType) and len(args) == 2 and _body(args[1]) == INTEGER else None
+
+
+def _numbered(node: Node) -> bool:
+    """Whether a lambda function takes the number of the element, too."""
+    return isinstance(node, Lambda) and len(node.names) == 2
+
+
+def _transform(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([args[1](each, at) for at, each in enumerate(args[0])])
+
+
+def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
+
+
+def _exists(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    unknown = False
+    for each in args[0]:
+        found = args[1](each)
+        if found is True:
+            return True
+        unknown |= found is None
+    return None if unknown else False
+
+
+def _forall(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    unknown = False
+    for each in args[0]:
+        found = args[1](each)
+        if found is False:
+            return False
+        unknown |= found is None
+    return None if unknown else True
+
+
+def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, found, merge = args[:3]
+    if values is None:
+        return None
+    for each in values:
+        found = merge(found, each)
+    return args[3](found) if len(args) == 4 else found
+
+
+def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    left, right, function = args
+    count = max(len(left), len(right))
+
+    def at(values: Sequence[Any], place: int) -> Any:
+        return values[place] if place < len(values) else None
+
+    return tuple([function(at(left, place), at(right, place)) for place in range(count)])
+
+
+def _map_filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([(key, value) for key, value in args[0] if args[1](key, value) is True])
+
+
+def _transform_keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return built_map((args[1](key, value), value) for key, value in args[0])
+
+
+def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([(key, args[1](key, value)) for key, value in args[0]])
+
+
+def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Keys of the first map, and then those that only the second one has."""
+    left, right = (built_map(each) for each in args[:2])
+    ones, others = ({distinct_key(key): value for key, value in each} for each in (left, right))
+    keys = {distinct_key(key): key for key, _ in (*left, *right)}
+    return tuple([(key, args[2](key, ones.get(same), others.get(same))) for same, key in keys.items()])
+
+
+def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """A stable sort, which is one only for an order: the function must be one for every pair."""
+    values, compare = args
+    if len(values) > _MOST_SORTED:
+        raise Undecided("Long arrays are sorted by a function in Spark only.")
+
+    def order(left: Any, right: Any) -> int:
+        found = compare(left, right)
+        if found is None:
+            raise EvaluationError("A comparison of array_sort gives NULL (COMPARATOR_RETURNS_NULL).")
+        return int(found)
+
+    found = sorted(values, key=cmp_to_key(order))
+    for at, left in enumerate(found):
+        equal = True
+        for right in found[at + 1 :]:
+            sign = order(left, right)
+            # Elements that are equal to one are beside it.
+            if sign > 0 or (sign == 0 and not equal) or (order(right, left) > 0) != (sign < 0):
+                raise Undecided("A comparison of array_sort that is no order is left to Spark.")
+            equal = sign == 0
+    return tuple(found)
+
+
+def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.Array, list[Any]]:
+    """The lists, the owners of elements, the elements, and what the function takes."""
+    array = args[0]
+    lists = lists_of(array)
+    elements = array.values.take(arrow_array(lists.places()))
+    given = [elements]
+    if numbered:
+        given.append(arrow_array(lists.numbers().astype(np.int32)))
+    return lists, lists.owners(), elements, given
+
+
+def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, _, given = _elements(args, _numbered(call.args[1]))
+    return listed(lists.lengths, lists.valid, args[1](given, owners))
+
+
+def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
+    kept = numpy_values(pc.fill_null(args[1](given, owners), FALSE))
+    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
+    return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
+
+
+def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
+    lists, owners, _, given = _elements(args, False)
+    truth = args[1](given, owners)
+    decisive = call.name == "exists"
+    hit = numpy_values(pc.fill_null(truth if decisive else pc.invert(truth), FALSE))
+    decided, unknown = np.zeros(len(lists.lengths), np.bool_), np.zeros(len(lists.lengths), np.bool_)
+    decided[owners[hit]] = True
+    unknown[owners[numpy_values(truth.is_null())]] = True
+    known = lists.valid & (decided | ~unknown)
+    return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
+
+
+def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
+    lists = lists_of(array)
+    places = arrow_array(lists.places())
+    return lists, lists.owners(), [array.keys.take(places), array.items.take(places)]
+
+
+def _made_map(counts: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    mask = None if valid.all() else arrow_array(~valid)
+    type_ = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
+    return pa.MapArray.from_arrays(arrow_array(offsets), keys, items, type_, mask=mask)
+
+
+def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    kept = numpy_values(pc.fill_null(args[1]([keys, items], owners), FALSE))
+    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
+    return _made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
+
+
+def _values_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    return _made_map(lists.lengths, lists.valid, keys, args[1]([keys, items], owners))
+
+
+LAMBDAS: Mapping[str, Row] = {
+    "transform": Function(_transform_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
+    "filter": Function(
+        _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
+    ),
+    "exists": Function(
+        _of_condition(lambda given: BOOLEAN), _exists, by_column=_quantified_column, variables=_of_array(False)
+    ),
+    "forall": Function(
+        _of_condition(lambda given: BOOLEAN), _forall, by_column=_quantified_column, variables=_of_array(False)
+    ),
+    "aggregate": Function(_aggregate_signature, _aggregate, False, variables=_of_aggregate, aliases=("reduce",)),
+    "zip_with": Function(_zip_signature, _zip, variables=_of_two_arrays),
+    "map_filter": Function(
+        _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
+    ),
+    "transform_keys": Function(_keys_signature, _transform_keys, variables=_of_map),
+    "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
+    "map_zip_with": Function(_map_zip_signature, _map_zip, variables=_of_two_maps),
+    # `array_sort` with a comparison.
+    "array_sort()": Function(_sort_signature, _sorted, variables=_of_comparison),
+}

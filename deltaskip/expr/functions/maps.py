@@ -1,0 +1,170 @@
+"""Functions of maps.
+
+# Spark 4.1, complexTypeCreator.scala, collectionOperations.scala, ArrayBasedMapBuilder
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.errors import shown
+from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.function import Function, Replaced, Row, Typed
+from deltaskip.expr.lists import check_zeros, distinct_key, listed, lists_of
+from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.nullability import is_nullable
+from deltaskip.expr.order import compare_values
+from deltaskip.expr.vectors import Values
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import Zone
+from deltaskip.schema.types import STRING, VOID, ArrayType, MapType, StructField, StructType
+
+__all__ = ["MAPS", "built_map", "map_lookup"]
+
+_PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
+
+
+def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """Return the map of entries. Raises EvaluationError for a key that is NULL, or occurs twice."""
+    found: dict[Any, tuple[Any, Any]] = {}
+    for key, value in pairs:
+        if key is None:
+            raise EvaluationError("A key of a map is not NULL (NULL_MAP_KEY).")
+        check_zeros(key)
+        same = distinct_key(key)
+        if same in found:
+            raise EvaluationError(f"The key {shown(key)} occurs twice in a map (DUPLICATED_MAP_KEY).")
+        found[same] = (key, value)
+    return tuple(found.values())
+
+
+def map_lookup(entries: tuple[tuple[Any, Any], ...], key: Any) -> Any:
+    """Return the value of the first entry with a key; None if there is none."""
+    return next((value for each, value in entries if compare_values(each, key) == 0), None)
+
+
+def _map_signature(args: tuple[Node, ...]) -> Typed:
+    """Keys and values in turn. A map without entries has no types, and is left to Spark."""
+    types = [type_of(arg) for arg in args]
+    known = [type_ for type_ in types if type_ is not None]
+    if not args or len(args) % 2 or len(known) < len(types) or is_collated(*args):
+        return None
+    key, value = common_type(known[::2]), common_type(known[1::2])
+    if key is None or value is None or not is_orderable(key) or key == VOID:
+        return None
+    cast = tuple(cast_to(arg, value if at % 2 else key) for at, arg in enumerate(args))
+    return cast, MapType(key, value, any(map(is_nullable, cast[1::2])))
+
+
+def _one_map(args: tuple[Node, ...]) -> MapType | None:
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    return type_ if isinstance(type_, MapType) and not is_collated(*args) else None
+
+
+def _keys_signature(args: tuple[Node, ...]) -> Typed:
+    of = _one_map(args)
+    return None if of is None else (args, ArrayType(of.key))
+
+
+def _values_signature(args: tuple[Node, ...]) -> Typed:
+    of = _one_map(args)
+    return None if of is None else (args, ArrayType(of.value))
+
+
+def _entries_signature(args: tuple[Node, ...]) -> Typed:
+    of = _one_map(args)
+    if of is None:
+        return None
+    fields = StructField("key", of.key, False), StructField("value", of.value, of.value_contains_null)
+    return args, ArrayType(StructType(fields), False)
+
+
+def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    return listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
+
+
+def _values_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    return listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
+
+
+def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    members = [each.take(arrow_array(lists.places())) for each in (args[0].keys, args[0].items)]
+    return listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
+
+
+def _concat_signature(args: tuple[Node, ...]) -> Typed:
+    types = [type_of(arg) for arg in args]
+    maps = [type_ for type_ in types if isinstance(type_, MapType)]
+    met = common_type(maps) if maps and len(maps) == len(types) and not is_collated(*args) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+
+
+def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
+    types = [type_of(arg) for arg in args]
+    if len(types) != 2 or is_collated(*args):
+        return None
+    match types:
+        case [ArrayType(key), ArrayType(value, has_null)] if is_orderable(key) and key != VOID:
+            return args, MapType(key, value, has_null)
+    return None
+
+
+def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if len(args[0]) != len(args[1]):
+        raise EvaluationError("The arrays of keys and of values of a map have the same length.")
+    return built_map(zip(*args, strict=True))
+
+
+def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
+    match type_:
+        case ArrayType(StructType((key, value))) if is_orderable(key.type) and key.type != VOID:
+            return args, MapType(key.type, value.type, value.nullable)
+    return None
+
+
+def _text_signature(args: tuple[Node, ...]) -> Typed:
+    if not 1 <= len(args) <= 3 or is_collated(*args):
+        return None
+    cast = [implicit_cast(arg, STRING) if type_of(arg) in (STRING, VOID) else None for arg in args]
+    found = tuple(arg for arg in cast if arg is not None)
+    return (found, MapType(STRING, STRING)) if len(found) == len(args) else None
+
+
+def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    between: str = args[1] if len(args) > 1 else ","
+    inside: str = args[2] if len(args) > 2 else ":"
+    if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
+        raise Undecided("Separators that are patterns are left to Spark.")
+    pairs = [part.split(inside, 1) for part in args[0].split(between)]
+    return built_map((pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs)
+
+
+MAPS: Mapping[str, Row] = {
+    "map": Function(_map_signature, lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)), False),
+    "map_keys": Function(
+        _keys_signature, lambda args, call, zone: tuple([key for key, _ in args[0]]), by_column=_keys_column
+    ),
+    "map_values": Function(
+        _values_signature, lambda args, call, zone: tuple([value for _, value in args[0]]), by_column=_values_column
+    ),
+    "map_entries": Function(_entries_signature, lambda args, call, zone: args[0], by_column=_entries_column),
+    "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
+    "map_concat": Function(
+        _concat_signature, lambda args, call, zone: built_map(entry for each in args for entry in each)
+    ),
+    "map_from_arrays": Function(_from_arrays_signature, _from_arrays),
+    "map_from_entries": Function(
+        _from_entries_signature, lambda args, call, zone: None if None in args[0] else built_map(args[0])
+    ),
+    "str_to_map": Function(_text_signature, _text_to_map),
+}
