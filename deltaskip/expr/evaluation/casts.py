@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.functions.times import DATES_FROM, DATES_TO, time_texts
+from deltaskip.expr.functions.time_columns import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass

@@ -47,6 +47,7 @@ class Function:
     NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
     NotByColumn for arguments without a form by column.
     `aliases`: other names of the function.
+    `instead`: the expression that it stands for with some arguments; None with the others.
     """
 
     signature: Signature
@@ -57,6 +58,7 @@ class Function:
     by_column: ByColumn | None = None
     zoned: bool = False
     aliases: tuple[str, ...] = ()
+    instead: Callable[..., Node | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.text import TEXT
+from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **HASHING, **CASTS}
+_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **TIME_FORMATS, **HASHING, **CASTS}
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
 """Functions with values of their own."""
@@ -41,9 +42,11 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
         args: The arguments. With a wrong number of them the result is a Call.
     """
     name = ALIASES.get(name, name)
-    row = REPLACED.get(name)
-    if row is not None and row.least <= len(args) <= (row.most or row.least):
-        node = row.node(*args)
-        if node is not None:
-            return node
-    return Call(name, args)
+    row = _ROWS.get(name)
+    node: Node | None = None
+    match row:
+        case Replaced():
+            node = row.node(*args) if row.least <= len(args) <= (row.most or row.least) else None
+        case Function(instead=instead) if instead is not None:
+            node = instead(*args)
+    return Call(name, args) if node is None else node

@@ -23,6 +23,7 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.time_patterns import formatted
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
@@ -107,7 +108,7 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
             return _date_trunc(unit, operand, time_zone)
         case Call("date_format", (operand, Literal(str() as pattern))) if _descends(pattern):
             least, most = offsets(time_zone)
-            text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: dates.formatted(x, pattern).encode())
+            text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode())
             return operand, (text, Clock(_INSTANTS, least, most))
         case Call("last_day", (operand,)):
             return operand, (rising(_DATES, dates.last_day, near=_itself),)
@@ -178,7 +179,7 @@ def _add_months(days: int, months: int) -> int:
 def _descends(pattern: str) -> bool:
     """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
     try:
-        sample = dates.formatted(0, pattern)
+        sample = formatted(0, pattern)
     except EvaluationError:
         return False
     if not sample:
