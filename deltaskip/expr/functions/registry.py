@@ -17,12 +17,24 @@ from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.numbers import NUMBERS
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
+from deltaskip.expr.functions.time_making import TIME_MAKING
+from deltaskip.expr.functions.time_sums import TIME_SUMS
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.nodes import Call, Node
 
 __all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
 
-_ROWS: Mapping[str, Row] = {**NUMBERS, **CONDITIONS, **TEXT, **TIMES, **TIME_FORMATS, **HASHING, **CASTS}
+_ROWS: Mapping[str, Row] = {
+    **NUMBERS,
+    **CONDITIONS,
+    **TEXT,
+    **TIMES,
+    **TIME_FORMATS,
+    **TIME_MAKING,
+    **TIME_SUMS,
+    **HASHING,
+    **CASTS,
+}
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS.items() if isinstance(row, Function)}
 """Functions with values of their own."""

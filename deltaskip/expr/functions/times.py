@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -13,13 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import shown
 from deltaskip.expr import dates
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, type_of
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
-    Replaced,
     Row,
     Typed,
     exactly,
@@ -43,24 +41,19 @@ from deltaskip.expr.vectors import (
     any_of,
     column,
     constant,
-    filled,
     made,
+    none_of,
     numbers,
 )
 from deltaskip.expr.zones import instants, local_times
-from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import (
-    INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     Zone,
-    days_from_civil,
-    days_in_month,
-    instant_of,
+    civil_from_days,
     local_of,
-    zone_of,
 )
-from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
 __all__ = ["TIMES"]
 
@@ -107,18 +100,6 @@ def _add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     days, count = np.asarray(numbers(args[0]), np.int32), np.asarray(numbers(args[1]), np.int32)
     with np.errstate(over="ignore"):
         return made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
-
-
-def _add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
-    year, month, day = civil(np.atleast_1d(np.asarray(numbers(args[0]), np.int64)))
-    months = month - 1 + np.asarray(numbers(args[1]), np.int64)
-    year, month = year + months // 12, months % 12 + 1
-    first, after = first_of_month(year, month), first_of_month(year, month + 1)
-    found = np.minimum(first + day - 1, after - 1)
-    if any_of((found < -(2**31)) | (found >= 2**31), *args):
-        raise EvaluationError("The date is out of range.")
-    return made(found.astype(np.int32), pa.date32(), *args)
 
 
 def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -189,14 +170,60 @@ FIELDS = {
     "DOY": "dayofyear",
     **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
     **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "DAYOFWEEK_ISO"),
+    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "SECOND"),
+    "YEAROFWEEK": "YEAROFWEEK",
 }
-"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields."""
+"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields; fields without a function."""
+
+_FRACTIONAL = DecimalType(8, 6)
+_MINUTE = 60 * MICROS_PER_SECOND
 
 
-def _date_part(field: Node, value: Node) -> Node | None:
-    """`date_part(field, value)` with a literal field."""
-    name = str(field.value).upper() if isinstance(field, Literal) and type_of(field) == STRING else ""
-    return Call(FIELDS[name], (value,)) if name in FIELDS else None
+def _date_part(*args: Node) -> Node | None:
+    """`date_part(field, value)` with a literal field that is a function."""
+    match args:
+        case (Literal(str() as field), value) if field.upper() in FIELDS:
+            name = FIELDS[field.upper()]
+            if name == "DAYOFWEEK_ISO":
+                return Call("+", (Call("weekday", (value,)), Literal(1, INTEGER)))
+            return Call(name, (value,)) if name.islower() else Call("date_part", (Literal(name, STRING), value))
+    return None
+
+
+def _part_signature(args: tuple[Node, ...]) -> Typed:
+    """The seconds with their fraction, or the year of the week."""
+    match args:
+        case (Literal("SECOND"), value):
+            found = takes(_FRACTIONAL, TIMESTAMP_NTZ if type_of(value) == TIMESTAMP_NTZ else TIMESTAMP)((value,))
+        case (Literal("YEAROFWEEK"), value):
+            found = takes(INTEGER, DATE)((value,))
+        case _:
+            return None
+    return None if found is None else ((args[0], *found[0]), found[1])
+
+
+def _part(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    field, value = args
+    if field == "YEAROFWEEK":
+        year, _, _ = civil_from_days(value - (value + 3) % 7 + 3)
+        return year
+    local = value if type_of(call.args[1]) == TIMESTAMP_NTZ else local_of(value, zone)
+    return Decimal(local % _MINUTE).scaleb(-6)
+
+
+def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    field, values = constant(args[0]), column(args[1])
+    if field == "YEAROFWEEK":
+        days = numbers(values).astype(np.int64)
+        return made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
+    local = local_column(values, type_of(call.args[1]) == TIMESTAMP, zone)
+    words = np.zeros((len(local), 2), np.int64)
+    words[:, 0] = local % _MINUTE
+    found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
+    if values.null_count:
+        found = pc.if_else(values.is_valid(), found, none_of(found.type))
+    return within_limits(found, values)
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -213,64 +240,18 @@ def _units_of(unit: int) -> Function:
     return Function(exactly(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
 
 
-def _time_of(unit: int) -> Function:
-    """The timestamp of a whole number of units since 1970."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if len(args) != 1 or type_of(args[0]) not in INTEGRAL_BITS:
-            return None
-        return (cast_to(args[0], LONG),), TIMESTAMP
-
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        counts = numbers(column(args[0]))
-        if any_of((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
-            raise NotByColumn
-        with np.errstate(over="ignore"):
-            return made(counts * unit, arrow_type(TIMESTAMP), args[0])
-
-    return Function(signature, lambda args, call, zone: dates.checked_micros(args[0] * unit), by_column=by_column)
-
-
-def _shifted(to_local: bool) -> Function:
-    """`from_utc_timestamp(timestamp, zone)` and `to_utc_timestamp`: the clock of a zone, written as an instant."""
-
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        try:
-            other = zone_of(args[1])
-        except LookupError as error:
-            raise Undecided(f"The time zone {shown(args[1])} is left to Spark.") from error
-        return dates.checked_micros((local_of if to_local else instant_of)(args[0], other))
-
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-        try:
-            other = zone_of(constant(args[1]))
-        except LookupError as error:
-            raise NotByColumn from error
-        micros = filled(column(args[0]))
-        found = local_times(micros, other) if to_local else instants(micros, other)
-        return within_limits(made(found, args[0].type, args[0]), args[0])
-
-    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column)
-
-
-def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    year, month, day = args
-    if not (-999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
-        raise EvaluationError(f"There is no date {year}-{month}-{day}.")
-    days = days_from_civil(year, month, day)
-    if not -(2**31) <= days < 2**31:
-        raise Undecided("A date beyond the first or last one is left to Spark.")
-    return days
-
-
 TIMES: Mapping[str, Row] = {
-    **{name: Replaced(_date_part, 2) for name in ("date_part", "datepart", "extract")},
+    "date_part": Function(
+        _part_signature,
+        _part,
+        by_column=_part_column,
+        zoned=True,
+        instead=_date_part,
+        aliases=("datepart", "extract"),
+    ),
     "unix_seconds": _units_of(MICROS_PER_SECOND),
     "unix_millis": _units_of(1000),
     "unix_micros": _units_of(1),
-    "timestamp_seconds": _time_of(MICROS_PER_SECOND),
-    "timestamp_millis": _time_of(1000),
-    "timestamp_micros": _time_of(1),
     "unix_date": Function(
         exactly(INTEGER, DATE),
         lambda args, call, zone: args[0],
@@ -281,9 +262,6 @@ TIMES: Mapping[str, Row] = {
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.date32()),
     ),
-    "from_utc_timestamp": _shifted(True),
-    "to_utc_timestamp": _shifted(False),
-    "make_date": Function(takes(DATE, INTEGER, INTEGER, INTEGER), _made_date),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{
         name: Function(_time_signature, partial(_compute_time_field, name), by_column=_time_field_column, zoned=True)
@@ -302,11 +280,6 @@ TIMES: Mapping[str, Row] = {
     ),
     "date_sub": Function(
         _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=_add_days_column
-    ),
-    "add_months": Function(
-        takes(DATE, DATE, INTEGER),
-        lambda args, call, zone: dates.add_months(args[0], args[1]),
-        by_column=_add_months_column,
     ),
     "datediff": Function(
         takes(INTEGER, DATE, DATE),
