@@ -22,6 +22,7 @@ __all__ = [
     "DAY_NAMES",
     "MONTH_NAMES",
     "TIME_FIELDS",
+    "WEEKDAYS",
     "add_days",
     "add_months",
     "checked_date",
@@ -29,6 +30,7 @@ __all__ = [
     "date_field",
     "days_between",
     "last_day",
+    "next_day",
     "time_field",
     "truncated_date",
     "truncated_timestamp",
@@ -38,6 +40,12 @@ __all__ = [
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
 TIME_FIELDS = ("hour", "minute", "second")
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+WEEKDAYS = {
+    name: at
+    for at, day in enumerate(("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"))
+    for name in (day, day[:3], day[:2])
+}
+"""The names of the days of the week, and their numbers from Monday on."""
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _UNITS = {
@@ -143,6 +151,11 @@ def last_day(days: int) -> int:
     """The last day of the date's month. It may be above the last day that a date can hold."""
     year, month, _ = civil_from_days(days)
     return days_from_civil(year, month, days_in_month(year, month))
+
+
+def next_day(days: int, weekday: int) -> int:
+    """The first day of a number (from Monday on) after a date. It may be above the last day that a date can hold."""
+    return days + (weekday - (days + 3) - 1) % 7 + 1
 
 
 def add_months(days: int, months: int) -> int:

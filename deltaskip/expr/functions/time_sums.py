@@ -45,11 +45,6 @@ from deltaskip.schema.types import (
 __all__ = ["TIME_SUMS"]
 
 _SECONDS_OF_MONTH = 31 * 86_400
-_WEEKDAYS = {
-    name: at
-    for at, day in enumerate(("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"))
-    for name in (day, day[:3], day[:2])
-}
 _MICROS_OF = {
     "WEEK": 7 * MICROS_PER_DAY,
     "DAY": MICROS_PER_DAY,
@@ -297,14 +292,14 @@ def _months_between_column(args: Sequence[Values], call: Call, zone: Zone) -> Va
 
 def _next_day(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     """`next_day(date, day of the week)`: the first such day after the date. Java adds in 32 bits."""
-    weekday = _WEEKDAYS.get(args[1].upper())
+    weekday = dates.WEEKDAYS.get(args[1].upper())
     if weekday is None:
         raise EvaluationError(f"{shown(args[1])} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
-    return dates.add_days(args[0], (weekday - (args[0] + 3) - 1) % 7 + 1)
+    return dates.add_days(dates.next_day(args[0], weekday), 0)
 
 
 def _next_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    weekday = _WEEKDAYS.get(constant(args[1]).upper())
+    weekday = dates.WEEKDAYS.get(constant(args[1]).upper())
     if weekday is None:
         raise NotByColumn
     days = numbers(column(args[0])).astype(np.int64)
