@@ -153,11 +153,13 @@ def added(quantity: int, unit: str) -> Literal | None:
     name = unit.upper().replace("DAYOFYEAR", "DAY")
     if name in _MONTHS:
         return _literal(quantity * _MONTHS[name], 0, ["MONTH"])
-    return _literal(0, quantity * _MICROS[name], [name]) if name in _MICROS else None
+    found = _literal(0, quantity * _MICROS[name], [name]) if name in _MICROS else None
+    # Hours and less are added to the instant, also if they are more than a day.
+    return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
 
 
 def amount_of(interval: Literal) -> tuple[int, int, int]:
-    """Return the months, days and microseconds of an interval; all days and microseconds have one sign."""
+    """Return the months, days and microseconds of an interval."""
     match interval.value:
         case (int() as months, int() as days, int() as micros):
             return months, days, micros

@@ -217,9 +217,6 @@ def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             if not math.isfinite(seconds):
                 return None
             product = seconds * MICROS_PER_SECOND
-            if type_of(call.args[0]) == FLOAT:
-                with np.errstate(over="ignore"):
-                    product = float(np.float32(product))
             return int(max(min(product, _LONG_LIMIT), -_LONG_LIMIT)) - (product >= _LONG_LIMIT)
     return _OF_WHOLE_SECONDS.compute(args, call, zone)
 
@@ -240,7 +237,7 @@ def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
     seconds = numbers(given)
     with np.errstate(over="ignore", invalid="ignore"):
-        product = (seconds * seconds.dtype.type(MICROS_PER_SECOND)).astype(np.float64)
+        product = seconds.astype(np.float64) * MICROS_PER_SECOND
     odd = ~(np.abs(product) < _LONG_LIMIT) & np.isfinite(seconds)
     whole = np.where(np.isfinite(seconds) & ~odd, product, 0).astype(np.int64)
     found = made(whole, arrow_type(TIMESTAMP), given)

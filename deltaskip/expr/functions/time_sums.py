@@ -184,8 +184,10 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
     if unit in _MONTHS_OF:
         return _moved_column(given, count * amount, 0, 0, zoned, zone)
     total = np.asarray(count, np.int64) * amount
-    days = np.sign(total) * (np.abs(total) // MICROS_PER_DAY)
-    return _moved_column(given, 0, days if days.any() else 0, total - days * MICROS_PER_DAY, zoned, zone)
+    if amount < MICROS_PER_DAY:
+        # Hours and less are added to the instant, also if they are more than a day.
+        return _moved_column(given, 0, 0, total, zoned, zone)
+    return _moved_column(given, 0, total // MICROS_PER_DAY, 0, zoned, zone)
 
 
 def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
