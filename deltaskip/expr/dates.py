@@ -20,6 +20,7 @@ from deltaskip.schema.calendar import (
 __all__ = [
     "DATE_FIELDS",
     "DAY_NAMES",
+    "FIRST_WEEK",
     "MONTH_NAMES",
     "TIME_FIELDS",
     "WEEKDAYS",
@@ -40,6 +41,8 @@ __all__ = [
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
 TIME_FIELDS = ("hour", "minute", "second")
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+FIRST_WEEK = 7 - 2**31
+"""Before this day, sums in 32 bits wrap around where Spark looks for the next day of the week."""
 WEEKDAYS = {
     name: at
     for at, day in enumerate(("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ _MINUTE = 60 * MICROS_PER_SECOND
 # Timestamps of 64 bits end within these years.
 _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
+_EXACT = Context(prec=60)
 
 
 def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -105,8 +106,10 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     """The timestamp of year, month, day, hour, minute and seconds, and perhaps a time zone."""
     year, month, day, hour, minute, seconds, *named = args
     in_zone = _zone(named[0]) if named else zone
-    # Spark keeps the microseconds in 32 bits. A minute may have 60 seconds, but no fraction more.
-    micros = (int(seconds.scaleb(6)) + 2**31) % 2**32 - 2**31
+    # A minute may have 60 seconds, but no fraction more.
+    micros = int(seconds.scaleb(6))
+    if not -(2**31) <= micros < 2**31:
+        raise Undecided("Of so many seconds Spark's compiler and its interpreter make different times.")
     fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
     if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= _MINUTE):
         raise EvaluationError(
@@ -209,7 +212,7 @@ def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`timestamp_seconds(number)`: a double is cut off after the microseconds, a decimal must not have more digits."""
     match args[0]:
         case Decimal() as seconds:
-            micros = seconds.scaleb(6)
+            micros = seconds.scaleb(6, _EXACT)
             if micros != int(micros):
                 raise EvaluationError(f"{seconds} has more digits than microseconds.")
             return dates.checked_micros(int(micros))
@@ -228,7 +231,7 @@ def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
             raise NotByColumn
         factor = 10 ** (6 - type_.scale)
         units = _unscaled(given)
-        odd = np.abs(units) > INSTANT_MAX // factor
+        odd = (units > INSTANT_MAX // factor) | (units < -(INSTANT_MAX // factor))
         with np.errstate(over="ignore"):
             found = made(units * factor, arrow_type(TIMESTAMP), given)
         return Partly(found, odd) if any_of(odd, given) else found

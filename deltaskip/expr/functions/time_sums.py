@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import DATETIMES, implicit_cast, type_of
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, local_column
 from deltaskip.expr.intervals import DAYS, INTERVALS, added, amount_of, moved
@@ -23,6 +23,7 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, filled, made, numbers
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.calendar import (
+    INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     Zone,
@@ -131,8 +132,14 @@ def _moved_column(given: pa.Array, months: Any, days: Any, micros: Any, zoned: b
         times = np.where(local_times(kept, zone) == found, kept, instants(found, zone))
     with np.errstate(over="ignore"):
         later = made(times + micros, given.type, given)
-    odd = (np.abs(filled(given)) > _NEAR) | (np.abs(times) > _NEAR)
+    odd = _far(filled(given)) | _far(times)
     return Partly(later, odd) if any_of(odd, given) else later
+
+
+def _far(micros: np.ndarray) -> np.ndarray:
+    """Which times are so far away that arithmetic with them may leave 64 bits."""
+    found: np.ndarray = (micros > _NEAR) | (micros < -_NEAR)
+    return found
 
 
 def _adding(args: tuple[Node, ...]) -> Typed:
@@ -178,7 +185,8 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
         amount, most = _MONTHS_OF[unit], _MOST_MONTHS
     else:
         amount, most = _MICROS_OF["DAY" if unit == "DAYOFYEAR" else unit], _MOST_MICROS
-    if any_of(np.atleast_1d(np.abs(np.asarray(count)) > most // amount), *args[1:]):
+    size = np.atleast_1d(np.asarray(count, np.int64))
+    if any_of((size > most // amount) | (size < -(most // amount)), *args[1:]):
         raise NotByColumn
     zoned = call.type == TIMESTAMP
     if unit in _MONTHS_OF:
@@ -217,7 +225,7 @@ def _towards_zero(number: Any, by: int) -> Any:
 def _counted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     unit = constant(args[0])
     start, end = (_local_either(each, zone) for each in args[1:])
-    far = (np.abs(start) > _NEAR) | (np.abs(end) > _NEAR)
+    far = _far(start) | _far(end)
     with np.errstate(over="ignore"):
         if unit in _MICROS_OF:
             size, by = np.asarray(end - start), _MICROS_OF[unit]
@@ -254,6 +262,8 @@ def _months_between(args: tuple[Any, ...], call: Call, zone: Zone) -> float:
     """`months_between(one, other, rounded)`: a month has 31 days, but ends of months are whole months apart."""
     first, second, rounded = args
     parts = []
+    if max(abs(first), abs(second)) > INSTANT_MAX - 2 * MICROS_PER_DAY:
+        raise Undecided("Months between the limits of timestamps are left to Spark.")
     for micros in (first, second):
         day = local_of(micros, zone) // MICROS_PER_DAY
         year, month, of_month = civil_from_days(day)
@@ -288,7 +298,7 @@ def _months_between_column(args: Sequence[Values], call: Call, zone: Zone) -> Va
         found = np.floor(found * 1e8 + 0.5) / 1e8
     found = np.where((day == other_day) | (last & other_last), whole, found)
     array = made(found, pa.float64(), *args[:2])
-    far = (np.abs(one) > _NEAR) | (np.abs(other) > _NEAR)
+    far = _far(one) | _far(other)
     return Partly(array, far) if any_of(far, *args[:2]) else array
 
 
@@ -297,15 +307,19 @@ def _next_day(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     weekday = dates.WEEKDAYS.get(args[1].upper())
     if weekday is None:
         raise EvaluationError(f"{shown(args[1])} is not a day of the week (ILLEGAL_DAY_OF_WEEK).")
+    if args[0] < dates.FIRST_WEEK:
+        raise Undecided("The next day of a date in the first week is left to Spark.")
     return dates.add_days(dates.next_day(args[0], weekday), 0)
 
 
-def _next_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _next_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     weekday = dates.WEEKDAYS.get(constant(args[1]).upper())
     if weekday is None:
         raise NotByColumn
     days = numbers(column(args[0])).astype(np.int64)
-    return made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
+    found = made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
+    early = days < dates.FIRST_WEEK
+    return Partly(found, early) if any_of(early, args[0]) else found
 
 
 TIME_SUMS: Mapping[str, Row] = {

@@ -285,11 +285,12 @@ def _months_later(local: int, months: int) -> int:
 
 
 def _next_day(operand: Node, day: Literal) -> tuple[Node, tuple[Step, ...]] | None:
-    """The next Monday, say, is a day of the same week or the next one; it never falls."""
-    names = [name for name in dates.WEEKDAYS if name == str(day.value).upper()]
-    if not names:
+    """The next Monday, say, never falls, except in the first week, where it is not known."""
+    weekday = dates.WEEKDAYS.get(str(day.value).upper())
+    if weekday is None:
         return None
-    return operand, (rising(_DATES, lambda x: dates.next_day(x, dates.WEEKDAYS[names[0]]), near=_itself),)
+    known, unsure = (Piece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
+    return operand, (Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
 
 
 def _year_of_week(days: int) -> int:
