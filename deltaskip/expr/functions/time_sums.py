@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from deltaskip.errors import shown
 from deltaskip.expr import dates
-from deltaskip.expr.coerce import DATETIMES, implicit_cast, type_of
+from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, local_column
-from deltaskip.expr.intervals import DAYS, INTERVALS, added, amount_of, moved
+from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, filled, made, numbers
 from deltaskip.expr.zones import instants, local_times
@@ -81,12 +81,7 @@ def _months_later(days: np.ndarray, count: Any) -> np.ndarray:
 
 
 def _sum_signature(args: tuple[Node, ...]) -> Typed:
-    """A date or timestamp, and an interval; a date takes no time of day, but becomes a timestamp."""
-    match args:
-        case (time, Literal(type=of) as interval) if of in INTERVALS and interval.value is not None:
-            type_ = type_of(time)
-            if type_ in DATETIMES:
-                return args, type_
+    """None: Spark has no function of this name. `bind` makes the call, of a sum."""
     return None
 
 
