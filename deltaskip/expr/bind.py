@@ -31,7 +31,7 @@ from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved
+from deltaskip.expr.intervals import CALENDAR, DAY_TIME, INTERVALS, added, amount_of, made_interval
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     ARITHMETIC,
@@ -72,6 +72,7 @@ from deltaskip.schema.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     ArrayType,
@@ -492,9 +493,9 @@ def _call(node: Call, ansi: bool = True) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
     if not node.args and clock in CLOCK_FUNCTIONS:
         return Call(clock, (), CLOCK_FUNCTIONS[clock])
-    moved_time = _sum_with_interval(node)
-    if moved_time is not None:
-        return moved_time
+    found_node = _sum_with_interval(node) or made_interval(node.name, node.args)
+    if found_node is not None and type_of(found_node) != CALENDAR:
+        return found_node
     function = FUNCTIONS.get(node.name)
     if function is None or any(type_of(arg) is None for arg in node.args if not isinstance(arg, Lambda)):
         return Call(node.name, node.args)
@@ -539,16 +540,41 @@ def _check_arguments(node: Call) -> None:
 def _sum_with_interval(node: Call) -> Node | None:
     """A date or timestamp plus or minus an interval literal; None for other calls."""
     match node:
-        case Call("+" | "-" | "timestampadd" as name, (time, Literal(int() as amount, of))) if of in INTERVALS:
-            interval = Literal(-amount if name == "-" else amount, of)
-        case Call("+", (Literal(int() as amount, of), time)) if of in INTERVALS:
-            interval = Literal(amount, of)
+        case Call("+" | "-" as name, (time, right)) if (found := _interval_of(right)) is not None:
+            interval = _negated(found) if name == "-" else found
+        case Call("+", (left, time)) if (found := _interval_of(left)) is not None:
+            interval = found
+        case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in INTEGRAL_BITS:
+            counted = added(count, unit)
+            if counted is None:
+                return None
+            interval = counted
         case _:
             return None
     type_ = type_of(time)
-    if type_ == DATE and (interval.type == DAY_TIME or node.name == "timestampadd"):
-        time, type_ = cast_to(time, TIMESTAMP), TIMESTAMP
+    if node.name == "timestampadd" and type_ not in (TIMESTAMP, TIMESTAMP_NTZ):
+        time = implicit_cast(time, TIMESTAMP) or time
+    elif type_ == DATE and interval.type == DAY_TIME:
+        time = cast_to(time, TIMESTAMP)
+    type_ = type_of(time)
     return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
+
+
+def _interval_of(node: Node) -> Literal | None:
+    """An interval that is a constant."""
+    match node:
+        case Call("make_interval" | "try_make_interval" as name, args):
+            return made_interval(name, args)
+        case Literal(value, type_) if type_ in INTERVALS and value is not None:
+            return node
+    return None
+
+
+def _negated(interval: Literal) -> Literal:
+    if interval.type == CALENDAR:
+        return Literal(tuple(-part for part in amount_of(interval)), CALENDAR)
+    assert isinstance(interval.value, int)
+    return Literal(-interval.value, interval.type)
 
 
 def _as_boolean(node: Node, what: str) -> Node:
@@ -581,19 +607,9 @@ def _fold(node: Node, time_zone: str) -> Node:
     match node:
         case Cast(Literal(str() as text), target) if target in DATETIMES and (time := special_time(text, target)):
             return time
-        case Call("add_interval", (Literal(int() as value, of), Literal() as interval)):
-            return _moved_constant(node, value, of, interval, time_zone)
         case Call(name) if name not in FUNCTIONS:
             return node
     try:
         return Literal(evaluate(node, {}, time_zone), type_)
     except (EvaluationError, PredicateError):
-        return node
-
-
-def _moved_constant(node: Call, value: int, of: DataType, interval: Literal, time_zone: str) -> Node:
-    """A constant date or timestamp plus an interval."""
-    try:
-        return Literal(moved(value, of, interval, zone_of(time_zone)), of)
-    except EvaluationError:
         return node

@@ -26,9 +26,9 @@ from dataclasses import replace
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
 from deltaskip.expr.evaluation import evaluate
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.intervals import moved
+from deltaskip.expr.intervals import amount_of, moved
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -322,11 +322,11 @@ class Clock:
 
     def _moved(self, value: int, type_: DataType, interval: Literal, least: bool) -> int:
         """A time plus an interval; near a clock change, widened by the change."""
-        try:
-            return moved(value, type_, interval, zone_of(self.time_zone or "UTC"))
-        except Undecided:
-            found = moved(value, type_, interval, zone_of("UTC"))
-            return found - _LONGEST_CHANGE if least else found + _LONGEST_CHANGE
+        zone = zone_of(self.time_zone or "UTC")
+        found = moved(value, type_, interval, zone)
+        if type_ != TIMESTAMP or not any(amount_of(interval)[:2]) or not near_clock_change(found, zone):
+            return found
+        return found - _LONGEST_CHANGE if least else found + _LONGEST_CHANGE
 
 
 class _Unordered(Exception):

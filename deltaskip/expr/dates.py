@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import re
-
-from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
@@ -22,15 +19,19 @@ from deltaskip.schema.calendar import (
 
 __all__ = [
     "DATE_FIELDS",
+    "DAY_NAMES",
+    "FIRST_WEEK",
+    "MONTH_NAMES",
     "TIME_FIELDS",
+    "WEEKDAYS",
     "add_days",
     "add_months",
     "checked_date",
     "checked_micros",
     "date_field",
     "days_between",
-    "formatted",
     "last_day",
+    "next_day",
     "time_field",
     "truncated_date",
     "truncated_timestamp",
@@ -39,6 +40,16 @@ __all__ = [
 
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
 TIME_FIELDS = ("hour", "minute", "second")
+DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+FIRST_WEEK = 7 - 2**31
+"""Before this day, sums in 32 bits wrap around where Spark looks for the next day of the week."""
+WEEKDAYS = {
+    name: at
+    for at, day in enumerate(("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"))
+    for name in (day, day[:3], day[:2])
+}
+"""The names of the days of the week, and their numbers from Monday on."""
+MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _UNITS = {
     "YEAR": "year",
@@ -57,7 +68,6 @@ _TIME_UNITS = {
     "MINUTE": 60 * MICROS_PER_SECOND,
 }
 _INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
-_FORMAT = re.compile(r"yyyy|MM|dd|HH|mm|ss|[-/:. ]|'T'")
 
 
 def date_field(name: str, days: int) -> int:
@@ -146,6 +156,11 @@ def last_day(days: int) -> int:
     return days_from_civil(year, month, days_in_month(year, month))
 
 
+def next_day(days: int, weekday: int) -> int:
+    """The first day of a number (from Monday on) after a date. It may be above the last day that a date can hold."""
+    return days + (weekday - (days + 3) - 1) % 7 + 1
+
+
 def add_months(days: int, months: int) -> int:
     """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
     year, month, day = civil_from_days(days)
@@ -167,29 +182,6 @@ def days_between(end: int, start: int) -> int:
 def whole_seconds(micros: int) -> int:
     """`unix_timestamp(timestamp)`: towards zero, unlike CAST(timestamp AS BIGINT)."""
     return micros // MICROS_PER_SECOND if micros >= 0 else -(-micros // MICROS_PER_SECOND)
-
-
-def formatted(local: int, pattern: str) -> str:
-    """`date_format` of local microseconds for patterns of yyyy MM dd HH mm ss and separators.
-
-    Raises EvaluationError for other patterns, and for years with more or fewer than four digits.
-    """
-    pieces = _FORMAT.findall(pattern)
-    days, micros = divmod(local, MICROS_PER_DAY)
-    year, month, day = civil_from_days(days)
-    if "".join(pieces) != pattern or not 0 <= year <= 9999:
-        raise Undecided(f"The pattern {shown(pattern)} is left to Spark.")
-    seconds = micros // MICROS_PER_SECOND
-    fields = {
-        "yyyy": f"{year:04d}",
-        "MM": f"{month:02d}",
-        "dd": f"{day:02d}",
-        "HH": f"{seconds // 3600:02d}",
-        "mm": f"{seconds // 60 % 60:02d}",
-        "ss": f"{seconds % 60:02d}",
-        "'T'": "T",
-    }
-    return "".join(fields.get(piece, piece) for piece in pieces)
 
 
 def _iso_week(days: int) -> int:

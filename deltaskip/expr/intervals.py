@@ -1,6 +1,7 @@
 """Interval literals of Spark SQL, and dates and timestamps plus an interval.
 
-The value of a literal is a number of microseconds for the day-time types, and of months for the year-month type.
+The value of a literal is a number of microseconds for the day-time types, and of months for the year-month type. That
+of make_interval is months, days and microseconds; it is known only where it is added to a date or timestamp.
 
 # Spark 4.1, IntervalUtils, and BinaryArithmeticWithDatetimeResolver for the types of sums
 """
@@ -9,30 +10,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
-from deltaskip.expr.dates import add_months
+from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.nodes import Literal
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of, near_clock_change
+from deltaskip.expr.nodes import Literal, Node
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of
 from deltaskip.schema.types import DATE, TIMESTAMP, DataType, UnknownType
 
 __all__ = [
+    "CALENDAR",
     "DAYS",
     "DAY_TIME",
     "INTERVALS",
     "YEAR_MONTH",
     "added",
+    "amount_of",
     "interval_between",
     "interval_in",
     "interval_of",
     "interval_text",
+    "made_interval",
     "moved",
 ]
 
 DAYS = UnknownType('"interval day"')
 DAY_TIME = UnknownType('"interval day to second"')
 YEAR_MONTH = UnknownType('"interval year to month"')
-INTERVALS: tuple[DataType, ...] = (DAYS, DAY_TIME, YEAR_MONTH)
+CALENDAR = UnknownType('"interval"')
+INTERVALS: tuple[DataType, ...] = (DAYS, DAY_TIME, YEAR_MONTH, CALENDAR)
 
 _MICROS = {
     "WEEK": 7 * MICROS_PER_DAY,
@@ -47,6 +53,8 @@ _MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _NUMBER = re.compile(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
 _CLOCK_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
+# Most arguments of the functions that make intervals.
+_MAKING = {"make_interval": 7, "try_make_interval": 7, "make_dt_interval": 4, "make_ym_interval": 2}
 _MOST = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
 
 
@@ -109,46 +117,97 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
     return _literal(0, -micros if match[1] == "-" else micros, units)
 
 
+def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
+    """Return the value of make_interval, make_dt_interval or make_ym_interval.
+
+    None for other functions, for arguments that are no literals of numbers, and where Spark fails or returns NULL.
+    """
+    values = [arg.value if isinstance(arg, Literal) else None for arg in args]
+    if len(values) > _MAKING.get(name, -1):
+        return None
+    whole, seconds = values, Decimal(0)
+    most = _MAKING[name] - (name != "make_ym_interval")
+    if len(values) > most:
+        whole, last = values[:most], values[most]
+        if isinstance(last, bool) or not isinstance(last, int | Decimal):
+            return None
+        seconds = Decimal(last)
+    if any(not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31 for value in whole):
+        return None
+    counts = [value for value in whole if isinstance(value, int)] + [0] * (most - len(whole))
+    if abs(seconds) >= 10**12:
+        return None
+    micros = int(seconds.quantize(Decimal("0.000001"), ROUND_HALF_UP).scaleb(6))
+    if name == "make_ym_interval":
+        return _literal(counts[0] * 12 + counts[1], 0, ["MONTH"])
+    *_, days, hours, minutes = counts
+    micros += hours * _MICROS["HOUR"] + minutes * _MICROS["MINUTE"]
+    if name == "make_dt_interval":
+        return _literal(0, days * MICROS_PER_DAY + micros, ["SECOND"])
+    months, days = counts[0] * 12 + counts[1], counts[2] * 7 + days
+    return Literal((months, days, micros), CALENDAR) if max(abs(months), abs(days)) < 2**31 else None
+
+
 def added(quantity: int, unit: str) -> Literal | None:
-    """Return the interval that `timestampadd(unit, quantity, …)` adds; None for other units."""
-    name = unit.upper()
+    """Return the interval that `timestampadd(unit, quantity, …)` adds; None for other units, and out of range."""
+    name = unit.upper().replace("DAYOFYEAR", "DAY")
     if name in _MONTHS:
         return _literal(quantity * _MONTHS[name], 0, ["MONTH"])
-    return _literal(0, quantity * _MICROS[name], [name]) if name in _MICROS else None
+    found = _literal(0, quantity * _MICROS[name], [name]) if name in _MICROS else None
+    # Hours and less are added to the instant, also if they are more than a day.
+    return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
+
+
+def amount_of(interval: Literal) -> tuple[int, int, int]:
+    """Return the months, days and microseconds of an interval."""
+    match interval.value:
+        case (int() as months, int() as days, int() as micros):
+            return months, days, micros
+        case int() as amount if interval.type == YEAR_MONTH:
+            return amount, 0, 0
+        case int() as amount:
+            days = abs(amount) // MICROS_PER_DAY * (1 if amount >= 0 else -1)
+            return 0, days, amount - days * MICROS_PER_DAY
+    raise Undecided("The interval is not known.")
 
 
 def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
-    """Return a date or timestamp plus an interval. A date takes DAYS or YEAR_MONTH only.
+    """Return a date or timestamp plus an interval. A date takes no time of day.
 
-    Raises EvaluationError where Spark fails or may have another result: beyond the range, and near clock changes.
+    Months and days are added to the local time: one in a gap is later by its length, and one that occurs twice keeps
+    its offset from UTC.
+
+    Raises EvaluationError where Spark fails: beyond the range, or at a time of day for a date.
     """
-    amount = interval.value
-    assert isinstance(amount, int)
+    months, days, micros = amount_of(interval)
     if type_ == DATE:
-        if interval.type == YEAR_MONTH:
-            return add_months(value, amount)
-        return _checked(value + amount // MICROS_PER_DAY, 31)
-    in_zone = type_ == TIMESTAMP
-    local = local_of(value, zone) if in_zone else value
-    days, time = divmod(local, MICROS_PER_DAY)
-    rest = 0
-    if interval.type == YEAR_MONTH:
-        days = add_months(days, amount)
-    else:
-        whole = abs(amount) // MICROS_PER_DAY * (1 if amount >= 0 else -1)
-        days, rest = days + whole, amount - whole * MICROS_PER_DAY
-        if not whole:
-            return _checked(value + rest, 63)
-    found = days * MICROS_PER_DAY + time
-    if in_zone:
-        if near_clock_change(found, zone):
-            raise Undecided("A time near a clock change plus an interval is left to Spark.")
-        found = instant_of(found, zone)
-    return _checked(found + rest, 63)
+        if micros:
+            raise EvaluationError("A date plus an interval with a time of day is no date.")
+        if interval.type == DAYS:
+            return add_days(value, days)
+        return _checked(add_months(value, months) + days, 31)
+    for count, in_months in ((months, True), (days, False)):
+        if count:
+            value = _moved_local(value, count, in_months, zone if type_ == TIMESTAMP else None)
+    return _checked(value + micros, 63)
+
+
+def _moved_local(value: int, count: int, in_months: bool, zone: Zone | None) -> int:
+    """A timestamp some months or days later."""
+    local = value if zone is None else local_of(value, zone)
+    day, time = divmod(local, MICROS_PER_DAY)
+    found = (add_months(day, count) if in_months else day + count) * MICROS_PER_DAY + time
+    if zone is None:
+        return found
+    kept = found - (local - value)
+    return kept if local_of(kept, zone) == found else instant_of(found, zone)
 
 
 def interval_text(interval: Literal) -> str:
     """Return the literal as Spark SQL."""
+    if interval.type == CALENDAR:
+        months, days, micros = amount_of(interval)
+        return f"make_interval(0, {months}, 0, {days}, 0, 0, {Decimal(micros).scaleb(-6):f})"
     amount = interval.value
     assert isinstance(amount, int)
     sign, size = "-" if amount < 0 else "", abs(amount)

@@ -78,6 +78,8 @@ def to_sql(node: Node) -> str:
             return f"-{_operand(child)}"
         case Call("~", (child,)):
             return f"~{_operand(child)}"
+        case Call("timestampadd" | "timestampdiff" as name, (Literal(str() as unit), *args)):
+            return f"{name}({', '.join((unit, *map(to_sql, args)))})"
         case Call("unix_timestamp()"):
             return "unix_timestamp()"
         case Call("cast(variant)" | "try_cast(variant)" as name, (child, target)):
@@ -164,7 +166,7 @@ def _literal(value: object, type_: DataType) -> str:
             return "NULL"
         case bool():
             return str(value).upper()
-        case int() if type_ in INTERVALS:
+        case int() | tuple() if type_ in INTERVALS:
             return interval_text(Literal(value, type_))
         case str():
             return _quoted(value)

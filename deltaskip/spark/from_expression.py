@@ -17,7 +17,7 @@ from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.column_parts import cast, constant, extract, function, opaque, option, sequence
-from deltaskip.spark.local import session_ansi
+from deltaskip.spark.local import session_ansi, session_reads_as_before
 
 __all__ = ["expression_to_node"]
 
@@ -61,6 +61,8 @@ _FUNCTIONS = {
 
 # Those that know whether they are evaluated in ANSI mode, and the functions that give NULL where they fail.
 _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
+# Those of a pattern of times, which Spark reads as versions before 3.0 did if the session says so.
+_BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToUnixTimestamp", "UnixTimestamp"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 # Those that are named as a function and have other arguments, or another meaning in an earlier version.
@@ -153,6 +155,18 @@ def expression_to_node(tree: Any) -> Node:
         case "ParseUrl" if not tree.failOnError():
             # Of try_parse_url, or without ANSI mode.
             return function("try_parse_url", _children(tree))
+        case _ if kind in _BY_PATTERN and session_reads_as_before():
+            return opaque(kind, _children(tree))
+        case "GetTimestamp":
+            return _time_read(tree)
+        case "MakeTimestamp":
+            name = "make_timestamp" if str(tree.dataType().typeName()) == "timestamp" else "make_timestamp_ntz"
+            return function(f"try_{name}" if _tried(tree) else name, _children(tree))
+        case "TimestampAdd" | "TimestampDiff":
+            return function(kind.lower(), (constant(str(tree.unit()).upper(), STRING), *_children(tree)))
+        case "SecondWithFraction" | "YearOfWeek":
+            field = "SECOND" if kind == "SecondWithFraction" else "YEAROFWEEK"
+            return function("date_part", (constant(field, STRING), *_children(tree)))
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
         case "Size" if tree.legacySizeOfNull():
@@ -166,6 +180,21 @@ def expression_to_node(tree: Any) -> Node:
             name = str(tree.prettyName()).lower()
             known = ALIASES.get(name, name) in FUNCTIONS
             return function(name, _children(tree)) if known else _unknown(tree)
+
+
+def _time_read(tree: Any) -> Node:
+    """A timestamp that is read from text by a pattern."""
+    local = str(tree.dataType().typeName()) != "timestamp"
+    tried = _tried(tree)
+    if local and tried:
+        return _unknown(tree)
+    name = "to_timestamp_ntz" if local else "try_to_timestamp" if tried else "to_timestamp"
+    return function(name, _children(tree))
+
+
+def _tried(tree: Any) -> bool:
+    """Whether an expression gives NULL where it fails, though the session is in ANSI mode."""
+    return not tree.failOnError() and session_ansi() is not False
 
 
 def _mode(tree: Any) -> str | None:

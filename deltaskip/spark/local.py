@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "in_ansi", "local_session", "session_ansi", "session_function"]
+__all__ = ["active_session", "in_ansi", "local_session", "session_ansi", "session_function", "session_reads_as_before"]
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -67,6 +67,16 @@ def session_ansi() -> bool | None:
         return None if active is None else in_ansi(active)
     except Exception:  # a session that was stopped, or whose server has gone
         return None
+
+
+def session_reads_as_before() -> bool:
+    """Whether the active session reads and writes times by a pattern as versions of Spark before 3.0 did."""
+    try:
+        active = SparkSession.getActiveSession()
+        policy = "" if active is None else str(active.conf.get("spark.sql.legacy.timeParserPolicy", ""))
+    except Exception:  # a session that was stopped, or whose server has gone
+        return False
+    return policy.upper() == "LEGACY"
 
 
 def session_function(name: str) -> bool:

@@ -35,6 +35,7 @@ _COLUMN_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
     "%": lambda a, b: a % b,
+    "add_interval": lambda a, b: a + b,
 }
 
 
@@ -66,6 +67,8 @@ def to_column(node: Node) -> Column:
             return F.startswith(to_column(child), to_column(prefix))
         case nodes.Cast(child, data_type, safe):
             return _cast(to_column(child), data_type, safe)
+        case nodes.Call("timestampadd" | "timestampdiff" as name, (nodes.Literal(str() as unit), first, second)):
+            return _with_unit(name, unit, to_column(first), to_column(second))
         case nodes.Call(name, args):
             return _call(name, [to_column(arg) for arg in args])
         case nodes.Case(branches, otherwise):
@@ -91,6 +94,13 @@ def _call(name: str, args: Sequence[Column]) -> Column:
     if name in _COLUMN_ARITHMETIC and len(args) == 2:
         return _COLUMN_ARITHMETIC[name](*args)
     return F.call_function(name, *args)
+
+
+def _with_unit(name: str, unit: str, first: Column, second: Column) -> Column:
+    try:
+        return (F.timestamp_add if name == "timestampadd" else F.timestamp_diff)(unit, first, second)
+    except AttributeError as error:
+        raise UnsupportedFeature(f"{name} in a predicate needs Spark 4.0 or newer.") from error
 
 
 def _case(branches: Sequence[tuple[Column, Column]], otherwise: Node | None) -> Column:

@@ -97,7 +97,6 @@ _UNITS = (
     "MICROSECOND",
     "nothing",
 )
-_FORMATS = ("yyyy-MM-dd", "yyyy", "yyyy-MM-dd HH:mm:ss", "MM-dd", "yyyyMMdd", "dd/MM/yyyy HH")
 
 _ONE = ("{0}({c})",)
 _BOTH = tuple(f"{{c}} {{0}} {k}" for k in _NUMBERS) + tuple(f"{k} {{0}} {{c}}" for k in _NUMBERS)
@@ -153,7 +152,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "datediff": tuple(f"datediff({{c}}, {k})" for k in _DATES) + tuple(f"datediff({k}, {{c}})" for k in _DATES),
     "trunc": tuple(f"trunc({{c}}, '{k}')" for k in (*_UNITS[:5], "nothing")),
     "date_trunc": tuple(f"date_trunc('{k}', {{c}})" for k in _UNITS),
-    "date_format": tuple(f"date_format({{c}}, '{k}')" for k in _FORMATS),
     **text.ARGUMENTS,
     **patterns.ARGUMENTS,
     **numbers.ARGUMENTS,
@@ -343,6 +341,8 @@ def _reads_zone(type_: DataType, node: Node) -> bool:
     if type_ == TIMESTAMP:
         timeless = isinstance(node, Cast) and result not in (DATE, TIMESTAMP_NTZ, STRING)
         return (not timeless and not isinstance(node, Compare | Call)) or _is_local(node)
+    if isinstance(node, Call) and node.name in times.ZONED:
+        return True
     return type_ in (DATE, TIMESTAMP_NTZ, STRING) and (result == TIMESTAMP or _is_local(node))
 
 

@@ -11,6 +11,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.intervals import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -27,6 +28,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
+from deltaskip.schema.calendar import MICROS_PER_DAY
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
@@ -122,7 +124,9 @@ def random_function(
     if rng.random() < 0.15:
         return Cast(node, rng.choice((*_NUMBERS, *_TIMES, STRING, BOOLEAN)))
     if type_ in _TIMES:
-        return _of_time(rng, node)
+        return _moved_time(rng, node) if rng.random() < 0.3 else _of_time(rng, node)
+    if type_ == LONG and rng.random() < 0.3:
+        return _time_of_number(rng, node)
     if type_ == STRING:
         return _of_text(rng, node)
     if type_ in _NUMBERS or isinstance(type_, DecimalType):
@@ -153,6 +157,44 @@ def _of_time(rng: random.Random, node: Node) -> Node:
             Cast(node, rng.choice([*_TIMES, STRING, LONG])),
         ]
     )
+
+
+def _moved_time(rng: random.Random, node: Node) -> Node:
+    """A time plus an interval, in another zone, or counted since 1970."""
+    count = rng.choice([-400, -31, -1, 0, 1, 13, 29, 30, 365, 4000])
+    interval = rng.choice(
+        [
+            Literal(count, YEAR_MONTH),
+            Literal(count * MICROS_PER_DAY, DAYS),
+            Literal(count * 3_600_000_000 + 7, DAY_TIME),
+            Literal((count, rng.randint(-40, 40), count * 3_600_000_000), CALENDAR),
+            Literal((0, count, 0), CALENDAR),
+        ]
+    )
+    zone = Literal(rng.choice(["Europe/Berlin", "Australia/Lord_Howe", "+05:30", "UTC", "nothing"]), STRING)
+    unit = Literal(rng.choice(["MONTH", "QUARTER", "DAY", "HOUR", "MICROSECOND"]), STRING)
+    pattern = rng.choice(
+        ["yyyy-MM-dd HH:mm:ss.SSS", "yyyy/LL", "yyyy D", "yyyy-MM-dd'T'HH", "yyyy-dd", "EEE", "[yyyy]"]
+    )
+    return rng.choice(
+        [
+            Call("+", (node, interval)),
+            Call("-", (node, interval)),
+            Call("timestampadd", (unit, Literal(count, INTEGER), node)),
+            Call(rng.choice(["from_utc_timestamp", "to_utc_timestamp"]), (node, zone)),
+            Call("convert_timezone", rng.choice([(zone, node), (zone, Literal("America/New_York", STRING), node)])),
+            Call(rng.choice(["unix_seconds", "unix_millis", "unix_micros", "unix_date", "to_unix_timestamp"]), (node,)),
+            Call("next_day", (node, Literal(rng.choice(["mo", "FRIDAY", "sun"]), STRING))),
+            Call("date_part", (Literal(rng.choice(["YEAROFWEEK", "SECOND"]), STRING), node)),
+            Call("date_format", (node, Literal(pattern, STRING))),
+        ]
+    )
+
+
+def _time_of_number(rng: random.Random, node: Node) -> Node:
+    pattern = Literal(rng.choice(["yyyy-MM-dd", "yyyy", "yyyy-MM-dd HH:mm:ss", "HH:mm"]), STRING)
+    named = Call(rng.choice(["timestamp_seconds", "timestamp_millis", "timestamp_micros"]), (node,))
+    return rng.choice([named, Call("from_unixtime", (node, pattern)), Call("from_unixtime", (node,))])
 
 
 def _of_text(rng: random.Random, node: Node) -> Node:

@@ -58,6 +58,11 @@ def test_functions_that_give_null_where_they_fail_are_not_taken_for_those_that_r
             ("try_divide(a, b) IS NULL", "try_divide"),
             ("try_mod(a, b) IS NULL", "try_mod"),
             ("try_to_date(s) IS NULL", "a cast"),
+            ("try_to_timestamp(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
+            ("try_to_date(s, 'yyyy-MM-dd') IS NULL", "try_to_timestamp"),
+            ("try_make_timestamp(CAST(a AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
+            ("try_make_timestamp_ltz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp"),
+            ("try_make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "try_make_timestamp_ntz"),
             ("try_to_timestamp(s) IS NULL", "a cast"),
         ],
         lambda case: check(*case),
@@ -79,6 +84,7 @@ _OTHERS = frozenset(
         *("url_encode", "url_decode", "try_url_decode", "parse_url", "try_parse_url"),
         # Errors, and what Spark replaces by other expressions.
         *("assert_true", "raise_error", "regexp_count", "regexp_substr"),
+        *("try_to_date", "try_to_timestamp"),
         *LAMBDAS,
         *JSONS,
         *VARIANTS,
@@ -195,3 +201,35 @@ def test_operators_of_the_session_keep_their_names(frame: Any) -> None:
     called = {part.name for part in walk(pushed(frame, "a + b = 7 AND a % 3 = 1")) if isinstance(part, Call)}
     assert called == {"+", "%"}
     assert any(isinstance(part, Cast) for part in walk(pushed(frame, "CAST(s AS INT) = 7")))
+
+
+def test_functions_of_times_keep_their_kinds_and_units(frame: Any) -> None:
+    def check(where: str, name: str, first: object) -> None:
+        [call] = [part for part in walk(pushed(frame, where)) if isinstance(part, Call) and part.name == name]
+        assert first is None or call.args[0] == Literal(first, STRING)
+
+    each(
+        [
+            ("make_timestamp(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp", None),
+            ("make_timestamp_ntz(CAST(b AS INT), 1, 1, 0, 0, 0) IS NULL", "make_timestamp_ntz", None),
+            ("to_timestamp(s, 'yyyy') IS NULL", "to_timestamp", None),
+            ("to_timestamp_ntz(s, 'yyyy') IS NULL", "to_timestamp_ntz", None),
+            ("timestampadd(hour, b, to_timestamp(s, 'yyyy')) IS NULL", "timestampadd", "HOUR"),
+            ("timestampdiff(MONTH, to_timestamp(s, 'yyyy'), now()) = 1", "timestampdiff", "MONTH"),
+            ("extract(SECOND FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "SECOND"),
+            ("extract(YEAROFWEEK FROM to_timestamp(s, 'yyyy')) > 1", "date_part", "YEAROFWEEK"),
+        ],
+        lambda case: check(*case),
+    )
+
+
+def test_patterns_are_left_to_a_session_that_reads_them_as_before(spark: Any, frame: Any) -> None:
+    wheres = ["from_unixtime(a, 'yyyy') > s", "unix_timestamp(s, 'yyyy') > a", "to_timestamp(s, 'yyyy') IS NULL"]
+    before = spark.conf.get("spark.sql.legacy.timeParserPolicy")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    try:
+        nodes = [pushed(frame, where) for where in wheres]
+    finally:
+        spark.conf.set("spark.sql.legacy.timeParserPolicy", before)
+    assert all(any(isinstance(part, Opaque) for part in walk(node)) for node in nodes)
+    assert not any(isinstance(part, Opaque) for where in wheres for part in walk(pushed(frame, where)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
 from deltaskip.expr.functions.text import like_column
+from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     MIRRORED,
@@ -114,8 +115,8 @@ class Batch:
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
         match node:
-            case Literal(_, UnknownType()):
-                raise Undecided("Intervals are left to Spark.")
+            case Literal(_, type_) if type_ in INTERVALS or isinstance(type_, UnknownType):
+                raise Undecided("An interval is left to Spark.")
             case Literal(value, type_):
                 return constant_of(value, arrow_type(type_))
             case FieldRef():
@@ -498,7 +499,10 @@ class Batch:
         backwards = node.name in ("/", "%", "div")
         found: list[Values] = []
         for arg in reversed(node.args) if backwards else node.args:
-            if null_in_null_out and found:
+            if isinstance(arg, Literal) and arg.type in INTERVALS:
+                # Arrow has none of all kinds; the function takes it from the call.
+                found.append(FALSE)
+            elif null_in_null_out and found:
                 found.append(self.reached(arg, lambda: self.not_null(*found)))
             else:
                 found.append(self.value(arg))
@@ -544,7 +548,8 @@ class Batch:
             key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
             if key not in known:
                 literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
-                known[key] = evaluate(_with_operands(node, literals), {}, self.time_zone, order)
+                operands = map(_operand, children_of(node), literals)
+                known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             found.append(known[key])
         return found
 
@@ -553,7 +558,12 @@ def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return rows
 
 
-def _with_operands(node: Node, operands: Sequence[Node]) -> Node:
+def _operand(given: Node, value: Literal) -> Node:
+    """An operand with its value in a row."""
+    return given if value.type in INTERVALS else value
+
+
+def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
     """The node with other operands."""
     each = iter(operands)
     return transform(node, lambda _: next(each))

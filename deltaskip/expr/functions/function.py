@@ -56,6 +56,7 @@ class Function:
         row of the variables' values, by column of columns of them and the rows to which they belong.
     `ansi_only`: the value is another one without ANSI mode.
     `aliases`: other names of the function.
+    `instead`: the expression that it stands for with some arguments; None with the others.
     """
 
     signature: Signature
@@ -68,6 +69,7 @@ class Function:
     variables: Variables | None = None
     ansi_only: bool = False
     aliases: tuple[str, ...] = ()
+    instead: Callable[..., Node | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_of, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
-from deltaskip.expr.functions.times import TIMES
+from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.number_format import NumberFormat, number_format
 from deltaskip.expr.vectors import Values, by_distinct, column, constant
@@ -37,7 +37,7 @@ _OF_BYTES = ("base64", "hex", "utf-8")
 _MOST_PLACES = 300
 _PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
-_DATE_FORMAT = TIMES["date_format"]
+_DATE_FORMAT = TIME_FORMATS["date_format"]
 
 
 def _format_of(node: Node) -> NumberFormat | None:

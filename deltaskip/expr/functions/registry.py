@@ -28,6 +28,9 @@ from deltaskip.expr.functions.printf import PRINTF
 from deltaskip.expr.functions.rounding import ROUNDING
 from deltaskip.expr.functions.text import TEXT
 from deltaskip.expr.functions.text_parts import LOCATING
+from deltaskip.expr.functions.time_formats import TIME_FORMATS
+from deltaskip.expr.functions.time_making import TIME_MAKING
+from deltaskip.expr.functions.time_sums import TIME_SUMS
 from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.functions.urls import URLS
@@ -52,6 +55,9 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     MASKING,
     URLS,
     TIMES,
+    TIME_FORMATS,
+    TIME_MAKING,
+    TIME_SUMS,
     HASHING,
     CASTS,
     COLLECTIONS,
@@ -81,9 +87,11 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
     name = ALIASES.get(name, name)
     if name == "array_sort" and len(args) == 2:
         name = "array_sort()"
+    node: Node | None = None
     row = REPLACED.get(name)
     if row is not None and row.least <= len(args) <= (row.most or row.least):
         node = row.node(*args)
-        if node is not None:
-            return node
-    return Call(name, args)
+    function = FUNCTIONS.get(name)
+    if node is None and function is not None and function.instead is not None:
+        node = function.instead(*args)
+    return Call(name, args) if node is None else node

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -13,20 +14,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import shown
 from deltaskip.expr import dates
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, type_of
-from deltaskip.expr.dates import formatted
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
-    Replaced,
     Row,
     Typed,
     exactly,
     takes,
 )
-from deltaskip.expr.nodes import Call, Cast, Literal, Node
+from deltaskip.expr.functions.time_columns import (
+    DATES_FROM,
+    DATES_TO,
+    civil,
+    date_column,
+    first_of_month,
+    local_column,
+    truncated_days,
+    within_limits,
+)
+from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
@@ -34,32 +41,21 @@ from deltaskip.expr.vectors import (
     any_of,
     column,
     constant,
-    constant_of,
-    filled,
     made,
+    none_of,
     numbers,
-    texts,
 )
-from deltaskip.expr.zones import instants, local_times, near_limits
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import NOTHING
+from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.calendar import (
-    INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     Zone,
-    days_from_civil,
-    days_in_month,
-    instant_of,
+    civil_from_days,
     local_of,
-    zone_of,
 )
-from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
-__all__ = ["DATES_FROM", "DATES_TO", "TIMES", "time_texts"]
-
-DATES_FROM, DATES_TO = -719_162, 2_932_896
-"""The years 1 to 9999, in which Arrow's calendar functions are used."""
+__all__ = ["TIMES"]
 
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "year": pc.year,
@@ -70,12 +66,8 @@ _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "weekofyear": pc.iso_week,
 }
 _SECONDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
-_MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
 _TIME_UNITS = {"DAY": 86_400, "DD": 86_400, "HOUR": 3600, "MINUTE": 60}
 _INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
-_HOUR = MICROS_PER_DAY // 24
-# Days of dates of 32 bits, moved so that no cycle of 400 years is negative.
-_CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
 def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -92,15 +84,15 @@ def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 def _time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """Hour, minute or second of a timestamp."""
-    local = _local(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
+    local = local_column(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
     unit, count = _SECONDS[call.name]
-    return _within_limits(made((local // (unit * MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
+    return within_limits(made((local // (unit * MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
 
 
 def _last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`last_day(date)`."""
-    year, month, _ = _civil(numbers(column(args[0])))
-    return _dates(_first_of_month(year, month + 1) - 1, args[0])
+    year, month, _ = civil(numbers(column(args[0])))
+    return date_column(first_of_month(year, month + 1) - 1, args[0])
 
 
 def _add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -108,18 +100,6 @@ def _add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     days, count = np.asarray(numbers(args[0]), np.int32), np.asarray(numbers(args[1]), np.int32)
     with np.errstate(over="ignore"):
         return made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
-
-
-def _add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
-    year, month, day = _civil(np.atleast_1d(np.asarray(numbers(args[0]), np.int64)))
-    months = month - 1 + np.asarray(numbers(args[1]), np.int64)
-    year, month = year + months // 12, months % 12 + 1
-    first, after = _first_of_month(year, month), _first_of_month(year, month + 1)
-    found = np.minimum(first + day - 1, after - 1)
-    if any_of((found < -(2**31)) | (found >= 2**31), *args):
-        raise EvaluationError("The date is out of range.")
-    return made(found.astype(np.int32), pa.date32(), *args)
 
 
 def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -132,115 +112,27 @@ def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown one."""
     days = np.asarray(numbers(column(args[0])), np.int64)
-    found = _truncated_days(days, constant(args[1]).upper())
-    return pa.nulls(len(days), pa.date32()) if found is None else _dates(found, args[0])
+    found = truncated_days(days, constant(args[1]).upper())
+    return pa.nulls(len(days), pa.date32()) if found is None else date_column(found, args[0])
 
 
 def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
     unit, micros = constant(args[0]).upper(), numbers(column(args[1]))
     if unit in _INSTANT_UNITS:
-        return _within_limits(made(micros - micros % _INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
-    local = _local(args[1], True, zone)
+        return within_limits(made(micros - micros % _INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
+    local = local_column(args[1], True, zone)
     if unit in _TIME_UNITS:
         truncated = local - local % (_TIME_UNITS[unit] * MICROS_PER_SECOND)
         # In the repeated hour of a clock change the offset is unchanged.
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
     else:
-        days = _truncated_days(local // MICROS_PER_DAY, unit)
+        days = truncated_days(local // MICROS_PER_DAY, unit)
         if days is None:
             return pa.nulls(len(micros), args[1].type)
         found = instants(days * MICROS_PER_DAY, zone)
-    return _within_limits(made(found, args[1].type, args[1]), args[1])
-
-
-def _date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`date_format(timestamp, pattern)` with a constant pattern."""
-    pattern = constant(args[1])
-    cell = MICROS_PER_SECOND if "s" in pattern else _HOUR // 60 if "m" in pattern else _HOUR
-    cell = cell if "H" in pattern or cell < _HOUR else MICROS_PER_DAY
-    local = _local(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
-    return _of_cells(local, cell, lambda start: formatted(start, pattern), args[0])
-
-
-def _unix_timestamp_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`unix_timestamp(timestamp)`: towards zero."""
-    micros = numbers(column(args[0]))
-    seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
-    return _within_limits(made(seconds, pa.int64(), args[0]), args[0])
-
-
-def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
-    """The texts of local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
-    seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
-    usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
-    whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
-    found = pc.cast(whole, pa.string())
-    if fraction.any():
-        digits = pc.utf8_lpad(pc.cast(made(fraction, pa.int64(), given), pa.string()), 6, "0")
-        tail = pc.if_else(made(fraction != 0, pa.bool_()), pc.utf8_rtrim(digits, "0"), NOTHING)
-        point = pc.if_else(pc.equal(tail, NOTHING), NOTHING, constant_of(".", pa.string()))
-        found = pc.binary_join_element_wise(found, point, tail, NOTHING)
-    return found if usual.all() else Partly(found, ~usual)
-
-
-def _within_limits(found: pa.Array, times: Values) -> Values | Partly:
-    """What was found; times near the limits of 64 bits are left over."""
-    rest = near_limits(numbers(times))
-    return found if rest is None else Partly(found, rest)
-
-
-def _local(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
-    """Local microseconds of an array of timestamps; 0 where it is null."""
-    micros = filled(column(values))
-    return local_times(micros, zone) if zoned else micros
-
-
-def _truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
-    if unit not in _MONTHS and unit != "WEEK":
-        return None
-    year, month, _ = _civil(days)
-    count = _MONTHS.get(unit, 1)
-    found: np.ndarray = days - (days + 3) % 7
-    return found if unit == "WEEK" else _first_of_month(year, (month - 1) // count * count + 1)
-
-
-def _dates(days: np.ndarray, *given: Values) -> pa.Array:
-    """Dates; what none can hold is left to the caller, as Spark raises for some units, and wraps for others."""
-    if any_of((days < -(2**31)) | (days >= 2**31), *given):
-        raise NotByColumn
-    return made(days.astype(np.int32), pa.date32(), *given)
-
-
-def _civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Year, month and day of days since 1970-01-01, as `calendar.civil_from_days`."""
-    moved = days.astype(np.int64) + _EPOCH_DAY
-    era = moved // _CYCLE_DAYS
-    of_era = moved - era * _CYCLE_DAYS
-    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    shifted = (5 * of_year + 2) // 153
-    month = (shifted + 2) % 12 + 1
-    return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
-
-
-def _first_of_month(year: np.ndarray, month: np.ndarray) -> np.ndarray:
-    """Days from 1970-01-01 to the first day of a month from 1 to 13, as `calendar.days_from_civil`."""
-    year, month = year + (month > 12), np.where(month > 12, month - 12, month)
-    shifted = year - (month <= 2)
-    era = shifted // 400
-    of_era = shifted - era * 400
-    of_year = (153 * ((month + 9) % 12) + 2) // 5
-    found: np.ndarray = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
-    return found
-
-
-def _of_cells(local: np.ndarray, cell: int, text: Callable[[int], str], given: Values) -> pa.Array:
-    """The text of each time, which all times of a cell have in common."""
-    cells, of_row = np.unique(local // cell, return_inverse=True)
-    found = texts([text(start) for start in (cells * cell).tolist()])
-    return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
+    return within_limits(made(found, args[1].type, args[1]), args[1])
 
 
 def _time_signature(args: tuple[Node, ...]) -> Typed:
@@ -254,12 +146,6 @@ def _days_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) == 2 and type_of(args[1]) == LONG:
         return None
     return takes(DATE, DATE, INTEGER)(args)
-
-
-def _seconds_signature(args: tuple[Node, ...]) -> Typed:
-    if len(args) == 1 and type_of(args[0]) in (DATE, TIMESTAMP):
-        return takes(LONG, TIMESTAMP)(args)
-    return None
 
 
 _FIELD_ALIASES = {"dayofmonth": ("day",), "weekofyear": ("week",)}
@@ -284,14 +170,60 @@ FIELDS = {
     "DOY": "dayofyear",
     **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
     **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "DAYOFWEEK_ISO"),
+    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "SECOND"),
+    "YEAROFWEEK": "YEAROFWEEK",
 }
-"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields."""
+"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields; fields without a function."""
+
+_FRACTIONAL = DecimalType(8, 6)
+_MINUTE = 60 * MICROS_PER_SECOND
 
 
-def _date_part(field: Node, value: Node) -> Node | None:
-    """`date_part(field, value)` with a literal field."""
-    name = str(field.value).upper() if isinstance(field, Literal) and type_of(field) == STRING else ""
-    return Call(FIELDS[name], (value,)) if name in FIELDS else None
+def _date_part(*args: Node) -> Node | None:
+    """`date_part(field, value)` with a literal field that is a function."""
+    match args:
+        case (Literal(str() as field), value) if field.upper() in FIELDS:
+            name = FIELDS[field.upper()]
+            if name == "DAYOFWEEK_ISO":
+                return Call("+", (Call("weekday", (value,)), Literal(1, INTEGER)))
+            return Call(name, (value,)) if name.islower() else Call("date_part", (Literal(name, STRING), value))
+    return None
+
+
+def _part_signature(args: tuple[Node, ...]) -> Typed:
+    """The seconds with their fraction, or the year of the week."""
+    match args:
+        case (Literal("SECOND"), value):
+            found = takes(_FRACTIONAL, TIMESTAMP_NTZ if type_of(value) == TIMESTAMP_NTZ else TIMESTAMP)((value,))
+        case (Literal("YEAROFWEEK"), value):
+            found = takes(INTEGER, DATE)((value,))
+        case _:
+            return None
+    return None if found is None else ((args[0], *found[0]), found[1])
+
+
+def _part(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    field, value = args
+    if field == "YEAROFWEEK":
+        year, _, _ = civil_from_days(value - (value + 3) % 7 + 3)
+        return year
+    local = value if type_of(call.args[1]) == TIMESTAMP_NTZ else local_of(value, zone)
+    return Decimal(local % _MINUTE).scaleb(-6)
+
+
+def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    field, values = constant(args[0]), column(args[1])
+    if field == "YEAROFWEEK":
+        days = numbers(values).astype(np.int64)
+        return made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
+    local = local_column(values, type_of(call.args[1]) == TIMESTAMP, zone)
+    words = np.zeros((len(local), 2), np.int64)
+    words[:, 0] = local % _MINUTE
+    found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
+    if values.null_count:
+        found = pc.if_else(values.is_valid(), found, none_of(found.type))
+    return within_limits(found, values)
 
 
 def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -308,69 +240,18 @@ def _units_of(unit: int) -> Function:
     return Function(exactly(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
 
 
-def _time_of(unit: int) -> Function:
-    """The timestamp of a whole number of units since 1970."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if len(args) != 1 or type_of(args[0]) not in INTEGRAL_BITS:
-            return None
-        return (cast_to(args[0], LONG),), TIMESTAMP
-
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        counts = numbers(column(args[0]))
-        if any_of((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
-            raise NotByColumn
-        with np.errstate(over="ignore"):
-            return made(counts * unit, arrow_type(TIMESTAMP), args[0])
-
-    return Function(signature, lambda args, call, zone: dates.checked_micros(args[0] * unit), by_column=by_column)
-
-
-def _shifted(to_local: bool) -> Function:
-    """`from_utc_timestamp(timestamp, zone)` and `to_utc_timestamp`: the clock of a zone, written as an instant."""
-
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        try:
-            other = zone_of(args[1])
-        except LookupError as error:
-            raise Undecided(f"The time zone {shown(args[1])} is left to Spark.") from error
-        return dates.checked_micros((local_of if to_local else instant_of)(args[0], other))
-
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-        try:
-            other = zone_of(constant(args[1]))
-        except LookupError as error:
-            raise NotByColumn from error
-        micros = filled(column(args[0]))
-        found = local_times(micros, other) if to_local else instants(micros, other)
-        return _within_limits(made(found, args[0].type, args[0]), args[0])
-
-    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column)
-
-
-def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    year, month, day = args
-    if not (-999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
-        raise EvaluationError(f"There is no date {year}-{month}-{day}.")
-    days = days_from_civil(year, month, day)
-    if not -(2**31) <= days < 2**31:
-        raise Undecided("A date beyond the first or last one is left to Spark.")
-    return days
-
-
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
 TIMES: Mapping[str, Row] = {
-    "to_date": Replaced(lambda value: Cast(value, DATE), 1),
-    "to_timestamp": Replaced(lambda value: Cast(value, TIMESTAMP), 1),
-    **{name: Replaced(_date_part, 2) for name in ("date_part", "datepart", "extract")},
+    "date_part": Function(
+        _part_signature,
+        _part,
+        by_column=_part_column,
+        zoned=True,
+        instead=_date_part,
+        aliases=("datepart", "extract"),
+    ),
     "unix_seconds": _units_of(MICROS_PER_SECOND),
     "unix_millis": _units_of(1000),
     "unix_micros": _units_of(1),
-    "timestamp_seconds": _time_of(MICROS_PER_SECOND),
-    "timestamp_millis": _time_of(1000),
-    "timestamp_micros": _time_of(1),
     "unix_date": Function(
         exactly(INTEGER, DATE),
         lambda args, call, zone: args[0],
@@ -380,13 +261,6 @@ TIMES: Mapping[str, Row] = {
         takes(DATE, INTEGER),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.date32()),
-    ),
-    "from_utc_timestamp": _shifted(True),
-    "to_utc_timestamp": _shifted(False),
-    "make_date": Function(takes(DATE, INTEGER, INTEGER, INTEGER), _made_date),
-    "dayname": Function(takes(STRING, DATE), lambda args, call, zone: _DAYS[dates.date_field("weekday", args[0])]),
-    "monthname": Function(
-        takes(STRING, DATE), lambda args, call, zone: _MONTH_NAMES[dates.date_field("month", args[0]) - 1]
     ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{
@@ -407,11 +281,6 @@ TIMES: Mapping[str, Row] = {
     "date_sub": Function(
         _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=_add_days_column
     ),
-    "add_months": Function(
-        takes(DATE, DATE, INTEGER),
-        lambda args, call, zone: dates.add_months(args[0], args[1]),
-        by_column=_add_months_column,
-    ),
     "datediff": Function(
         takes(INTEGER, DATE, DATE),
         lambda args, call, zone: dates.days_between(*args),
@@ -427,18 +296,6 @@ TIMES: Mapping[str, Row] = {
         takes(TIMESTAMP, STRING, TIMESTAMP),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
         by_column=_date_trunc_column,
-        zoned=True,
-    ),
-    "date_format": Function(
-        takes(STRING, TIMESTAMP, STRING),
-        lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
-        by_column=_date_format_column,
-        zoned=True,
-    ),
-    "unix_timestamp": Function(
-        _seconds_signature,
-        lambda args, call, zone: dates.whole_seconds(args[0]),
-        by_column=_unix_timestamp_column,
         zoned=True,
     ),
 }

@@ -6,11 +6,9 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import Any
 
-from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.functions import function_node
 from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.functions.times import FIELDS
-from deltaskip.expr.intervals import added
 from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
 from deltaskip.expr.sql.tokens import NAMES
@@ -33,7 +31,8 @@ DATE_UNITS = frozenset(
     ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
 )
 _ADDING = frozenset(("TIMESTAMPADD", "DATEADD", "DATE_ADD"))
-_UNIT_CALLS = frozenset((*_ADDING, "TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"))
+_COUNTING = frozenset(("TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF"))
+_UNIT_CALLS = frozenset((*_ADDING, *_COUNTING, "TIMEDIFF"))
 
 
 class Calls(Parts):
@@ -210,7 +209,8 @@ class Calls(Parts):
         tokens.advance()
         value = yield self._value(COMPARISON)
         tokens.expect(")", "a parenthesis is not closed")
-        return Call(FIELDS[field.upper()], (value,)) if field.upper() in FIELDS else self._piece(mark)
+        known = field.upper() in FIELDS
+        return function_node("date_part", (Literal(field, STRING), value)) if known else self._piece(mark)
 
     def _trim(self, mark: Mark) -> Rule:
         """([BOTH | LEADING | TRAILING] [characters] FROM value)."""
@@ -236,11 +236,9 @@ class Calls(Parts):
         if args[0] == Column((first.text,)) and first.is_word(*DATE_UNITS):
             if len(self._found) > mark[1] and self._found[mark[1]] == (first.text,):
                 self._found[mark[1]] = ()
-            match args[1]:
-                case Literal(int() as count, type_) if type_ in INTEGRAL_BITS and key in _ADDING:
-                    interval = added(count, first.text)
-                    if interval is not None:
-                        return Call("timestampadd", (args[2], interval))
+            name = "timestampadd" if key in _ADDING else "timestampdiff" if key in _COUNTING else ""
+            if name:
+                return Call(name, (Literal(first.text.upper(), STRING), *args[1:]))
         return self._piece(mark)
 
     def _identifier(self, mark: Mark) -> Rule:

@@ -14,13 +14,13 @@ import pytest
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.dates import formatted
 from deltaskip.expr.evaluation import batch
 from deltaskip.expr.evaluation import columns as columns_module
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not, children_of
 from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.expr.time_patterns import formatted
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of

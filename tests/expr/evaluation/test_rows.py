@@ -61,7 +61,7 @@ def test_constants_have_spark_s_values() -> None:
         "CAST(0.0000000001BD AS STRING)",
         "CAST(0.1D + 0.2D AS STRING)",
         "upper('\u019b')",
-        "date_format(DATE'2024-01-01', 'EEE')",
+        "date_format(DATE'2024-01-01', 'F')",
         "CAST('10:00' AS TIMESTAMP)",
         "CAST(X'FF' AS STRING)",
         "TRY_CAST('1d' AS DOUBLE)",

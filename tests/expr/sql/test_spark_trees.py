@@ -177,11 +177,8 @@ def _node(tree: Sequence[Any]) -> Node:
         return Compare(_COMPARISONS[kind], *nodes)
     if kind in _CALLS:
         return Call(_CALLS[kind], tuple(nodes))
-    if kind == "TimestampAdd":
-        quantity = "-1" if nodes[0] == Literal(-1, type_named("int")) else "1"
-        parsed = parse_sql(f"timestampadd({kept['unit']}, {quantity}, a)")
-        if isinstance(parsed, Call) and nodes[0] in (Literal(1, type_named("int")), Literal(-1, type_named("int"))):
-            return Call("timestampadd", (nodes[1], parsed.args[1]))
+    if kind in ("TimestampAdd", "TimestampDiff"):
+        return Call(kind.lower(), (Literal(kept["unit"].upper(), STRING), *nodes))
     raise _Unlike
 
 

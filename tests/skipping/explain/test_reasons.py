@@ -24,7 +24,6 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
     BINARY,
     BYTE,
-    DATE,
     DOUBLE,
     INTEGER,
     STRING,
@@ -336,10 +335,6 @@ def true_at_some_time(stated: Stated) -> bool:
     return reads_the_clock(stated) and not skipped(stated, "true")
 
 
-def sum_with_interval(stated: Stated) -> bool:
-    return "INTERVAL" in stated.case.where and only_counts(stated.leaf)
-
-
 CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"no file has (?P<names>.+) in the log": absent,
     r"the log's values of (?P<names>.+) cannot be used as bounds": unusable,
@@ -357,7 +352,6 @@ CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"the query may run at any later time, which is no bound for this comparison": unbounded,
     r"it is false whenever the query may run": false_at_any_time,
     r"it may be true when the query runs, whatever the rows are": true_at_some_time,
-    r"no rule inverts the sum of a column and an interval": sum_with_interval,
     r"(?P<count>\d+) files? (?:is|are) kept only because (?:its|their) writer may omit NaN from min and "
     r"max: recompute (?:its|their) statistics, or set deltaskip.floatBounds = exact if every writer of the table "
     r"records NaN": may_omit_nan,
@@ -455,8 +449,6 @@ def other_cases() -> Iterator[Case]:
     yield from (Case(where, (c,), (COUNTS, COUNTS)) for where in ("coalesce(c, rand()) = 5", "c = my_own(3)"))
     yield from (Case(where, (c,), some) for where in ("c < unix_timestamp()", "c = month(current_date())"))
     yield from (Case(f"current_date() {op} DATE'2020-01-01'", (c,), some) for op in "<>")
-    days = (bounds(c=("2026-01-01", "2026-01-31")),) * 2
-    yield Case("c + INTERVAL 1 DAY > DATE'2026-01-01'", (plain("c", DATE),), days)
     yield Case("c = X'01'", (plain("c", BINARY),), (bounds(c=("a", "z")),))
     yield from (Case("c > 100", (x,), (bounds(c=(1.0, 3.0)),) * n, DELTA_RS) for n in (1, 2))
     many = ", ".join(f"{i}.50" for i in range(100))

@@ -6,14 +6,21 @@ for other editions of the time zone database. Around a clock change Spark's opti
 inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two, so both are covered.
 
 * Day, year, truncation to a unit, and text of years 0 to 9999 are non-decreasing in local time.
+* So are sums with days and with parts of a day, and seconds, milliseconds and microseconds since 1970.
+* A sum with months is non-decreasing for dates. Of times it keeps the time of day, also where several days of a long
+  month become the last day of a shorter one: it is at least the start of the found day and less than its end, and both
+  are non-decreasing (Monotone.most).
+* An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
+  of the zone, so that a sum with days alone is x + days + (one offset - another): a Clock. Without months and days it
+  is computed on the instant.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
   weeks); hour, minute and second after a day, an hour and a minute: Periodic.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -22,17 +29,21 @@ import numpy as np
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.intervals import amount_of
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.time_patterns import Field, Section, formatted, pattern_items
 from deltaskip.schema.calendar import (
+    INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
+    civil_from_days,
     days_from_civil,
     format_date,
     format_timestamp,
     local_of,
     zone_of,
 )
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.skipping.proofs.preimage.functions import (
     Clock,
     Floor,
@@ -61,6 +72,15 @@ _CYCLIC_FIELDS = ("quarter", "month", "dayofmonth", "dayofweek", "weekday", "day
 
 _DATES = domain_of(DATE) or LOCAL
 _INSTANTS = domain_of(TIMESTAMP) or LOCAL
+_LONGS = domain_of(LONG) or LOCAL
+_MOST_SECONDS = INSTANT_MAX // MICROS_PER_SECOND
+# Seconds as microseconds. Beyond 64 bits, from_unixtime wraps around to any time.
+_INSTANT_OF_SECONDS = Monotone(
+    _LONGS,
+    lambda x: x * MICROS_PER_SECOND,
+    (Piece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
+    unsure=((_LONGS.low, -_MOST_SECONDS), (_MOST_SECONDS + 1, _LONGS.stop)),
+)
 
 
 _YEARS = rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: days_from_civil(r, 1, 1))
@@ -106,9 +126,24 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
         case Call("date_trunc", (Literal(str() as unit), operand)):
             return _date_trunc(unit, operand, time_zone)
         case Call("date_format", (operand, Literal(str() as pattern))) if _descends(pattern):
-            least, most = offsets(time_zone)
-            text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: dates.formatted(x, pattern).encode())
-            return operand, (text, Clock(_INSTANTS, least, most))
+            return operand, _text_of_instant(pattern, time_zone)
+        case Call("from_unixtime", (operand, Literal(str() as pattern))) if _descends(pattern):
+            return operand, (*_text_of_instant(pattern, time_zone), _INSTANT_OF_SECONDS)
+        case Call("unix_micros" | "timestamp_micros" | "unix_date" | "date_from_unix_date", (operand,)):
+            domain = domain_of(type_of(operand))
+            return None if domain is None else (operand, (identity(domain),))
+        case Call("unix_seconds" | "unix_millis" as name, (operand,)):
+            return operand, (Floor(_INSTANTS, 1000 if name == "unix_millis" else MICROS_PER_SECOND),)
+        case Call("timestamp_seconds" | "timestamp_millis" as name, (operand,)) if type_of(operand) == LONG:
+            return operand, (Times(_LONGS, 1000 if name == "timestamp_millis" else MICROS_PER_SECOND),)
+        case Call("from_utc_timestamp" | "to_utc_timestamp" | "convert_timezone"):
+            return _between_zones(call, time_zone)
+        case Call("add_interval", (operand, Literal() as interval)):
+            return operand, _sum_steps(type_of(operand), interval, time_zone)
+        case Call("next_day", (operand, Literal(str()) as day)):
+            return _next_day(operand, day)
+        case Call("date_part", (Literal("YEAROFWEEK"), operand)):
+            return operand, (rising(_DATES, _year_of_week, near=lambda r: days_from_civil(r, 1, 1)),)
         case Call("last_day", (operand,)):
             return operand, (rising(_DATES, dates.last_day, near=_itself),)
         case Call("add_months", (operand, Literal(int() as months))):
@@ -123,7 +158,7 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
             return operand, (Shift(_DATES, -day),)
         case Call("datediff", (Literal(int() as day), operand)):
             return operand, (rising(_DATES, lambda x: day - x, falling=True, near=lambda r: day - r),)
-        case Call("unix_timestamp", (operand,)):
+        case Call("unix_timestamp" | "to_unix_timestamp", (operand,)):
             return operand, (rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * MICROS_PER_SECOND),)
     return None
 
@@ -178,13 +213,89 @@ def _add_months(days: int, months: int) -> int:
 def _descends(pattern: str) -> bool:
     """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
     try:
-        sample = dates.formatted(0, pattern)
+        items = pattern_items(pattern)
     except EvaluationError:
         return False
-    if not sample:
+    if any(isinstance(item, Section) for item in items):
         return False
-    found = re.findall("|".join(_FIELDS_OF_FORMATS), pattern)
-    return bool(found) and tuple(found) == _FIELDS_OF_FORMATS[: len(found)]
+    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, Field)]
+    if len(fields) == len(_FIELDS_OF_FORMATS) + 1 and fields[-1].startswith("S"):
+        # A fraction, cut off.
+        fields.pop()
+    return bool(fields) and tuple(fields) == _FIELDS_OF_FORMATS[: len(fields)]
+
+
+def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...]:
+    """The text of an instant by a pattern that descends."""
+    text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode())
+    return text, Clock(_INSTANTS, *offsets(time_zone))
+
+
+def _between_zones(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
+    """A time whose clock is set from one zone to another."""
+    match call:
+        case Call("from_utc_timestamp", (operand, Literal(str() as target))):
+            source: str | None = None
+        case Call("to_utc_timestamp", (operand, Literal(str() as source))):
+            target = ""
+        case Call("convert_timezone", (Literal(str() as source), Literal(str() as target), operand)):
+            pass
+        case Call("convert_timezone", (Literal(str() as target), operand)):
+            source = time_zone
+        case _:
+            return None
+    steps: list[Step] = []
+    try:
+        if target:
+            steps.append(Clock(LOCAL if source else _INSTANTS, *offsets(target)))
+        if source:
+            least, most = offsets(source)
+            steps.append(Clock(_INSTANTS, -most, -least))
+    except LookupError:
+        return None
+    return operand, tuple(steps)
+
+
+def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tuple[Step, ...]:
+    """The steps of a date or timestamp plus an interval."""
+    months, days, micros = amount_of(interval)
+    if type_ == DATE:
+        later = rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30)
+        return (Shift(LOCAL, days), later) if months else (Shift(_DATES, days),)
+    zoned = type_ == TIMESTAMP and bool(months or days)
+    least, most = offsets(time_zone) if zoned else (0, 0)
+    amount, spread = days * MICROS_PER_DAY + micros, most - least
+    source = LOCAL if months else _INSTANTS
+    last: Step = Clock(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
+    if not months:
+        return (last,)
+    later = rising(
+        LOCAL,
+        lambda x: _months_later(x, months),
+        most=lambda x: _months_later(x, months) + MICROS_PER_DAY - 1,
+        near=lambda r: r - months * 30 * MICROS_PER_DAY,
+    )
+    if not zoned:
+        return last, replace(later, source=_INSTANTS, pieces=(Piece(_INSTANTS.low, _INSTANTS.stop),))
+    return last, Clock(LOCAL, -most, -least), later, Clock(_INSTANTS, least, most)
+
+
+def _months_later(local: int, months: int) -> int:
+    return _add_months(local // MICROS_PER_DAY, months) * MICROS_PER_DAY
+
+
+def _next_day(operand: Node, day: Literal) -> tuple[Node, tuple[Step, ...]] | None:
+    """The next Monday, say, never falls, except in the first week, where it is not known."""
+    weekday = dates.WEEKDAYS.get(str(day.value).upper())
+    if weekday is None:
+        return None
+    known, unsure = (Piece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
+    return operand, (Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
+
+
+def _year_of_week(days: int) -> int:
+    year, _, _ = civil_from_days(days - (days + 3) % 7 + 3)
+    return year
 
 
 def _text_of_local(source: Domain) -> Step:
