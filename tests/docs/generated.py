@@ -18,9 +18,12 @@ from pathlib import Path
 from deltaskip import demo
 from deltaskip.catalogs.statements.grammar import statement_table
 from deltaskip.expr import EvaluationError, evaluate
+from deltaskip.expr.clock import CLOCK_FUNCTIONS
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import ALIASES, FUNCTIONS, REPLACED
+from deltaskip.expr.functions.function import Replaced
 from deltaskip.expr.nodes import Compare, Literal
+from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.txn.validation import rule_table
@@ -56,14 +59,20 @@ def with_functions(text: str) -> str:
 
 
 def function_table() -> str:
-    """A row for each function of the registry."""
+    """A row for each function of the registry that can be written, and the names of those that only Spark evaluates."""
     rows = ["| Function | Other names | Skips files | By column | Time zone |", "|---|---|---|---|---|"]
-    for name, function in sorted(FUNCTIONS.items()):
-        by_column = function.by_column is not None or name == "coalesce"
+    for name, function in sorted({**REPLACED, **FUNCTIONS}.items()):
+        if not name.isidentifier() and len(name) > 1:
+            continue
         others = ", ".join(f"`{alias}`" for alias in sorted(function.aliases))
-        told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]
-        rows.append(f"| `{name}` | {' | '.join(told)} |".replace("  ", " "))
-    return "\n".join(rows)
+        if isinstance(function, Replaced):
+            told = [others, "as written", "as written", ""]
+        else:
+            by_column = function.by_column is not None or name == "coalesce"
+            told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]
+        rows.append(f"| `{name.replace('|', '&#124;')}` | {' | '.join(told)} |".replace("  ", " "))
+    left = sorted(set(ARGUMENT_COUNTS) - {*FUNCTIONS, *REPLACED, *ALIASES} - {*CHANGING, *CLOCK_FUNCTIONS})
+    return "\n".join(rows) + "\n\nOnly Spark evaluates " + ", ".join(f"`{name}`" for name in left) + "."
 
 
 def _skips_files(name: str) -> bool:
