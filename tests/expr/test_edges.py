@@ -100,8 +100,9 @@ def test_no_row_is_lost_where_a_later_version_differs(version: str) -> None:
 
 
 def test_a_function_has_one_row() -> None:
-    counted = Counter((name, type(row)) for name, row in registry._ROWS)
-    assert not [key for key, count in counted.items() if count > 1]
+    counted = Counter(name for name, _ in registry._ROWS)
+    # Those of arrays extend the rows of text.
+    assert {name for name, count in counted.items() if count > 1} == {"concat", "concat_ws", "reverse"}
 
 
 def test_every_function_and_type_is_in_the_grid() -> None:

@@ -5,14 +5,14 @@ A value of Python costs some hundred nanoseconds, so this is for what has no for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Signature
-from deltaskip.expr.nodes import Call
+from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, is_constant, repeated, scattered
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_array
@@ -29,11 +29,11 @@ def value_function(
     *,
     binary_only: bool = False,
     aliases: tuple[str, ...] = (),
+    instead: Callable[..., Node | None] | None = None,
 ) -> Function:
     """A function of arguments of which none may be NULL, with columns by `by_value`."""
-    return Function(
-        signature, compute, binary_only=binary_only, by_column=by_value(compute, by_column), aliases=aliases
-    )
+    columns = by_value(compute, by_column)
+    return Function(signature, compute, binary_only=binary_only, by_column=columns, aliases=aliases, instead=instead)
 
 
 def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:

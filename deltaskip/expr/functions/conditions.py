@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ from deltaskip.schema.arrow_values import FALSE
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
-__all__ = ["CONDITIONS"]
+__all__ = ["CONDITIONS", "searched"]
 
 
 def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
@@ -134,8 +133,10 @@ def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.if_else(pc.fill_null(pc.is_nan(value), FALSE), otherwise, value)
 
 
-def _decode(value: Node, *rest: Node) -> Node:
-    """`decode(value, searched, result, …, otherwise)`; NULL is found as well."""
+def searched(value: Node, *rest: Node) -> Node | None:
+    """Return CASE for `decode(value, searched, result, …, otherwise)`, where NULL is found, too; None for a charset."""
+    if len(rest) < 2:
+        return None
     pairs = [(rest[at], rest[at + 1]) for at in range(0, len(rest) - 1, 2)]
     branches = tuple((Compare("<=>", value, searched), result) for searched, result in pairs)
     return Case(branches, rest[-1] if len(rest) % 2 else None)
@@ -154,7 +155,6 @@ CONDITIONS: Mapping[str, Row] = {
     "nvl2": Replaced(lambda tested, value, otherwise: Case(((Not(IsNull(tested)), value),), otherwise), 3),
     "zeroifnull": Replaced(lambda value: Call("coalesce", (value, Literal(0, INTEGER))), 1),
     "nullifzero": Replaced(lambda value: _nullif(value, Literal(0, INTEGER)), 1),
-    "decode": Replaced(_decode, 3, sys.maxsize),
     # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
         _coalesce_signature,

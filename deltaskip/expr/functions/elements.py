@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
+    ATOMIC,
     INTEGRAL_BITS,
     cast_to,
     common_type,
@@ -30,7 +31,6 @@ from deltaskip.expr.functions.array_types import (
 )
 from deltaskip.expr.functions.function import Compute, Function, Replaced, Row, Typed
 from deltaskip.expr.functions.maps import map_lookup
-from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
@@ -39,7 +39,6 @@ from deltaskip.expr.vectors import (
     Values,
     column,
     constant,
-    constant_of,
     is_constant,
     made,
     numbers,
@@ -53,8 +52,11 @@ from deltaskip.schema.types import (
     INTEGER,
     LONG,
     STRING,
+    VARIANT,
     VOID,
     ArrayType,
+    DataType,
+    DecimalType,
     MapType,
     StructField,
     StructType,
@@ -278,17 +280,24 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return made(lists_of(args[0]).lengths, pa.int32(), args[0])
 
 
-def _typeof_signature(args: tuple[Node, ...]) -> Typed:
-    type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
-    return None if type_ is None or type_ in INTERVALS else (args, STRING)
+def _type_name(args: tuple[Node, ...]) -> Typed:
+    """The type's name as a constant, which `typeof` is in Spark, too: its argument is not evaluated."""
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    if type_ is None or (type_ == STRING and is_collated(*args)) or not _is_named(type_):
+        return None
+    return (Literal(simple_string(type_), STRING),), STRING
 
 
-def _typeof(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return simple_string(type_of(call.args[0]) or VOID)
-
-
-def _typeof_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    return constant_of(_typeof((), call, zone), pa.string())
+def _is_named(type_: DataType) -> bool:
+    """Whether the name of the type is known, which is not so of strings in a nested type: they may have a collation."""
+    match type_:
+        case ArrayType(element):
+            return element != STRING and _is_named(element)
+        case MapType(key, value):
+            return STRING not in (key, value) and _is_named(key) and _is_named(value)
+        case StructType(fields):
+            return all(field.type != STRING and _is_named(field.type) for field in fields)
+    return type_ in ATOMIC or type_ in (VOID, VARIANT) or isinstance(type_, DecimalType)
 
 
 ELEMENTS: Mapping[str, Row] = {
@@ -315,5 +324,5 @@ ELEMENTS: Mapping[str, Row] = {
     "array_size": Function(
         array_to(lambda array: INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column
     ),
-    "typeof": Function(_typeof_signature, _typeof, False, by_column=_typeof_column),
+    "typeof": Function(_type_name, lambda args, call, zone: args[0]),
 }

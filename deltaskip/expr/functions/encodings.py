@@ -19,6 +19,7 @@ from deltaskip.expr import encodings
 from deltaskip.expr.coerce import cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
+from deltaskip.expr.functions.conditions import searched
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
@@ -252,7 +253,10 @@ ENCODINGS: Mapping[str, Row] = {
         takes(BINARY, STRING, STRING), lambda args, call, zone: encodings.encoded(*args), _encode_column
     ),
     "decode": value_function(
-        _bytes_signature(STRING, STRING), lambda args, call, zone: encodings.decoded(*args), _decode_column
+        _bytes_signature(STRING, STRING),
+        lambda args, call, zone: encodings.decoded(*args),
+        _decode_column,
+        instead=searched,
     ),
     "to_binary": value_function(_binary_signature, _to_binary, _to_binary_column),
     "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),

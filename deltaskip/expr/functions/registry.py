@@ -27,7 +27,6 @@ from deltaskip.expr.functions.patterns import PATTERNS
 from deltaskip.expr.functions.printf import PRINTF
 from deltaskip.expr.functions.rounding import ROUNDING
 from deltaskip.expr.functions.text import TEXT
-from deltaskip.expr.functions.text_parts import LOCATING
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.functions.time_making import TIME_MAKING
 from deltaskip.expr.functions.time_sums import TIME_SUMS
@@ -48,7 +47,6 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     CONDITIONS,
     ASSERTIONS,
     TEXT,
-    LOCATING,
     ENCODINGS,
     PATTERNS,
     PRINTF,
@@ -71,7 +69,7 @@ FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinsta
 """Functions with values of their own."""
 
 REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
-"""Functions that stand for other expressions; a name may do so with some numbers of arguments only."""
+"""Functions that stand for other expressions."""
 
 ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS for alias in row.aliases}
 """The name of a row by its other names."""
@@ -88,10 +86,9 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
     if name == "array_sort" and len(args) == 2:
         name = "array_sort()"
     node: Node | None = None
-    row = REPLACED.get(name)
-    if row is not None and row.least <= len(args) <= (row.most or row.least):
-        node = row.node(*args)
-    function = FUNCTIONS.get(name)
-    if node is None and function is not None and function.instead is not None:
-        node = function.instead(*args)
+    match REPLACED.get(name) or FUNCTIONS.get(name):
+        case Replaced() as row if row.least <= len(args) <= (row.most or row.least):
+            node = row.node(*args)
+        case Function(instead=instead) if instead is not None:
+            node = instead(*args)
     return Call(name, args) if node is None else node

@@ -16,7 +16,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import BINARY as BINARY_COLLATION
 from deltaskip.collations.names import parse_name
 from deltaskip.expr import strings
-from deltaskip.expr.coerce import ATOMIC, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
@@ -37,18 +37,13 @@ from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant
 from deltaskip.kernels.text_parts import capitalized
 from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     INTEGER,
     STRING,
     VOID,
-    ArrayType,
     DataType,
-    DecimalType,
-    MapType,
-    StructType,
 )
 
 __all__ = ["TEXT", "like_column"]
@@ -281,26 +276,6 @@ def _bytes_of(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
 
 
-def _type_name(args: tuple[Node, ...]) -> Typed:
-    """The type's name as a constant, which `typeof` is in Spark, too: its argument is not evaluated."""
-    type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ is None or (type_ == STRING and is_collated(*args)) or not _is_named(type_):
-        return None
-    return (Literal(simple_string(type_), STRING),), STRING
-
-
-def _is_named(type_: DataType) -> bool:
-    """Whether the name of the type is known, which is not so of strings in a nested type: they may have a collation."""
-    match type_:
-        case ArrayType(element):
-            return element != STRING and _is_named(element)
-        case MapType(key, value):
-            return STRING not in (key, value) and _is_named(key) and _is_named(value)
-        case StructType(fields):
-            return all(field.type != STRING and _is_named(field.type) for field in fields)
-    return type_ in ATOMIC or type_ == VOID or isinstance(type_, DecimalType)
-
-
 def _collation_name(args: tuple[Node, ...]) -> Typed:
     """The name of the collation of a string, as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
@@ -361,7 +336,6 @@ TEXT: Mapping[str, Row] = {
         lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
         by_column=_concat_column,
     ),
-    "typeof": Function(_type_name, lambda args, call, zone: args[0]),
     "collation": Function(_collation_name, lambda args, call, zone: args[0]),
 }
 """Functions of whole strings, and of their parts."""

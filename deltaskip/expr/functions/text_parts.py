@@ -17,7 +17,6 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
     Function,
-    Replaced,
     Row,
     Signature,
     Typed,
@@ -52,7 +51,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
 
-__all__ = ["LOCATING", "TEXT_PARTS", "nothing", "sliced"]
+__all__ = ["TEXT_PARTS", "nothing", "sliced"]
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are made one by one, under the limit of `strings`.
@@ -180,10 +179,11 @@ def _locate_signature(args: tuple[Node, ...]) -> Typed:
     )
 
 
-def _locating(part: Node, text: Node, start: Node) -> Node | None:
-    """`locate(part, text, start)`, which is 0 where the start is NULL; None for a constant start."""
-    if isinstance(start, Literal) and start.value is not None:
+def _locating(*args: Node) -> Node | None:
+    """`locate(part, text, start)`, which is 0 where the start is NULL; None without a start or for a constant one."""
+    if len(args) != 3 or (isinstance(args[2], Literal) and args[2].value is not None):
         return None
+    part, text, start = args
     return Case(((IsNull(start), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
 
 
@@ -301,8 +301,10 @@ TEXT_PARTS: Mapping[str, Row] = {
     "split_part": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _split_part, _split_part_column),
     "translate": _of_texts(takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
     "instr": value_function(takes(INTEGER, STRING, STRING), _locate, _locate_column, binary_only=True),
-    "locate": value_function(_locate_signature, _locate, _locate_column, binary_only=True),
-    "position": value_function(_locate_signature, _locate, _locate_column, binary_only=True),
+    **{
+        name: value_function(_locate_signature, _locate, _locate_column, binary_only=True, instead=_locating)
+        for name in ("locate", "position")
+    },
     "replace": _of_texts(
         _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
     ),
@@ -315,6 +317,3 @@ TEXT_PARTS: Mapping[str, Row] = {
         lambda args, call, zone: soundexes(column(args[0])),
     ),
 }
-
-LOCATING: Mapping[str, Row] = {name: Replaced(_locating, 3) for name in ("locate", "position")}
-"""Functions whose third argument alone may be NULL."""
