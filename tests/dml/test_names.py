@@ -48,7 +48,7 @@ REFUSED: dict[str, type[Exception]] = {
     "p = 7 AND CAST(id AS DATE) IS NULL": PredicateError,
     "nosuch(id) = 1": UnsupportedFeature,
     "p = 7 AND nosuch(id) = 1": UnsupportedFeature,
-    "id > 100 AND soundex(v) = 'x'": UnsupportedFeature,
+    "id > 100 AND to_csv(struct(v)) = 'x'": UnsupportedFeature,
 }
 
 

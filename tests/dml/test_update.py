@@ -275,7 +275,7 @@ def test_refusals_change_nothing(tmp_path: Path) -> None:
         (PredicateError, {"x": "nope + 1"}, "nope"),
         (PredicateError, {"x": "1 +"}, "x|parse"),
         (PredicateError, {"x": "1 div (x - 3)"}, "fails for a row"),
-        (UnsupportedFeature, {"p": "soundex(p)"}, "without Spark"),
+        (UnsupportedFeature, {"p": "to_csv(struct(p))"}, "without Spark"),
         (UnsupportedFeature, {"x": "rand()"}, "without Spark"),
         (InvalidArgument, {}, "at least one column"),
         (InvalidArgumentType, {1: "2"}, "must be"),

@@ -296,7 +296,7 @@ def encoded(value: Any, type_: DataType) -> str | None:
             return value.hex()
         case Decimal():
             return f"{value:f}"
-        case list() if isinstance(type_, ArrayType):
+        case tuple() | list() if isinstance(type_, ArrayType):
             return f"[{', '.join(str(encoded(each, type_.element)) for each in value)}]"
     return repr(value) if type_ in (FLOAT, DOUBLE) else str(value)
 

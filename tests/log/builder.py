@@ -195,9 +195,9 @@ class CountingStorage(LocalStorage):
         self.read_files.extend(file.name for file in files)
         return super().read_joined(files)
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         self.opened.append(Path(path).name)
-        return super().open_input(path)
+        return super().open_input(path, size)
 
     def clear(self) -> None:
         self.listed.clear()

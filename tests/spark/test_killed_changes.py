@@ -50,9 +50,9 @@ CHANGES: dict[str, Callable[[DeltaTable, Any], object]] = {
 class FailingToRead(Failing):
     """Storage whose nth write of this process, or read of a data file, fails."""
 
-    def open_input(self, path: str) -> Any:
+    def open_input(self, path: str, size: int | None = None) -> Any:
         self._write()
-        return super().open_input(path)
+        return super().open_input(path, size)
 
     def footer(self, *given: Any) -> Any:
         """The footer of a file that Spark has written."""

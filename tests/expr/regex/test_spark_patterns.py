@@ -38,7 +38,8 @@ def differences(rows: list[list[Any]]) -> tuple[list[str], int]:
             except EvaluationError:
                 left += 1
                 continue
-            if found != answer:
+            # An array is a tuple.
+            if (list(found) if isinstance(found, tuple) else found) != answer:
                 wrong.append(f"{call} of {given}: {found!r}, in Spark {answer!r}")
     return wrong, left
 

@@ -98,9 +98,6 @@ SHAPES = {
     "unknown type": Case(changed(more(column("g", UnknownType('"geometry"')))), "schema.types", "geometry"),
     "void": Case(changed(more(column("v", VOID)))),
     "void in an array": Case(changed(more(column("v", ArrayType(VOID)))), "schema.types", "void"),
-    "void in a struct of an array": Case(
-        changed(more(column("v", ArrayType(StructType((StructField("w", VOID),)))))), "schema.types", "void"
-    ),
     "void in a map": Case(changed(more(column("v", MapType(STRING, VOID)))), "schema.types", "void"),
     "unknown partition column": Case(changed(partition_by=["nowhere"]), "metadata.partitioning", "unknown column"),
     "partition column in other case": Case(changed(partition_by=["PART"]), "metadata.partitioning"),
