@@ -31,7 +31,12 @@ from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.intervals import CALENDAR, DAY_TIME, INTERVALS, added, amount_of, made_interval
+from deltaskip.expr.intervals import (
+    CALENDAR,
+    INTERVALS,
+    made_interval,
+    sum_with_interval,
+)
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     ARITHMETIC,
@@ -71,8 +76,6 @@ from deltaskip.schema.types import (
     DATE,
     LONG,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     ArrayType,
@@ -493,7 +496,7 @@ def _call(node: Call, ansi: bool = True) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
     if not node.args and clock in CLOCK_FUNCTIONS:
         return Call(clock, (), CLOCK_FUNCTIONS[clock])
-    found_node = _sum_with_interval(node) or made_interval(node.name, node.args)
+    found_node = sum_with_interval(node) or made_interval(node.name, node.args)
     if found_node is not None and type_of(found_node) != CALENDAR:
         return found_node
     function = FUNCTIONS.get(node.name)
@@ -535,46 +538,6 @@ def _check_arguments(node: Call) -> None:
     if nested or wrong:
         names = ", ".join(map(sql_name, types))
         raise TypeMismatch(f"{to_sql(node)} is not valid in Spark SQL for {names} (DATATYPE_MISMATCH): cast them.")
-
-
-def _sum_with_interval(node: Call) -> Node | None:
-    """A date or timestamp plus or minus an interval literal; None for other calls."""
-    match node:
-        case Call("+" | "-" as name, (time, right)) if (found := _interval_of(right)) is not None:
-            interval = _negated(found) if name == "-" else found
-        case Call("+", (left, time)) if (found := _interval_of(left)) is not None:
-            interval = found
-        case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in INTEGRAL_BITS:
-            counted = added(count, unit)
-            if counted is None:
-                return None
-            interval = counted
-        case _:
-            return None
-    type_ = type_of(time)
-    if node.name == "timestampadd" and type_ not in (TIMESTAMP, TIMESTAMP_NTZ):
-        time = implicit_cast(time, TIMESTAMP) or time
-    elif type_ == DATE and interval.type == DAY_TIME:
-        time = cast_to(time, TIMESTAMP)
-    type_ = type_of(time)
-    return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
-
-
-def _interval_of(node: Node) -> Literal | None:
-    """An interval that is a constant."""
-    match node:
-        case Call("make_interval" | "try_make_interval" as name, args):
-            return made_interval(name, args)
-        case Literal(value, type_) if type_ in INTERVALS and value is not None:
-            return node
-    return None
-
-
-def _negated(interval: Literal) -> Literal:
-    if interval.type == CALENDAR:
-        return Literal(tuple(-part for part in amount_of(interval)), CALENDAR)
-    assert isinstance(interval.value, int)
-    return Literal(-interval.value, interval.type)
 
 
 def _as_boolean(node: Node, what: str) -> Node:

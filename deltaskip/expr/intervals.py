@@ -12,11 +12,12 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.nodes import Literal, Node
+from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of
-from deltaskip.schema.types import DATE, TIMESTAMP, DataType, UnknownType
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
 __all__ = [
     "CALENDAR",
@@ -32,6 +33,7 @@ __all__ = [
     "interval_text",
     "made_interval",
     "moved",
+    "sum_with_interval",
 ]
 
 DAYS = UnknownType('"interval day"')
@@ -156,6 +158,47 @@ def added(quantity: int, unit: str) -> Literal | None:
     found = _literal(0, quantity * _MICROS[name], [name]) if name in _MICROS else None
     # Hours and less are added to the instant, also if they are more than a day.
     return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
+
+
+def sum_with_interval(node: Call) -> Node | None:
+    """Return a date or timestamp plus or minus an interval literal; None for other calls."""
+    match node:
+        case Call("+" | "-" as name, (time, right)) if (found := _constant(right)) is not None:
+            interval = _negated(found) if name == "-" else found
+        case Call("+", (left, time)) if (found := _constant(left)) is not None:
+            interval = found
+        case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in INTEGRAL_BITS:
+            counted = added(count, unit)
+            if counted is None:
+                return None
+            interval = counted
+        case _:
+            return None
+    type_ = type_of(time)
+    if node.name == "timestampadd" and type_ not in (TIMESTAMP, TIMESTAMP_NTZ):
+        time = implicit_cast(time, TIMESTAMP) or time
+    elif type_ == DATE and interval.type == DAY_TIME:
+        time = cast_to(time, TIMESTAMP)
+    type_ = type_of(time)
+    return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
+
+
+def _constant(node: Node) -> Literal | None:
+    """Return an interval that is a constant; None for other nodes."""
+    match node:
+        case Call("make_interval" | "try_make_interval" as name, args):
+            return made_interval(name, args)
+        case Literal(value, type_) if type_ in INTERVALS and value is not None:
+            return node
+    return None
+
+
+def _negated(interval: Literal) -> Literal:
+    """Return the interval in the other direction."""
+    if interval.type == CALENDAR:
+        return Literal(tuple(-part for part in amount_of(interval)), CALENDAR)
+    assert isinstance(interval.value, int)
+    return Literal(-interval.value, interval.type)
 
 
 def amount_of(interval: Literal) -> tuple[int, int, int]:

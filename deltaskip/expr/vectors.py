@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +25,7 @@ __all__ = [
     "Partly",
     "Values",
     "any_of",
+    "array_of",
     "by_distinct",
     "column",
     "constant",
@@ -39,6 +41,7 @@ __all__ = [
     "rescaled",
     "scattered",
     "texts",
+    "true_rows",
     "valid",
 ]
 
@@ -213,3 +216,13 @@ def none_of(type_: pa.DataType) -> pa.Scalar:
 def texts(values: Sequence[str | None]) -> pa.Array:
     """An array of strings."""
     return arrow_array(values, pa.string())
+
+
+def true_rows(values: pa.Array) -> npt.NDArray[Any]:
+    """Return in which rows a condition is TRUE."""
+    return np.array(numpy_values(pc.fill_null(values, FALSE) if values.null_count else values))
+
+
+def array_of(values: Sequence[object], type_: DataType) -> pa.Array:
+    """Return an array of Python values of the value domain."""
+    return typed_array(values, arrow_type(type_))

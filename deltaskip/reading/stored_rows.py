@@ -56,7 +56,6 @@ __all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_jul
 CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
-# Files that may have dates or times of the Julian calendar.
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
@@ -389,8 +388,8 @@ class StoredRows:
         with source:
             with self._naming(location):
                 # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
-                far = isinstance(source, pa.PythonFile)
-                parquet = pq.ParquetFile(source, metadata=footer, pre_buffer=far, coerce_int96_timestamp_unit="us")
+                far = {"pre_buffer": isinstance(source, pa.PythonFile)}
+                parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", **far)
                 opened = OpenFile(source, location, parquet, parquet.schema_arrow)
             yield opened
 

@@ -50,6 +50,7 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
+    array_of,
     constant_of,
     is_constant,
     none_of,
@@ -57,11 +58,12 @@ from deltaskip.expr.vectors import (
     ordered_floats,
     repeated,
     scattered,
+    true_rows,
 )
 from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
-from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, domain_values, numpy_values, one_chunk, typed_array
+from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, domain_values, numpy_values, one_chunk
 from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -76,7 +78,7 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["Batch", "CollatedOrder", "Columns", "array_of", "column_at", "taken_rows", "true_rows"]
+__all__ = ["Batch", "CollatedOrder", "Columns", "column_at", "taken_rows"]
 
 Columns = Mapping[str, pa.Array]
 """The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
@@ -571,9 +573,7 @@ def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
 
 def _decided(values: Values, decisive: bool) -> int:
     """In how many rows a connective is decided."""
-    if is_constant(values):
-        return 0
-    return int(values.true_count if decisive else values.false_count)
+    return 0 if is_constant(values) else int(values.true_count if decisive else values.false_count)
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
@@ -598,13 +598,3 @@ def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[s
     names |= {part.name for part in walk(node) if isinstance(part, Variable)}
     indices = arrow_array(places.astype(np.int64))
     return {name: columns[name].take(indices) for name in names if name in columns}
-
-
-def true_rows(values: pa.Array) -> npt.NDArray[Any]:
-    """In which rows a condition is TRUE."""
-    return np.array(numpy_values(pc.fill_null(values, FALSE) if values.null_count else values))
-
-
-def array_of(values: Sequence[object], type_: DataType) -> pa.Array:
-    """An array of Python values of the value domain."""
-    return typed_array(values, arrow_type(type_))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.evaluation.batch import Batch, CollatedOrder, Columns, array_of, column_at, taken_rows, true_rows
+from deltaskip.expr.evaluation.batch import Batch, CollatedOrder, Columns, column_at, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.literal_list import nodes_in
@@ -38,8 +38,10 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.vectors import (
+    array_of,
     repeated,
     scattered,
+    true_rows,
 )
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed

@@ -68,6 +68,8 @@ def _reason(node: Node, columns: TableColumns) -> str:
     if any(isinstance(part, Opaque) for part in walk(node)):
         return UNSUPPORTED
     foreign = next((part for part in walk(node) if isinstance(part, Call) and part.name not in FUNCTIONS), None)
+    if foreign is None and any(isinstance(part, Call) and part.type is None for part in walk(node)):
+        return UNSUPPORTED
     if foreign is not None and foreign.name in CLOCK_FUNCTIONS and not foreign.args:
         return UNORDERED
     if foreign is not None and foreign.name in CHANGING:

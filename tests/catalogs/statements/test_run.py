@@ -155,7 +155,7 @@ def test_values_are_inserted_without_spark(catalog: MemoryCatalog) -> None:
     with pytest.raises(PredicateError):
         answer(catalog, "INSERT INTO db.v (a) VALUES (1 / 0)")
     with pytest.raises(SparkUnavailable, match="by Spark only"):
-        answer(catalog, "INSERT INTO db.v (a) VALUES (size(array(1)))")
+        answer(catalog, "INSERT INTO db.v (a) VALUES (size(sentences('a')))")
 
 
 def test_show_and_describe(catalog: MemoryCatalog) -> None:
