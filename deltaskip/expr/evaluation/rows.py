@@ -68,9 +68,10 @@ def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None =
 
 def deterministic(node: Node) -> bool:
     """Whether the value of `node` depends only on its columns. False for unknown functions and Opaque nodes."""
-    return all(
-        not isinstance(part, Opaque) and (not isinstance(part, Call) or part.name in FUNCTIONS) for part in walk(node)
-    )
+    for part in walk(node):
+        if isinstance(part, Opaque) or (isinstance(part, Call) and (part.name not in FUNCTIONS or part.type is None)):
+            return False
+    return True
 
 
 def left_to_spark(node: Node) -> str | None:
