@@ -17,6 +17,8 @@ from tests import corpus
 from tests.corpus_digests import expected_rows
 from tests.spark.test_corpus_rows import rows_and_digest
 
+LISTED = options.listed_files
+
 pytestmark = pytest.mark.spark
 
 # One of each kind: partitions of every type and with odd paths, mapped, with deletion vectors, widened, many files.
@@ -84,7 +86,7 @@ def many(tmp_path: Path) -> ds.DeltaTable:
     folder = tmp_path / "a [b]* %é"
     table = ds.DeltaTable.create(folder, "id BIGINT")
     pq.write_table(pa.table({"id": [7]}), folder / "0 {x}%é.parquet")
-    names = [f"{i} {{x}}%é.parquet" for i in range(options.listed_files)]
+    names = [f"{i} {{x}}%é.parquet" for i in range(LISTED)]
     for name in names[1:]:
         os.link(folder / names[0], folder / name)
     table.add_files(names)
@@ -101,7 +103,7 @@ def test_many_local_files_are_listed_here(spark: Any, many: ds.DeltaTable, monke
     listed = many.scan().to_spark(spark)
     assert _lists(listed)
     assert found == sorted(listed.selectExpr("id", *columns).collect())
-    assert len(found) == len(set(found)) == options.listed_files
+    assert len(found) == len(set(found)) == LISTED
     assert sorted(frame.inputFiles()) == sorted(listed.inputFiles())
 
 
@@ -115,7 +117,7 @@ def test_many_local_files_change_after_they_were_listed(spark: Any, many: ds.Del
     frame = many.scan().to_spark(spark)
     many.delete()
     assert many.scan().to_spark(spark).count() == 0
-    assert frame.count() == options.listed_files, "the files of the earlier version are still there"
+    assert frame.count() == LISTED, "the files of the earlier version are still there"
     next(tmp_path.rglob("77 *.parquet")).unlink()
     with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
         frame.count()
