@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import (
-    ATOMIC,
     INTEGRAL_BITS,
     cast_to,
     common_type,
@@ -31,6 +30,7 @@ from deltaskip.expr.functions.array_types import (
 )
 from deltaskip.expr.functions.function import Compute, Function, Replaced, Row, Typed
 from deltaskip.expr.functions.maps import map_lookup
+from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
@@ -52,11 +52,8 @@ from deltaskip.schema.types import (
     INTEGER,
     LONG,
     STRING,
-    VARIANT,
     VOID,
     ArrayType,
-    DataType,
-    DecimalType,
     MapType,
     StructField,
     StructType,
@@ -282,22 +279,8 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _type_name(args: tuple[Node, ...]) -> Typed:
     """The type's name as a constant, which `typeof` is in Spark, too: its argument is not evaluated."""
-    type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ is None or (type_ == STRING and is_collated(*args)) or not _is_named(type_):
-        return None
-    return (Literal(simple_string(type_), STRING),), STRING
-
-
-def _is_named(type_: DataType) -> bool:
-    """Whether the name of the type is known, which is not so of strings in a nested type: they may have a collation."""
-    match type_:
-        case ArrayType(element):
-            return element != STRING and _is_named(element)
-        case MapType(key, value):
-            return STRING not in (key, value) and _is_named(key) and _is_named(value)
-        case StructType(fields):
-            return all(field.type != STRING and _is_named(field.type) for field in fields)
-    return type_ in ATOMIC or type_ in (VOID, VARIANT) or isinstance(type_, DecimalType)
+    type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
+    return None if type_ is None or type_ in INTERVALS else ((Literal(simple_string(type_), STRING),), STRING)
 
 
 ELEMENTS: Mapping[str, Row] = {
