@@ -68,8 +68,8 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         except TableNotFound:
             raise
         except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
-            pass
-    listing = list_log(storage, root)
+            listed = partial(_list, storage, root)
+    listing = _log_in(storage, root, partial(listed, "0"))
     for _ in range(_LOOKS):
         try:
             found = _load(storage, listing, version)
@@ -90,8 +90,13 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
 
 def list_log(storage: Storage, root: str, first: int = 0) -> LogListing:
     """List the log from version `first` on, which must exist unless it is 0. Raises TableNotFound if there is none."""
+    return _log_in(storage, root, partial(_list, storage, root, version_prefix(first) if first else "0"))
+
+
+def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -> LogListing:
+    """The log in a listing. Raises TableNotFound if there is none."""
     try:
-        listing = read_listing(root, _list(storage, root, version_prefix(first) if first else "0"))
+        listing = read_listing(root, listed())
     except TableNotFound:
         # The catalog of the table says why.
         raise

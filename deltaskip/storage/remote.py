@@ -218,33 +218,28 @@ class ObjectStorage:
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it. A small file is read at once, of others the end."""
         tail = self._tail(path, size) if size else None
-        if tail is None:
-            length, start, data = self.size(path), 0, b""
-        else:
-            length, start, data = tail
-        if len(data) == length and tail is not None:
-            return pa.BufferReader(data)
-        held = slice(start, start + len(data))
+        length = self.size(path) if size is None or tail is None else size
+        if tail and len(tail) == length:
+            return pa.BufferReader(tail)
+        held = tail or b""
+        start = length - len(held)
 
         def read_at(offset: int, wanted: int) -> bytes:
-            end = offset + wanted
-            if held.start <= offset and end <= held.stop:
-                return data[offset - held.start : end - held.start]
+            if start <= offset and offset + wanted <= length:
+                return held[offset - start : offset - start + wanted]
             return self.read_range(path, offset, wanted)
 
         return pa.PythonFile(RangeFile(length, read_at), mode="r")
 
-    def _tail(self, path: str, size: int) -> tuple[int, int, bytes] | None:
-        """The file's length, and its bytes from a position on, by one request; None if the file has another size."""
+    def _tail(self, path: str, size: int) -> bytes | None:
+        """The last bytes of the file, of a small one all, by one request; None if it has another size."""
         import obstore
 
         start = 0 if size <= _WHOLE_BYTES else size - _TAIL_BYTES
         try:
             with naming(path):
                 answer = obstore.get(self._store, self._key(path), options={"range": {"offset": start}})
-                if answer.meta["size"] != size:
-                    return None
-                return size, start, bytes(answer.bytes())
+                return bytes(answer.bytes()) if answer.meta["size"] == size else None
         except FileNotFoundError:
             raise
         except StorageError:
