@@ -66,11 +66,13 @@ _BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToU
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 # Those that are named as a function and have other arguments, or another meaning in an earlier version.
-_OTHERWISE = frozenset(("StringTrimBoth", "ToBinary", "TryToBinary", "Encode", "Decode", "StringDecode", "Base64"))
-
-
-# Those that have more than their children: options, a schema, a type, or names of fields.
-_WITH_MORE = frozenset(("JsonToStructs", "StructsToJson", "VariantGet", "ArraysZip", "SchemaOfJson"))
+# Or they have more than their children: options, a schema, a type, or names of fields.
+_OTHERWISE = frozenset(
+    (
+        *("StringTrimBoth", "ToBinary", "TryToBinary", "Encode", "Decode", "StringDecode", "Base64"),
+        *("JsonToStructs", "StructsToJson", "VariantGet", "ArraysZip", "SchemaOfJson"),
+    )
+)
 
 
 def expression_to_node(tree: Any) -> Node:
@@ -172,8 +174,6 @@ def expression_to_node(tree: Any) -> Node:
         case "Size" if tree.legacySizeOfNull():
             return _unknown(tree)
         case "ArrayInsert" if tree.legacyNegativeIndex():
-            return _unknown(tree)
-        case _ if kind in _WITH_MORE:
             return _unknown(tree)
         case _:
             # An expression has the name under which it was called.

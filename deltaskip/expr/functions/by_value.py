@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Signature
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, constant, is_constant, repeated, scattered
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, by_distinct, constant, is_constant, repeated, scattered
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_array
 from deltaskip.schema.calendar import Zone
@@ -58,20 +58,13 @@ def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:
 
 def values_of(compute: Compute, args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
     """The value of each row, null where an argument is. Raises EvaluationError if a row fails."""
-    type_ = arrow_type(call.type or VOID)
     columns = [at for at, each in enumerate(args) if not is_constant(each)]
-    if len(columns) == 1 and not pa.types.is_floating(args[columns[0]].type):
-        return _of_distinct(compute, args, columns[0], call, zone, type_)
+    if len(columns) == 1:
+        [at] = columns
+        before, behind = tuple(map(constant, args[:at])), tuple(map(constant, args[at + 1 :]))
+        return by_distinct(args[at], lambda value: compute((*before, value, *behind), call, zone), call.type or VOID)
     rows = len(args[columns[0]])
     cells = zip(*(domain_values(repeated(each, rows)) for each in args), strict=True)
-    return typed_array([None if None in row else compute(row, call, zone) for row in cells], type_)
-
-
-def _of_distinct(
-    compute: Compute, args: Sequence[Values], at: int, call: Call, zone: Zone, type_: pa.DataType
-) -> pa.Array:
-    """The values of a function of one column, each computed once for all rows with the same argument."""
-    codes = args[at].dictionary_encode()
-    before, behind = tuple(map(constant, args[:at])), tuple(map(constant, args[at + 1 :]))
-    found = [compute((*before, value, *behind), call, zone) for value in domain_values(codes.dictionary)]
-    return typed_array(found, type_).take(codes.indices)
+    return typed_array(
+        [None if None in row else compute(row, call, zone) for row in cells], arrow_type(call.type or VOID)
+    )

@@ -427,7 +427,13 @@ COLLECTIONS: Mapping[str, Row] = {
         array_to(lambda array: ArrayType(array.element, False)), _compact, by_column=_compact_column
     ),
     "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
-    "array_sort": Function(array_to(ordered_array), _sorted_last, by_column=_sort_column),
+    # With a comparison it is a function of its own.
+    "array_sort": Function(
+        array_to(ordered_array),
+        _sorted_last,
+        by_column=_sort_column,
+        instead=lambda *args: Call("array_sort()", args) if len(args) == 2 else None,
+    ),
     "slice": Function(array_to(same_array, INTEGER, INTEGER), _slice, by_column=_slice_column),
     "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
     "arrays_zip": Replaced(_zip_node, 1, 1_000_000),

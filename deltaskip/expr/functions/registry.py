@@ -83,8 +83,6 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
         args: The arguments. With a wrong number of them the result is a Call.
     """
     name = ALIASES.get(name, name)
-    if name == "array_sort" and len(args) == 2:
-        name = "array_sort()"
     node: Node | None = None
     match REPLACED.get(name) or FUNCTIONS.get(name):
         case Replaced() as row if row.least <= len(args) <= (row.most or row.least):
