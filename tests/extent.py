@@ -8,6 +8,7 @@ once must take `some` of them itself.
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -20,6 +21,11 @@ T = TypeVar("T")
 def extent(gate: T, whole: T) -> T:
     """What the gate uses and what the whole run uses, such as a number of seeds or bytes."""
     return whole if WHOLE else gate
+
+
+def seed() -> int:
+    """Of random cases: always the same ones in the gate, whose answer depends on the code alone; new ones in the whole run."""
+    return random.randrange(1 << 30) if WHOLE else 7
 
 
 def some(values: Iterable[T], count: int) -> list[T]:

@@ -16,7 +16,7 @@ from tests.txn.tables import append_in_threads, conflict_over_one_file, file, go
 
 __all__ = ["cluster"]
 
-pytestmark = NEEDS_HDFS
+pytestmark = [*NEEDS_HDFS, pytest.mark.usefixtures("without_look_ups")]
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS, COMMITS = 4, 5
