@@ -24,7 +24,7 @@ def extent(gate: T, whole: T) -> T:
 
 
 def seed() -> int:
-    """Of random cases: always the same ones in the gate, whose answer depends on the code alone; new ones in the whole run."""
+    """Of random cases: the gate has the same ones each time, so that only the code decides, the whole run new ones."""
     return random.randrange(1 << 30) if WHOLE else 7
 
 
