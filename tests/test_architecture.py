@@ -339,6 +339,32 @@ def test_the_package_loads_without_the_spark_room() -> None:
     assert not wrong, wrong
 
 
+# delta-spark has these names, which `deltaskip.delta` repeats.
+DELTA_SPARK_NAMES = {"DeltaTable", "exceptions", "tables"}
+
+
+def names_twice(named: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: places for name, places in named.items() if len(places) > 1 and name not in DELTA_SPARK_NAMES}
+
+
+def test_no_two_modules_of_one_level_have_one_name() -> None:
+    named: dict[tuple[int, str], list[str]] = {}
+    for path in python_modules():
+        if path.parent != PACKAGE and path.name != "__init__.py":
+            named.setdefault((LEVELS[room_of(path)], path.stem), []).append(ident(path))
+    wrong = [names_twice({name: places}) for (_, name), places in named.items()]
+    assert not any(wrong), [each for each in wrong if each]
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    named: dict[str, list[str]] = {}
+    for path in python_modules():
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and is_public(node.name):
+                named.setdefault(node.name, []).append(ident(path))
+    assert not names_twice(named)
+
+
 def test_dataclasses_are_those_of_records() -> None:
     """Which are made faster: a plan has a hundred of them."""
     own = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)

@@ -31,7 +31,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.intervals import amount_of
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.time_patterns import Field, Section, formatted, pattern_items
+from deltaskip.expr.time_patterns import PatternField, Section, formatted, pattern_items
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
@@ -218,7 +218,7 @@ def _descends(pattern: str) -> bool:
         return False
     if any(isinstance(item, Section) for item in items):
         return False
-    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, Field)]
+    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, PatternField)]
     if len(fields) == len(_FIELDS_OF_FORMATS) + 1 and fields[-1].startswith("S"):
         # A fraction, cut off.
         fields.pop()
