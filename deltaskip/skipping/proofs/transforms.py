@@ -35,7 +35,7 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.proofs.preimage.functions import Clock, Monotone, Step, single_direction
+from deltaskip.skipping.proofs.preimage.functions import Monotone, Step, ZoneShift, single_direction
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
 from deltaskip.transforms.declared import declared
@@ -205,7 +205,7 @@ def expression_of(derived: Derived) -> Node | None:
 
 def _direction(step: Step) -> bool | None:
     match step:
-        case Clock(_, low, high) if low == high:
+        case ZoneShift(_, low, high) if low == high:
             return True
         case Monotone(_, _, (piece,)) if step.unsure and not step.nulls:
             return piece.rising
