@@ -11,7 +11,7 @@ inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two,
   month become the last day of a shorter one: it is at least the start of the found day and less than its end, and both
   are non-decreasing (Monotone.most).
 * An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
-  of the zone, so that a sum with days alone is x + days + (one offset - another): a ZoneShift. Without months and days it
+  of the zone, so that a sum with days alone is x + days + (one offset - another): a ZoneShift. Without both it
   is computed on the instant.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
   weeks); hour, minute and second after a day, an hour and a minute: Periodic.
