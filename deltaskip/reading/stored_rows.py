@@ -112,7 +112,7 @@ class OpenFile:
 class _Layout:
     """Where files of one schema have the columns to read.
 
-    found: Names in files, None for columns that they lack. names: Of the columns to read, those of `extra` included.
+    found: Names in files, None for columns that they lack. names: The columns to read, including those of `extra`.
     leaves: Numbers of the Parquet columns of those that are not nested.
     """
 

@@ -91,7 +91,7 @@ class ArrowMergeSource(MergeSource):
         return self._schema
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """See MergeSource.prepare. There is one way, which is taken with no rows."""
+        """See MergeSource.prepare. The merge is carried out over no rows."""
         _Merge(join, self._columns(0), schema, self._alias, self._time_zone, self._now).check()
 
     def count(self) -> int:
@@ -284,7 +284,7 @@ class _Merge:
         return _Rows(numbers, positions, columns, ids)
 
     def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
-        """Decide of some rows. rows, partners: the pairs, as row of the batch and of the source."""
+        """Apply the clauses to pairs: `rows` of the batch, each with its row of the source in `partners`."""
         join = self._join
         self._met[partners] = True
         if join.inserts_only:
