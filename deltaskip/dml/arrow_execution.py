@@ -71,7 +71,6 @@ class ArrowExecution(RowExecution):
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = top_level_columns(scan.predicate)
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
@@ -82,13 +81,11 @@ class ArrowExecution(RowExecution):
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write."""
         return write_data_files(self.rows(parts, schema, row_ids, layout.mapping_mode), layout, divided=True)
 
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write_planned."""
         rows = self.rows([RowsOfFiles(files)], schema, row_ids, layout.mapping_mode)
         return write_data_files(ArrowRows(plan, self._time_zone).stream(rows), layout, divided=True)
 
@@ -100,7 +97,6 @@ class ArrowExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        """See RowExecution.updates."""
         # What is wrong with a new value is said before a row is read.
         new = ArrowUpdates(self, assignments)
         partly = change.partly.listed

@@ -65,7 +65,7 @@ class SparkMergeSource(MergeSource):
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
     def schema_for(self, table_schema: StructType) -> StructType:
-        """See MergeSource.schema_for. Columns of types that Delta does not have are left out."""
+        """Columns of types that Delta does not have are left out."""
         try:
             schema = self._data.schema
         except Exception as error:
@@ -79,7 +79,7 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """See MergeSource.prepare. A small source is joined by the driver where it evaluates all as Spark does."""
+        """A small source is joined by the driver where it evaluates all as Spark does."""
         if self._alias is None:
             self._take_default_alias(join)
         if not self._can_merge_here(join, schema):
@@ -148,7 +148,6 @@ class SparkMergeSource(MergeSource):
         return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= options.source_bytes
 
     def count(self) -> int:
-        """See MergeSource.count."""
         if self._here is not None:
             return self._here.count()
         if self._count is None:
@@ -157,14 +156,12 @@ class SparkMergeSource(MergeSource):
         return self._count
 
     def row_execution(self, snapshot: Snapshot) -> SparkExecution:
-        """See MergeSource.row_execution."""
         known = self._executions.get(snapshot.version)
         if known is None:
             known = self._executions[snapshot.version] = SparkExecution(self._spark, snapshot)
         return known
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        """See MergeSource.key_values."""
         if self._here is not None:
             return self._here.key_values(keys, distinct)
         described = described_jobs(self._spark, "compute the source of a merge")
@@ -173,7 +170,6 @@ class SparkMergeSource(MergeSource):
         return found
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """See MergeSource.matched."""
         if self._here is not None:
             try:
                 execution = self.row_execution(join.snapshot)
@@ -195,7 +191,6 @@ class SparkMergeSource(MergeSource):
         self._here, self._needs_jobs = None, True
 
     def release(self) -> None:
-        """See MergeSource.release."""
         for frame in self._kept:
             frame.unpersist()
         self._kept, self._count, self._here, self._collected = [], None, None, None
