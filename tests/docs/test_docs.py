@@ -153,6 +153,13 @@ def test_internals_describe_every_package() -> None:
     assert packages <= set(re.findall(r"`(\w+)`", rows))
 
 
+def test_internals_name_modules_that_exist() -> None:
+    text = (PAGES / "internals.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)`", text.partition("### The three flows")[2].partition("\n## ")[0])
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / "deltaskip" / name).is_file()] == []
+
+
 def test_soundness_names_modules_and_tests_that_exist() -> None:
     text = (PAGES / "soundness.md").read_text(encoding="utf-8")
     modules = set(re.findall(r"`(deltaskip/[\w/]+\.py)`", text))
