@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.catalogs.folder_names import folder_of, name_of
-from deltaskip.catalogs.warehouse import WarehouseCatalog
+from deltaskip.catalogs.warehouse import WarehouseCatalog, folder_of, name_of
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,

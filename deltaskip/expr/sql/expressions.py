@@ -9,11 +9,15 @@ it, which grows while operators follow, and becomes Opaque when all is read, so 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from deltaskip.expr.functions import function_node
+from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, texts
 from deltaskip.expr.nodes import And, Call, Compare, In, IsNull, Like, Literal, Node, Not, Or
-from deltaskip.expr.sql.in_lists import long_list
 from deltaskip.expr.sql.pieces import (
     COMPARISON,
     COMPARISONS,
@@ -28,7 +32,8 @@ from deltaskip.expr.sql.pieces import (
 )
 from deltaskip.expr.sql.primaries import Primaries
 from deltaskip.expr.sql.tokens import NAMES
-from deltaskip.schema.types import BOOLEAN, STRING
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING
 
 __all__ = ["ExpressionReader"]
 
@@ -43,6 +48,41 @@ _CALLED = {
 # What may follow an operand without being a part of it.
 _ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
 _SIGNS = {"-": "negative", "+": "positive", "~": "~"}
+
+
+_INTEGERS = r"-?[0-9]{1,18}+[Ll]?(?:\s*+,\s*+-?[0-9]{1,18}+[Ll]?)"
+_STRINGS = r"'[^'\\]*+'(?:\s*+,\s*+'[^'\\]*+')"
+_LIST = re.compile(
+    rf"(?:(?P<integers>{_INTEGERS}{{{SHORTEST - 1},}}+)|(?P<strings>{_STRINGS}{{{SHORTEST - 1},}}+))(?=\s*\))", re.ASCII
+)
+_INTEGER = re.compile(r"-?[0-9]+")
+_LONG = re.compile(r"(-?[0-9]+)([Ll]?)")
+_STRING = re.compile(r"'([^']*)'")
+
+
+def long_list(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
+    """Return the values of a long list whose first one begins at `at`, and where it ends; None for other lists."""
+    match = _LIST.match(text, at)
+    if match is None:
+        return None
+    values = _integers(match[0]) if match.lastgroup == "integers" else _strings(match[0])
+    return values, match.end()
+
+
+def _integers(run: str) -> tuple[Literal, ...] | LiteralList:
+    if "L" in run or "l" in run:
+        suffixed = [(int(digits), suffix) for digits, suffix in _LONG.findall(run)]
+        return tuple([Literal(n, LONG if suffix or not -(2**31) <= n < 2**31 else INTEGER) for n, suffix in suffixed])
+    return integers(np.array(list(map(int, _INTEGER.findall(run))), np.int64))
+
+
+def _strings(run: str) -> tuple[Literal, ...] | LiteralList:
+    values = _STRING.findall(run)
+    try:
+        return texts(arrow_array(values, pa.string()))
+    except UnicodeEncodeError:
+        # An unpaired surrogate, which is refused where the literal is used.
+        return tuple([Literal(value, STRING) for value in values])
 
 
 class ExpressionReader(Primaries):

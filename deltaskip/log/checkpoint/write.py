@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
 from deltaskip.errors import CorruptLog
@@ -23,7 +25,6 @@ from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
 from deltaskip.log.checkpoint.columns import STATE_TYPES
-from deltaskip.log.checkpoint.parquet_file import CheckpointFile
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.rows import AddRows, state_rows
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
@@ -43,6 +44,46 @@ __all__ = ["write_checkpoint"]
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
 _MILLISECONDS = 1_000_000
+
+
+class CheckpointFile:
+    """Writer of a Parquet file with one column per action; a context manager.
+
+    columns: name and type of each action. rows: number of rows written.
+    """
+
+    def __init__(self, name: str, columns: Mapping[str, pa.StructType]) -> None:
+        self._schema = pa.schema(list(columns.items()))
+        # Arrow's own schema in the footer is of no use to other readers.
+        self._writer: Any = pq.ParquetWriter(name, self._schema, compression="snappy", store_schema=False)
+        self.rows = 0
+
+    def write(self, action: str, values: pa.StructArray) -> None:
+        """Write a row group with only this action, so that readers of other actions skip it."""
+        if not len(values):
+            return
+        arrays = [values if field.name == action else pa.nulls(len(values), field.type) for field in self._schema]
+        self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=len(values))
+        self.rows += len(values)
+
+    def write_state(self, rows: list[tuple[str, pa.StructArray]]) -> None:
+        """Write one row group of several actions, in the given order."""
+        if not rows:
+            return
+        arrays = []
+        for field in self._schema:
+            pieces = [values if name == field.name else pa.nulls(len(values), field.type) for name, values in rows]
+            arrays.append(pa.concat_arrays(pieces))
+        self._writer.write_table(pa.table(arrays, schema=self._schema))
+        self.rows += sum(len(values) for _, values in rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
 
 
 def write_checkpoint(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from heapq import heapreplace
 from typing import Any
 
@@ -11,18 +12,74 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr import Node, to_node
+from deltaskip.expr import nodes as n
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.schema.types import TIMESTAMP_NTZ
+from deltaskip.spark.columns.column_parts import function
 from deltaskip.spark.source.options import SourceOptions
-from deltaskip.spark.source.pushed_filters import predicate_of
 from deltaskip.spark.source.session_checks import SessionChecks
 
 __all__ = ["BatchReader", "FilePartition", "FilteringReader", "partitions_of"]
 
 # What opening a file costs beside reading it, in bytes: spark.sql.files.openCostInBytes.
 _OPEN_BYTES = 4 << 20
+
+
+_EPOCH = datetime(1970, 1, 1)
+_FUNCTIONS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "StringStartsWith": "startswith",
+    "StringEndsWith": "endswith",
+    "StringContains": "contains",
+}
+
+
+# Filters of a query, in Spark 4.1 and newer: Spark passes conjuncts that compare one column with a constant. It keeps to
+# itself the others, and all comparisons of collated strings but IS NOT NULL. It calls `pushFilters` if
+# `spark.sql.python.filterPushdown.enabled` is true, and refuses readers that have the method if it is not.
+# Spark 4.1, pyspark.sql.datasource: Filter, DataSourceReader.pushFilters
+def predicate_of(pushed: Any) -> Node | None:
+    """Return the predicate of a filter, which holds for the same rows; None if there is none.
+
+    Args:
+        pushed: An object of one of PySpark's classes of filters, which PySpark 4.0 does not have.
+    """
+    kind = type(pushed).__name__
+    if kind == "Not":
+        child = predicate_of(pushed.child)
+        return None if child is None else n.Not(child)
+    column = n.Column(tuple(pushed.attribute))
+    try:
+        match kind:
+            case "IsNull":
+                return n.IsNull(column)
+            case "IsNotNull":
+                return n.Not(n.IsNull(column))
+            case "In":
+                return n.In(column, tuple(map(_literal, pushed.value)))
+            case _ if kind in _FUNCTIONS:
+                return function(_FUNCTIONS[kind], (column, _literal(pushed.value)))
+    except (TypeError, DeltaSkipError):
+        # A constant of a type that predicates do not have, such as an array.
+        return None
+    return None
+
+
+def _literal(value: object) -> Node:
+    """The literal of a constant. A datetime without a time zone is one of a column without, not of the session's."""
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return n.Literal((value - _EPOCH) // timedelta(microseconds=1), TIMESTAMP_NTZ)
+    return to_node(value)
 
 
 @dataclass

@@ -139,7 +139,7 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
 
 @pytest.mark.parametrize("cores", [1, 8, 1000])
 def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
-    from deltaskip.spark.recompute.balance import balanced_tasks
+    from deltaskip.spark.recompute.job import balanced_tasks
     from deltaskip.txn.recompute.computed_files import DataFile
 
     sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]

@@ -14,8 +14,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import decode_path
 from deltaskip.data_files import parquet_files
+from deltaskip.data_files.parquet_files import sorted_rows
 from deltaskip.data_files.sort_order import SortColumn
-from deltaskip.data_files.sorting import sorted_rows
 from tests.each import each
 
 
