@@ -44,8 +44,8 @@ _FUNCTIONS = {
 }
 
 
-# Filters of a query, in Spark 4.1 and newer: Spark passes conjuncts that compare one column with a constant. It keeps to
-# itself the others, and all comparisons of collated strings but IS NOT NULL. It calls `pushFilters` if
+# Filters of a query, in Spark 4.1 and newer: Spark passes conjuncts that compare one column with a constant. It keeps
+# the others itself, and all comparisons of collated strings but IS NOT NULL. It calls `pushFilters` if
 # `spark.sql.python.filterPushdown.enabled` is true, and refuses readers that have the method if it is not.
 # Spark 4.1, pyspark.sql.datasource: Filter, DataSourceReader.pushFilters
 def predicate_of(pushed: Any) -> Node | None:
