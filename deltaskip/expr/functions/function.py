@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from deltaskip.expr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node
+from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
@@ -57,6 +58,9 @@ class Function:
     `ansi_only`: the value is another one without ANSI mode.
     `aliases`: other names of the function.
     `instead`: the expression that it stands for with some arguments; None with the others.
+    `preimage`: what is known of it that restricts the values of its only argument that is not constant.
+    `wraps`: beyond their type, its integers or days wrap around, or it fails.
+    `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
     """
 
     signature: Signature
@@ -70,6 +74,9 @@ class Function:
     ansi_only: bool = False
     aliases: tuple[str, ...] = ()
     instead: Callable[..., Node | None] | None = None
+    preimage: Preimage | None = None
+    wraps: bool = False
+    directions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

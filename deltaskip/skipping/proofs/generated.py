@@ -37,9 +37,10 @@ from deltaskip.expr.nodes import (
     replaced,
     walk,
 )
+from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
-from deltaskip.skipping.proofs.preimage.value_sets import Domain, Spans, Values, domain_of, following, value_at
+from deltaskip.skipping.proofs.preimage.value_sets import Values
 from deltaskip.skipping.proofs.transforms import (
     Derived,
     Transform,
