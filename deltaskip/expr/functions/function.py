@@ -17,6 +17,7 @@ __all__ = [
     "ByColumn",
     "Compute",
     "Function",
+    "Present",
     "Replaced",
     "Row",
     "Signature",
@@ -94,7 +95,18 @@ class Replaced:
     aliases: tuple[str, ...] = ()
 
 
-Row: TypeAlias = Function | Replaced
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A function without arguments that returns the time of the query.
+
+    type: Its result: a date, a timestamp of either type, or the seconds since 1970.
+    """
+
+    type: DataType
+    aliases: tuple[str, ...] = ()
+
+
+Row: TypeAlias = Function | Replaced | Present
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:

@@ -18,6 +18,7 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
+    Present,
     Row,
     Typed,
     exactly,
@@ -250,6 +251,13 @@ def _units_of(unit: int) -> Function:
 
 
 TIMES: Mapping[str, Row] = {
+    "current_date": Present(DATE),
+    "curdate": Present(DATE),
+    "now": Present(TIMESTAMP),
+    "current_timestamp": Present(TIMESTAMP),
+    "localtimestamp": Present(TIMESTAMP_NTZ),
+    # With the parentheses, because unix_timestamp(time) is another function.
+    "unix_timestamp()": Present(LONG),
     "date_part": Function(
         _part_signature,
         _part,
