@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal
-from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, ordinal_of, value_at
+from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of, value_at
 from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Monotone, Piece, Preimage, identity
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType
 
-__all__ = ["injective", "monotone", "truth", "unchanged"]
+__all__ = ["injective", "monotone", "one_of", "truth", "unchanged"]
 
 
 def monotone(
@@ -23,6 +24,7 @@ def monotone(
     cuts: Sequence[Any] = (),
     slack: int = 0,
     inside: Any = None,
+    null_instead: bool = False,
     f: Callable[..., object] | None = None,
 ) -> Preimage:
     """Return the preimage of a function that rises or falls with one argument, whatever constants the others are.
@@ -36,6 +38,7 @@ def monotone(
             suffices.
         inside: A value of the argument around which the function has values. Below and above, from some value on, it
             may be NULL or fail.
+        null_instead: Whether it is NULL without ANSI mode where it fails.
         f: The function of the values of the arguments, if it is not that of one row.
     """
     directions = directions or (1,)
@@ -56,7 +59,7 @@ def monotone(
             args = (*constants[:at], value_at(source, x), *constants[at:])
             return f(*args) if f is not None else compute(args, call, zone)
 
-        return call.args[at], (_step(value, source, domain, result, directions, cuts, slack, inside),)
+        return call.args[at], (_step(value, source, domain, result, directions, cuts, slack, inside, null_instead),)
 
     return inverted
 
@@ -70,6 +73,7 @@ def _step(
     cuts: Sequence[Any],
     slack: int,
     inside: Any,
+    null_instead: bool,
 ) -> Monotone:
     edges = [domain.low, *(ordinal_of(source, cut) for cut in cuts), domain.stop]
     pieces: list[Piece] = []
@@ -89,7 +93,7 @@ def _step(
             for span in ((begin, least), (max(beyond, least), end)):
                 if span[0] < span[1]:
                     # It may be NULL, or fail, or be unknown, in all of the span or a part of it.
-                    (nulls if _is_null(value, span) else unsure).append(span)
+                    (nulls if _is_null(value, span, null_instead) else unsure).append(span)
 
     def ordinal(x: int) -> Any:
         return ordinal_of(result, value(x))
@@ -108,11 +112,18 @@ def _has_value(value: Callable[[int], Any], x: int) -> bool:
         return False
 
 
-def _is_null(value: Callable[[int], Any], span: tuple[int, int]) -> bool:
-    try:
-        return value(span[0]) is None and value(span[1] - 1) is None
-    except EvaluationError:
-        return False
+def _is_null(value: Callable[[int], Any], span: tuple[int, int], null_instead: bool) -> bool:
+    """Whether the function is NULL in all of a span, by its ends, or fails there and is NULL without ANSI mode."""
+    for end in (span[0], span[1] - 1):
+        try:
+            if value(end) is not None:
+                return False
+        except Undecided:
+            return False
+        except EvaluationError:
+            if not null_instead:
+                return False
+    return True
 
 
 def _known(value: Callable[[int], Any], low: int, stop: int, inside: int | None) -> tuple[int, int]:
@@ -172,6 +183,21 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
         return call.args[0], (Invertible(domain, target, argument),)
 
     return inverted
+
+
+def one_of(call: Call, compute: Any, time_zone: str) -> Inverted:
+    """Return the preimage of `array_contains(constant array, x)`; it may be NULL if the array has a NULL."""
+    match call.args:
+        case (Literal(tuple() as values), operand):
+            type_ = type_of(operand)
+        case _:
+            return None
+    domain = domain_of(type_)
+    if type_ is None or domain is None:
+        return None
+    points = sorted({ordinal_of(type_, value) for value in values if value is not None})
+    step = truth(domain, tuple((at, following(at)) for at in points))
+    return operand, (replace(step, nulls=domain.all) if None in values else step,)
 
 
 def truth(source: Domain, spans: Spans, exact: bool = False) -> Enclosed:

@@ -13,13 +13,15 @@ inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two,
 * An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
   of the zone, so that a sum with days alone is x + days + (one offset - another): a Clock. Without months and days it
   is computed on the instant.
+* Text is read as a date or timestamp by its year of four digits, month and day of one or two, and what follows;
+  the month and the day may be missing. Blanks, a sign or zeros may go before, and a time alone is one of today.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
   weeks); hour, minute and second after a day, an hour and a minute: Periodic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -32,9 +34,10 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.intervals import amount_of
 from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.monotone import monotone
-from deltaskip.expr.preimages.ordinals import LOCAL, Domain, domain_of, ordinal_of
+from deltaskip.expr.preimages.ordinals import LOCAL, Domain, Spans, domain_of, ordinal_of, starting_with
 from deltaskip.expr.preimages.steps import (
     Clock,
+    Enclosed,
     Floor,
     Inverted,
     Invertible,
@@ -81,6 +84,7 @@ __all__ = [
     "offsets",
     "same_number",
     "seconds_written",
+    "text_cast",
     "time_field",
     "time_truncated",
     "time_written",
@@ -92,6 +96,8 @@ __all__ = [
 
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
+# Of more days, texts are bounded by their years.
+_MOST_DAYS = 62
 _HOUR = 3_600 * MICROS_PER_SECOND
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)
 _LOOK_EVERY_DAYS = 8
@@ -146,6 +152,46 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
         case (s, t) if s == DATE and t == STRING:
             return (_within_years(_DATES, 1, lambda x: format_date(x).encode()),)
     return None
+
+
+def text_cast(target: DataType) -> Step | None:
+    """Return the step of a CAST of text to a date or timestamp: how the texts of some days may begin."""
+    if target not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return None
+    # A zone in the text moves an instant by less than a day, and the session's by no more.
+    unit, around = (1, 0) if target == DATE else (MICROS_PER_DAY, 2)
+    return Enclosed(
+        _TEXTS, lambda low, stop: _texts_of_days(low // unit - around, (stop - 1) // unit + around), nulls=_TEXTS.all
+    )
+
+
+def _texts_of_days(first: int, last: int) -> Iterator[tuple[bytes, bytes]]:
+    """How a text that is read as one of some days may begin; others have blanks, a sign or zeros first, or no day."""
+    if not days_from_civil(1000, 1, 1) <= first <= last < _LAST_YEAR:
+        yield _TEXTS.low, _TEXTS.stop
+        return
+    yield b"", b"!"
+    yield from map(starting_with, (b"\x7f", b"+", b"0", b"T"))
+    yield from (starting_with(b"%d:" % hour) for hour in range(100))
+    years = civil_from_days(first)[0], civil_from_days(last)[0]
+    if last - first > _MOST_DAYS:
+        yield b"%d" % years[0], starting_with(b"%d" % years[1])[1]
+        return
+    for days in range(first, last + 1):
+        year, month, day = civil_from_days(days)
+        if day == month == 1:
+            yield from _not_followed(b"%d" % year, b"-")
+        for start in (b"%d-%02d" % (year, month), b"%d-%d" % (year, month)):
+            yield starting_with(start + b"-%02d" % day)
+            yield starting_with(start + b"-%d" % day)
+            if day == 1:
+                yield from _not_followed(start, b"-")
+
+
+def _not_followed(text: bytes, by: bytes) -> Spans:
+    """The texts that begin with a text and are not `by` after it."""
+    begin, end = starting_with(text + by)
+    return (text, begin), (end, starting_with(text)[1])
 
 
 def by_step(*steps: Step) -> Preimage:
@@ -306,9 +352,9 @@ def date_made(call: Call, compute: Callable[..., object], time_zone: str) -> Inv
         case (_, Literal(int() as month), Literal(int() as day)) if (month, day) != (2, 29):
             return monotone(inside=2000)(call, compute, time_zone)
         case (Literal(int()), _, Literal(int() as day)) if day <= 28:
-            return monotone(at=1, inside=1)(call, compute, time_zone)
+            return monotone(at=1, inside=1, null_instead=True)(call, compute, time_zone)
         case (Literal(int()), Literal(int()), _):
-            return monotone(at=2, inside=1)(call, compute, time_zone)
+            return monotone(at=2, inside=1, null_instead=True)(call, compute, time_zone)
     return None
 
 

@@ -25,7 +25,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.preimages.numbers import double_of_float, number_cast
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.expr.preimages.steps import Clock, Floor, Monotone, Shift, Step, Times
-from deltaskip.expr.preimages.times import date_cast
+from deltaskip.expr.preimages.times import date_cast, text_cast
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, intersect, merged
@@ -135,7 +135,7 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
                     return child.child, (direct,)
             if source in DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
                 return child, steps
-            step = number_cast(source, target)
+            step = text_cast(target) if source == STRING else number_cast(source, target)
             return None if step is None else (child, (step,))
         case Call(name, type=DataType()) if (row := FUNCTIONS.get(name)) is not None and row.preimage is not None:
             return row.preimage(node, row.compute, time_zone)

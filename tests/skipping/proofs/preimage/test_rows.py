@@ -1,4 +1,4 @@
-"""The preimage of every row of the table of functions, held against the row evaluator at and around the edges of types."""
+"""The preimage of every row of the table of functions, held against the row evaluator at the edges of types."""
 
 from __future__ import annotations
 
