@@ -61,6 +61,7 @@ class Function:
     `instead`: the expression that it stands for with some arguments; None with the others.
     `preimage`: what is known of it that restricts the values of its only argument that is not constant.
     `wraps`: beyond their type, its integers or days wrap around, or it fails.
+    `backwards`: Spark evaluates the last argument first: a NULL there skips the errors of the others.
     `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
     """
 
@@ -78,6 +79,7 @@ class Function:
     preimage: Preimage | None = None
     wraps: bool = False
     directions: tuple[int, ...] = ()
+    backwards: bool = False
 
 
 @dataclass(frozen=True, slots=True)

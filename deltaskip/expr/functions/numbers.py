@@ -351,6 +351,7 @@ NUMBERS: Mapping[str, Function] = {
             preimage=_PREIMAGES.get(op) or arithmetic_with(op),
             wraps=True,
             directions={"+": (1, 1), "-": (1, -1)}.get(op, ()),
+            backwards=op in ("/", "%", "div"),
         )
         for op in ARITHMETIC
     },

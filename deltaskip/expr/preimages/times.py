@@ -161,18 +161,21 @@ def text_cast(target: DataType) -> Step | None:
     # A zone in the text moves an instant by less than a day, and the session's by no more.
     unit, around = (1, 0) if target == DATE else (MICROS_PER_DAY, 2)
     return Enclosed(
-        _TEXTS, lambda low, stop: _texts_of_days(low // unit - around, (stop - 1) // unit + around), nulls=_TEXTS.all
+        _TEXTS,
+        lambda low, stop: _texts_of_days(low // unit - around, (stop - 1) // unit + around, unit > 1),
+        nulls=_TEXTS.all,
     )
 
 
-def _texts_of_days(first: int, last: int) -> Iterator[tuple[bytes, bytes]]:
+def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, bytes]]:
     """How a text that is read as one of some days may begin; others have blanks, a sign or zeros first, or no day."""
     if not days_from_civil(1000, 1, 1) <= first <= last < _LAST_YEAR:
         yield _TEXTS.low, _TEXTS.stop
         return
     yield b"", b"!"
-    yield from map(starting_with, (b"\x7f", b"+", b"0", b"T"))
-    yield from (starting_with(b"%d:" % hour) for hour in range(100))
+    yield from map(starting_with, (b"\x7f", b"+", b"0"))
+    if timed:
+        yield from map(starting_with, (b"T", *(b"%d:" % hour for hour in range(1, 24))))
     years = civil_from_days(first)[0], civil_from_days(last)[0]
     if last - first > _MOST_DAYS:
         yield b"%d" % years[0], starting_with(b"%d" % years[1])[1]
