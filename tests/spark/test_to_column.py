@@ -12,7 +12,7 @@ from deltaskip.expr import parse_sql
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
-from deltaskip.spark.to_column import to_column
+from deltaskip.spark.columns.to_column import to_column
 from tests.expr.edges import Case, bound, calls
 
 pytestmark = pytest.mark.spark
