@@ -11,7 +11,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of, value_at
-from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Monotone, Piece, Preimage, identity
+from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Monotone, MonotonePiece, Preimage, identity
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType
 
@@ -76,7 +76,7 @@ def _step(
     null_instead: bool,
 ) -> Monotone:
     edges = [domain.low, *(ordinal_of(source, cut) for cut in cuts), domain.stop]
-    pieces: list[Piece] = []
+    pieces: list[MonotonePiece] = []
     nulls: list[tuple[int, int]] = []
     unsure: list[tuple[int, int]] = []
     for low, stop, direction in zip(edges[:-1], edges[1:], directions, strict=True):
@@ -87,7 +87,7 @@ def _step(
         for begin, end in parts:
             least, beyond = _known(value, begin, end, None if inside is None else ordinal_of(source, inside))
             if least < beyond and direction:
-                pieces.append(Piece(least, beyond, direction > 0))
+                pieces.append(MonotonePiece(least, beyond, direction > 0))
             elif least < beyond:
                 unsure.append((least, beyond))
             for span in ((begin, least), (max(beyond, least), end)):

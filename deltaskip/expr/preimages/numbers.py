@@ -33,8 +33,8 @@ from deltaskip.expr.preimages.steps import (
     Inverted,
     Invertible,
     Monotone,
+    MonotonePiece,
     Periodic,
-    Piece,
     Preimage,
     Shift,
     Step,
@@ -136,7 +136,7 @@ def of_one(step_of: Callable[[DataType, Domain], Step | None]) -> Preimage:
 
 def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step | None:
     if target == BOOLEAN:
-        pieces = (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop))
+        pieces = (MonotonePiece(domain.low, 0), MonotonePiece(0, 1), MonotonePiece(1, domain.stop))
         return Monotone(domain, lambda x: int(x != 0), pieces)
     if target == STRING and source == BOOLEAN:
         return rising(domain, lambda x: b"true" if x else b"false")
@@ -159,7 +159,11 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
     if target == STRING:
         return _to_text(source, domain)
     if target == BOOLEAN:
-        return Monotone(domain, lambda x: int(x != 0), (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop)))
+        return Monotone(
+            domain,
+            lambda x: int(x != 0),
+            (MonotonePiece(domain.low, 0), MonotonePiece(0, 1), MonotonePiece(1, domain.stop)),
+        )
     if isinstance(target, DecimalType):
         if target.scale >= source.scale:
             return Times(domain, 10 ** (target.scale - source.scale))
@@ -204,7 +208,7 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
         return Monotone(
             domain,
             lambda x: _truncated(value_at(DOUBLE, x), target),
-            (Piece(domain.low, NAN),),
+            (MonotonePiece(domain.low, NAN),),
             unsure=((NAN, NAN + 1),),
             near=_of_whole,
         )
@@ -214,7 +218,7 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
         return Monotone(
             domain,
             lambda x: _of_text(value_at(DOUBLE, x), -1, places),
-            (Piece(-INFINITY + 1, INFINITY),),
+            (MonotonePiece(-INFINITY + 1, INFINITY),),
             infinite,
             most=lambda x: _of_text(value_at(DOUBLE, x), 1, places),
         )
@@ -338,7 +342,7 @@ def _quotient(x: int, by: int) -> int:
 
 
 def _floating(domain: Domain, f: Callable[[float], Any], falls: bool) -> Step:
-    pieces = (Piece(domain.low, NAN, not falls), Piece(NAN, NAN + 1))
+    pieces = (MonotonePiece(domain.low, NAN, not falls), MonotonePiece(NAN, NAN + 1))
     return Monotone(domain, lambda x: ordinal_of(DOUBLE, f(value_at(DOUBLE, x))), pieces)
 
 
@@ -404,7 +408,7 @@ def negative(type_: DataType, domain: Domain) -> Step:
 
 def absolute(type_: DataType, domain: Domain) -> Step:
     """Return the step of `abs(x)`."""
-    pieces = (Piece(domain.low, 0, False), Piece(0, domain.stop))
+    pieces = (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop))
     if not _is_long(type_):
         return Monotone(domain, abs, pieces)
     return Monotone(
@@ -473,7 +477,7 @@ def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
         return math.ceil(value) if up else math.floor(value)
 
     # Java casts NaN to 0.
-    pieces = (Piece(domain.low, NAN), Piece(NAN, NAN + 1))
+    pieces = (MonotonePiece(domain.low, NAN), MonotonePiece(NAN, NAN + 1))
     return Monotone(domain, lambda x: 0 if x == NAN else f(x), pieces, near=_of_whole)
 
 
@@ -514,7 +518,7 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
         Monotone(
             domain,
             lambda x: f(max(x - 1, -INFINITY)),
-            (Piece(domain.low, INFINITY + 1), Piece(NAN, NAN + 1)),
+            (MonotonePiece(domain.low, INFINITY + 1), MonotonePiece(NAN, NAN + 1)),
             most=lambda x: f(min(x + 1, INFINITY) if x < NAN else x),
         ),
     )

@@ -19,20 +19,20 @@ from deltaskip.expr.preimages.ordinals import Domain, Spans
 from deltaskip.records import dataclass
 
 __all__ = [
-    "Clock",
     "Enclosed",
     "Floor",
     "Inverted",
     "Invertible",
     "Monotone",
+    "MonotonePiece",
     "Periodic",
-    "Piece",
     "Prefix",
     "Preimage",
     "Prepend",
     "Shift",
     "Step",
     "Times",
+    "ZoneShift",
     "identity",
     "rising",
 ]
@@ -63,7 +63,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ZoneShift:
     """f(x) = x + o with an unknown o, low <= o <= high: conversion to a zone's local time, or back.
 
     f(x) in [a, b) implies x in [a - high, b - low).
@@ -75,7 +75,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MonotonePiece:
     """A part [low, stop) of a domain on which a function is monotone."""
 
     low: Any
@@ -94,7 +94,7 @@ class Monotone:
 
     source: Domain
     f: Callable[[Any], Any]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MonotonePiece, ...]
     nulls: Spans = ()
     unsure: Spans = ()
     most: Callable[[Any], Any] | None = None
@@ -154,7 +154,7 @@ class Enclosed:
     exact: bool = False
 
 
-Step: TypeAlias = Shift | Floor | Times | Clock | Monotone | Periodic | Invertible | Prefix | Prepend | Enclosed
+Step: TypeAlias = Shift | Floor | Times | ZoneShift | Monotone | Periodic | Invertible | Prefix | Prepend | Enclosed
 
 Inverted: TypeAlias = tuple[Node, tuple[Step, ...]] | None
 """The only argument of a call that is no constant, and the function's steps, outermost first; None without any."""
@@ -176,4 +176,4 @@ def rising(
     near: Callable[[Any], Any] | None = None,
 ) -> Monotone:
     """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
-    return Monotone(source, f, (Piece(source.low, source.stop, not falling),), most=most, near=near)
+    return Monotone(source, f, (MonotonePiece(source.low, source.stop, not falling),), most=most, near=near)

@@ -11,7 +11,7 @@ inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two,
   month become the last day of a shorter one: it is at least the start of the found day and less than its end, and both
   are non-decreasing (Monotone.most).
 * An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
-  of the zone, so that a sum with days alone is x + days + (one offset - another): a Clock. Without months and days it
+  of the zone, so that a sum with days alone is x + days + (one offset - another): a ZoneShift. Without both it
   is computed on the instant.
 * Text is read as a date or timestamp by its year of four digits, month and day of one or two, and what follows;
   the month and the day may be missing. Blanks, a sign or zeros may go before, and a time alone is one of today.
@@ -36,22 +36,22 @@ from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.ordinals import LOCAL, Domain, Spans, domain_of, ordinal_of, starting_with
 from deltaskip.expr.preimages.steps import (
-    Clock,
     Enclosed,
     Floor,
     Inverted,
     Invertible,
     Monotone,
+    MonotonePiece,
     Periodic,
-    Piece,
     Preimage,
     Shift,
     Step,
     Times,
+    ZoneShift,
     identity,
     rising,
 )
-from deltaskip.expr.time_patterns import Field, Section, formatted, pattern_items
+from deltaskip.expr.time_patterns import PatternField, Section, formatted, pattern_items
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
@@ -123,7 +123,7 @@ _MOST_SECONDS = INSTANT_MAX // MICROS_PER_SECOND
 _INSTANT_OF_SECONDS = Monotone(
     _LONGS,
     lambda x: x * MICROS_PER_SECOND,
-    (Piece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
+    (MonotonePiece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
     unsure=((_LONGS.low, -_MOST_SECONDS), (_MOST_SECONDS + 1, _LONGS.stop)),
 )
 
@@ -131,7 +131,7 @@ _INSTANT_OF_SECONDS = Monotone(
 def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
     """Return the steps of a CAST between date, timestamp and timestamp_ntz, or from them to text, outermost first."""
     least, most = offsets(time_zone)
-    to_local, to_instant = Clock(_INSTANTS, least, most), Clock(LOCAL, -most, -least)
+    to_local, to_instant = ZoneShift(_INSTANTS, least, most), ZoneShift(LOCAL, -most, -least)
     match source, target:
         case (s, t) if s == TIMESTAMP and t == DATE:
             return Floor(LOCAL, MICROS_PER_DAY), to_local
@@ -142,7 +142,7 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
         case (s, t) if s == TIMESTAMP_NTZ and t == DATE:
             return (Floor(_INSTANTS, MICROS_PER_DAY),)
         case (s, t) if s == TIMESTAMP_NTZ and t == TIMESTAMP:
-            return (Clock(_INSTANTS, -most, -least),)
+            return (ZoneShift(_INSTANTS, -most, -least),)
         case (s, t) if s == TIMESTAMP_NTZ and t == STRING:
             return (_text_of_local(_INSTANTS),)
         case (s, t) if s == DATE and t == TIMESTAMP_NTZ:
@@ -221,7 +221,7 @@ def time_field(call: Call, compute: Any, time_zone: str) -> Inverted:
     numbers = np.arange(cells, dtype=np.int64)
     if type_of(operand) == TIMESTAMP_NTZ:
         return operand, (Periodic(_INSTANTS, grain, numbers),)
-    return operand, (Periodic(LOCAL, grain, numbers), Clock(_INSTANTS, *offsets(time_zone)))
+    return operand, (Periodic(LOCAL, grain, numbers), ZoneShift(_INSTANTS, *offsets(time_zone)))
 
 
 def year_of_week(call: Call, compute: Any, time_zone: str) -> Inverted:
@@ -253,7 +253,7 @@ def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
     if name.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
         return operand, (step, identity(_INSTANTS))
     least, most = offsets(time_zone)
-    return operand, (Clock(LOCAL, -most, -least), step, Clock(_INSTANTS, least, most))
+    return operand, (ZoneShift(LOCAL, -most, -least), step, ZoneShift(_INSTANTS, least, most))
 
 
 def time_written(call: Call, compute: Any, time_zone: str) -> Inverted:
@@ -379,9 +379,9 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
 
     # Times beyond the limits of local times have no value.
     first, stop = -INSTANT_MAX + 4 * MICROS_PER_DAY, INSTANT_MAX - 4 * MICROS_PER_DAY
-    pieces = (Piece(first, stop, not falls),)
+    pieces = (MonotonePiece(first, stop, not falls),)
     known = Monotone(LOCAL, f, pieces, unsure=((LOCAL.low, first), (stop, LOCAL.stop)))
-    return operand, (known, Clock(_INSTANTS, least, most))
+    return operand, (known, ZoneShift(_INSTANTS, least, most))
 
 
 @cache
@@ -420,7 +420,7 @@ def _descends(pattern: str) -> bool:
         return False
     if any(isinstance(item, Section) for item in items):
         return False
-    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, Field)]
+    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, PatternField)]
     if len(fields) == len(_FIELDS_OF_FORMATS) + 1 and fields[-1].startswith("S"):
         # A fraction, cut off.
         fields.pop()
@@ -429,7 +429,7 @@ def _descends(pattern: str) -> bool:
 
 def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
     """The text of an instant by a pattern that descends, or of one field that repeats."""
-    to_local = Clock(_INSTANTS, *offsets(time_zone))
+    to_local = ZoneShift(_INSTANTS, *offsets(time_zone))
     if _descends(pattern):
         return _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode()), to_local
     if pattern in _FIELD_OF_PATTERN:
@@ -457,10 +457,10 @@ def between_zones(call: Call, compute: Any, time_zone: str) -> Inverted:
     steps: list[Step] = []
     try:
         if target:
-            steps.append(Clock(LOCAL if source else _INSTANTS, *offsets(target)))
+            steps.append(ZoneShift(LOCAL if source else _INSTANTS, *offsets(target)))
         if source:
             least, most = offsets(source)
-            steps.append(Clock(_INSTANTS, -most, -least))
+            steps.append(ZoneShift(_INSTANTS, -most, -least))
     except LookupError:
         return None
     return operand, tuple(steps)
@@ -476,7 +476,7 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
     least, most = offsets(time_zone) if zoned else (0, 0)
     amount, spread = days * MICROS_PER_DAY + micros, most - least
     source = LOCAL if months else _INSTANTS
-    last: Step = Clock(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
+    last: Step = ZoneShift(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
     if not months:
         return (last,)
     later = rising(
@@ -486,8 +486,8 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
         near=lambda r: r - months * 30 * MICROS_PER_DAY,
     )
     if not zoned:
-        return last, replace(later, source=_INSTANTS, pieces=(Piece(_INSTANTS.low, _INSTANTS.stop),))
-    return last, Clock(LOCAL, -most, -least), later, Clock(_INSTANTS, least, most)
+        return last, replace(later, source=_INSTANTS, pieces=(MonotonePiece(_INSTANTS.low, _INSTANTS.stop),))
+    return last, ZoneShift(LOCAL, -most, -least), later, ZoneShift(_INSTANTS, least, most)
 
 
 def _months_later(local: int, months: int) -> int:
@@ -500,7 +500,7 @@ def next_day(call: Call, compute: Any, time_zone: str) -> Inverted:
     weekday = dates.WEEKDAYS.get(str(day.value).upper()) if isinstance(day, Literal) else None
     if weekday is None:
         return None
-    known, unsure = (Piece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
+    known, unsure = (MonotonePiece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
     return operand, (Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
 
 
@@ -517,7 +517,7 @@ def _text_of_local(source: Domain) -> Step:
 def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
     """Texts sort as times do while years have four digits; nothing is known about other times."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
-    return Monotone(source, f, (Piece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
+    return Monotone(source, f, (MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 
 
 def _fields(name: str) -> np.ndarray:

@@ -44,8 +44,8 @@ from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHO
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import Values
 from deltaskip.skipping.proofs.transforms import (
+    ColumnTransform,
     Derived,
-    Transform,
     derived_columns,
     direction,
     expression_of,
@@ -292,7 +292,7 @@ def _field_name(rule: object) -> str | None:
 
 
 def _rule_node(one: Derived) -> Node:
-    return one.column if isinstance(one.rule, Transform) else one.rule
+    return one.column if isinstance(one.rule, ColumnTransform) else one.rule
 
 
 def _calendar(derived: Sequence[Derived]) -> list[Derived]:

@@ -24,7 +24,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.preimages.numbers import double_of_float, number_cast
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
-from deltaskip.expr.preimages.steps import Clock, Floor, Monotone, Shift, Step, Times
+from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
 from deltaskip.expr.preimages.times import date_cast, text_cast
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
@@ -97,7 +97,7 @@ def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Valu
     """
     type_ = type_of(node)
     domain = domain_of(type_)
-    overflows = any(isinstance(step, Shift | Times | Clock | Monotone | Floor) for step in steps)
+    overflows = any(isinstance(step, Shift | Times | ZoneShift | Monotone | Floor) for step in steps)
     if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
         return results
     ends = ends_of(steps[0]) if len(steps) == 1 else None

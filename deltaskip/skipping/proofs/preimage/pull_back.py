@@ -23,18 +23,18 @@ import numpy as np
 
 from deltaskip.expr.preimages.ordinals import Domain, Spans, following
 from deltaskip.expr.preimages.steps import (
-    Clock,
     Enclosed,
     Floor,
     Invertible,
     Monotone,
+    MonotonePiece,
     Periodic,
-    Piece,
     Prefix,
     Prepend,
     Shift,
     Step,
     Times,
+    ZoneShift,
 )
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle, Values, complement, intersect, merged
 
@@ -76,7 +76,7 @@ def pull_back(step: Step, results: Values) -> Values | None:
     cycles = tuple(cycle for known in results.cycles if (cycle := _with_exempt_before(step, known)) is not None)
     spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
     exact = results.exact and len(cycles) == len(results.cycles)
-    if isinstance(step, Clock) and step.low != step.high:
+    if isinstance(step, ZoneShift) and step.low != step.high:
         exact = False
     return replace(results, spans=intersect(spans, step.source.all), cycles=cycles, exact=exact)
 
@@ -86,7 +86,10 @@ def single_direction(step: Step) -> bool | None:
     match step:
         case Shift() | Floor() | Times() | Prefix() | Prepend():
             return True
-        case Monotone(source, _, (Piece(low, stop, direction),), most=None) if (low, stop) == (source.low, source.stop):
+        case Monotone(source, _, (MonotonePiece(low, stop, direction),), most=None) if (low, stop) == (
+            source.low,
+            source.stop,
+        ):
             return direction
     return None
 
@@ -99,7 +102,7 @@ def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
             return low * by, stop * by
         case Times(_, by):
             return -(-low // by), -(-stop // by)
-        case Clock(_, least, most):
+        case ZoneShift(_, least, most):
             return low - most, stop - least
         case Prefix(_, length):
             return _least_with_prefix(low, length), _least_with_prefix(stop, length)
@@ -121,7 +124,7 @@ def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
     match step:
         case Shift(_, by):
             return replace(cycle, low=cycle.low + by, high=cycle.high + by)
-        case Clock(_, low, high):
+        case ZoneShift(_, low, high):
             return replace(cycle, low=cycle.low + low, high=cycle.high + high)
         case Floor(_, by):
             # (x // by + o) // grain = (x + o * by) // (grain * by)
@@ -154,7 +157,9 @@ def _enclosed(step: Enclosed, results: Values) -> Values:
     return replace(results, spans=spans, exact=results.exact and step.exact)
 
 
-def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any, near: Callable[[Any], Any] | None = None) -> Any:
+def _threshold(
+    f: Callable[[Any], Any], piece: MonotonePiece, result: Any, near: Callable[[Any], Any] | None = None
+) -> Any:
     """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
     if isinstance(result, int) and abs(result) >= _ALMOST_FAR:

@@ -71,7 +71,8 @@ def test_every_row_prunes_by_some_of_its_calls(grid: list[Case]) -> None:
                 return
         raise AssertionError(f"No call of {name} restricts its argument.")
 
-    each(INVERTED, check)
+    # Patterns of the grid have no beginning that is known.
+    each([name for name in INVERTED if name != "rlike"], check)
 
 
 @pytest.mark.long
