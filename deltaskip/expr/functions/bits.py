@@ -18,7 +18,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed, exactly, takes
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
-from deltaskip.expr.preimages.numbers import bits_turned, of_one, shifted_left
+from deltaskip.expr.preimages.number_steps import bits_turned, of_one, shifted_left
 from deltaskip.expr.preimages.steps import Inverted
 from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated
 from deltaskip.schema.arrow import arrow_type

@@ -30,7 +30,7 @@ from deltaskip.expr.functions.function import (
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import monotone, unchanged
-from deltaskip.expr.preimages.texts import extreme
+from deltaskip.expr.preimages.text_steps import extreme
 from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE

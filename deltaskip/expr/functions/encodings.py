@@ -24,7 +24,7 @@ from deltaskip.expr.functions.conditions import searched
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective
-from deltaskip.expr.preimages.texts import FIRST_CHARACTER
+from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
 from deltaskip.kernels.byte_digits import (
     base64_digits,

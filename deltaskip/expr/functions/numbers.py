@@ -32,9 +32,9 @@ from deltaskip.expr.functions.function import (
     takes,
 )
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
-from deltaskip.expr.preimages import numbers as preimages
-from deltaskip.expr.preimages.numbers import arithmetic_with, of_one
-from deltaskip.expr.preimages.times import days_added
+from deltaskip.expr.preimages import number_steps as preimages
+from deltaskip.expr.preimages.number_steps import arithmetic_with, of_one
+from deltaskip.expr.preimages.time_steps import days_added
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import (
     NotByColumn,

@@ -20,7 +20,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed, takes
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.preimages.texts import matched
+from deltaskip.expr.preimages.text_steps import matched
 from deltaskip.expr.regex import Pattern, compiled
 from deltaskip.expr.strings import check_length
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, texts

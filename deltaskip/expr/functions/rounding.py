@@ -17,7 +17,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.float_digits import EXACT_POWER, units_of
 from deltaskip.expr.functions.function import Function, Typed
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.preimages.numbers import half_rounded, whole_number
+from deltaskip.expr.preimages.number_steps import half_rounded, whole_number
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, made, numbers, rescaled
 from deltaskip.schema.arrow import arrow_type

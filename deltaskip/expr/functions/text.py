@@ -33,7 +33,7 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
 from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
-from deltaskip.expr.preimages import texts as preimages
+from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant

@@ -27,7 +27,7 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.nodes import Call, Case, IsNull, Literal, Node
-from deltaskip.expr.preimages import texts as preimages
+from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import (
     NotByColumn,

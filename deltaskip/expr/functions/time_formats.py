@@ -19,7 +19,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
-from deltaskip.expr.preimages import times as preimages
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_parsing import parsed_time
 from deltaskip.expr.time_patterns import (
     DAY_LETTERS,

@@ -21,7 +21,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes
 from deltaskip.expr.functions.time_columns import first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.preimages import times as preimages
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.steps import Inverted
 from deltaskip.expr.vectors import (

@@ -35,7 +35,7 @@ from deltaskip.expr.functions.time_columns import (
     within_limits,
 )
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.preimages import times as preimages
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,

@@ -22,10 +22,10 @@ from deltaskip.expr.nodes import (
     Literal,
     Node,
 )
-from deltaskip.expr.preimages.numbers import double_of_float, number_cast
+from deltaskip.expr.preimages.number_steps import double_of_float, number_cast
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
-from deltaskip.expr.preimages.times import date_cast, text_cast
+from deltaskip.expr.preimages.time_steps import date_cast, text_cast
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, intersect, merged
