@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.bind_nested import OF_NESTED, is_closed, nested_cast, nested_comparison, nested_membership
-from deltaskip.expr.clock import CLOCK_FUNCTIONS, special_time
+from deltaskip.expr.clock import special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
     DATETIMES,
@@ -30,7 +30,7 @@ from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import FUNCTIONS, PRESENT
 from deltaskip.expr.intervals import (
     CALENDAR,
     INTERVALS,
@@ -494,8 +494,8 @@ def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi:
 
 def _call(node: Call, ansi: bool = True) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
-    if not node.args and clock in CLOCK_FUNCTIONS:
-        return Call(clock, (), CLOCK_FUNCTIONS[clock])
+    if not node.args and clock in PRESENT:
+        return Call(clock, (), PRESENT[clock])
     found_node = sum_with_interval(node) or made_interval(node.name, node.args)
     if found_node is not None and type_of(found_node) != CALENDAR:
         return found_node

@@ -27,7 +27,7 @@ from dataclasses import replace
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import FUNCTIONS, PRESENT
 from deltaskip.expr.intervals import amount_of, moved
 from deltaskip.expr.nodes import (
     And,
@@ -57,50 +57,17 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["CLOCK_FUNCTIONS", "EPOCH_FUNCTIONS", "SLACK", "Clock", "at_time", "reads_clock", "special_time"]
+__all__ = ["SLACK", "Clock", "at_time", "reads_clock", "special_time"]
 
-_OF_STATEMENT = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
+# Those whose value a statement takes once for all rows.
+_OF_STATEMENT = frozenset(name for name, type_ in PRESENT.items() if type_ in DATETIMES)
 SLACK = 10 * 60 * MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""
-
-# With the parentheses, because unix_timestamp(time) is another function.
-CLOCK_FUNCTIONS: dict[str, DataType] = {
-    "current_date": DATE,
-    "curdate": DATE,
-    "now": TIMESTAMP,
-    "current_timestamp": TIMESTAMP,
-    "localtimestamp": TIMESTAMP_NTZ,
-    "unix_timestamp()": LONG,
-}
-"""Functions without arguments that read the clock, and their types."""
-
-EPOCH_FUNCTIONS = {"unix_seconds": MICROS_PER_SECOND, "unix_millis": 1_000, "unix_micros": 1}
-"""Functions of a timestamp that count since 1970, and the microseconds of their units."""
 
 # No query runs after the year 9000.
 _LATEST = 221_845_392_000 * MICROS_PER_SECOND
 _LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
 _GREATEST_OFFSET = 18 * 3600 * MICROS_PER_SECOND
-# Whether the function rises (1) or falls (-1) with each argument; 0 where it may do both.
-_DIRECTIONS: dict[str, tuple[int, ...]] = {
-    "+": (1, 1),
-    "-": (1, -1),
-    "negative": (-1,),
-    "date_add": (1, 1),
-    "date_sub": (1, -1),
-    "datediff": (1, -1),
-    "add_months": (1, 0),
-    "add_interval": (1, 0),
-    "last_day": (1,),
-    "trunc": (1, 0),
-    "date_trunc": (0, 1),
-    "year": (1,),
-    "unix_timestamp": (1,),
-    "date_format": (1, 0),
-    "floor": (1,),
-    "ceil": (1,),
-    **dict.fromkeys(EPOCH_FUNCTIONS, (1,)),
-}
 _SCALES = ("*", "/", "div")
 # Patterns whose texts have the order of the times.
 _ORDERED = re.compile(
@@ -214,24 +181,22 @@ class Clock:
         if not reads_clock(node):
             return node
         match node:
-            case Call(name, ()) if name in CLOCK_FUNCTIONS:
-                return self._read(CLOCK_FUNCTIONS[name], least)
+            case Call(name, ()) if name in PRESENT:
+                return self._read(PRESENT[name], least)
             case Cast(child, target):
                 return self._cast(child, target, least)
             case Call(name, (one, other), type_) if name in _SCALES:
                 if reads_clock(other) or not _is_positive(other):
                     raise _Unordered
                 return self._computed(Call(name, (self._end(one, least), other), type_))
-            case Call(name, args, type_) if name in _DIRECTIONS and len(args) == len(_DIRECTIONS[name]):
-                if name == "date_format":
+            case Call(name, args, type_) if (row := FUNCTIONS.get(name)) and len(args) == len(row.directions):
+                if type_ == STRING:
                     self._check_texts(node)
                 ends = [
-                    self._argument(arg, direction, least)
-                    for arg, direction in zip(args, _DIRECTIONS[name], strict=True)
+                    self._argument(arg, direction, least) for arg, direction in zip(args, row.directions, strict=True)
                 ]
-                if name in ("date_trunc", "date_format", "add_interval"):
-                    return self._in_zone(Call(name, tuple(ends), type_), least)
-                return self._computed(Call(name, tuple(ends), type_))
+                computed = Call(name, tuple(ends), type_)
+                return self._in_zone(computed, least) if row.zoned and len(args) > 1 else self._computed(computed)
         raise _Unordered
 
     def _argument(self, arg: Node, direction: int, least: bool) -> Node:
@@ -316,8 +281,6 @@ class Clock:
         match node:
             case Call("add_interval", (Literal(int() as value, of), Literal() as interval)):
                 return Literal(self._moved(value, of, interval, least), type_)
-            case Call(name, (Literal(int() as value),)) if name in EPOCH_FUNCTIONS:
-                return Literal(value // EPOCH_FUNCTIONS[name], LONG)
         return Literal(evaluate(node, {}, self.time_zone or "UTC"), type_)
 
     def _moved(self, value: int, type_: DataType, interval: Literal, least: bool) -> int:
@@ -358,7 +321,7 @@ def _mixes(node: Node) -> bool:
 
 
 def _is_clock(node: Node) -> bool:
-    return isinstance(node, Call) and not node.args and node.name in CLOCK_FUNCTIONS
+    return isinstance(node, Call) and not node.args and node.name in PRESENT
 
 
 def _is_positive(node: Node) -> bool:

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from deltaskip import demo
 from deltaskip.expr import EvaluationError, evaluate
-from deltaskip.expr.clock import CLOCK_FUNCTIONS
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import ALIASES, FUNCTIONS, REPLACED
+from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.expr.functions.function import Replaced
 from deltaskip.expr.nodes import Compare, Literal
 from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
@@ -71,7 +70,7 @@ def function_table() -> str:
             by_column = function.by_column is not None or name == "coalesce"
             told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]
         rows.append(f"| `{name.replace('|', '&#124;')}` | {' | '.join(told)} |".replace("  ", " "))
-    left = sorted(set(ARGUMENT_COUNTS) - {*FUNCTIONS, *REPLACED, *ALIASES} - {*CHANGING, *CLOCK_FUNCTIONS})
+    left = sorted(set(ARGUMENT_COUNTS) - {*FUNCTIONS, *REPLACED, *ALIASES} - {*CHANGING, *PRESENT})
     return "\n".join(rows) + "\n\nOnly Spark evaluates " + ", ".join(f"`{name}`" for name in left) + "."
 
 

@@ -11,7 +11,8 @@ import pytest
 from deltaskip.expr import EvaluationError, bind, evaluate, normalize, parse_sql
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.clock import CLOCK_FUNCTIONS, EPOCH_FUNCTIONS, SLACK, Clock, reads_clock
+from deltaskip.expr.clock import SLACK, Clock, reads_clock
+from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.intervals import moved
 from deltaskip.expr.nodes import And, Call, Literal, Node, Or, transform
 from deltaskip.expr.render import to_sql
@@ -158,10 +159,10 @@ def at(node: Node, instant: int, zone: str) -> Node:
     """The node with the clock's functions at an instant, and sums with intervals of constants computed."""
     node = transform(node, lambda child: at(child, instant, zone))
     match node:
-        case Call(name, ()) if name in CLOCK_FUNCTIONS:
+        case Call(name, ()) if name in PRESENT:
             local = local_of(instant, zone_of(zone))
             values = {DATE: local // MICROS_PER_DAY, TIMESTAMP: instant, TIMESTAMP_NTZ: local}
-            type_ = CLOCK_FUNCTIONS[name]
+            type_ = PRESENT[name]
             return Literal(values.get(type_, instant // MICROS_PER_SECOND), type_)
         case Call("add_interval", (one, interval), type_):
             found = value(one, {}, zone)
@@ -170,9 +171,6 @@ def at(node: Node, instant: int, zone: str) -> Node:
                     return Literal(moved(found, type_, interval, zone_of(zone)), type_)
                 except EvaluationError:
                     return node
-        case Call(name, (one,)) if name in EPOCH_FUNCTIONS:
-            found = value(one, {}, zone)
-            return Literal(found // EPOCH_FUNCTIONS[name], LONG) if isinstance(found, int) else node
     return node
 
 

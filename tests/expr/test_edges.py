@@ -13,10 +13,11 @@ from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS, REPLACED, registry
 from deltaskip.expr.nodes import Compare, FieldRef, IsNull, Literal, Node, Not
+from deltaskip.expr.preimages.ordinals import ordinal_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BOOLEAN, STRING, ArrayType, DataType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds
 from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import ARGUMENTS, ERROR, VERSIONS, Case, answers, bound, calls, cases, decoded, encoded, stored

@@ -497,8 +497,7 @@ class Batch:
 
     def arguments(self, node: Call, null_in_null_out: bool) -> tuple[Values, ...]:
         """The values of the arguments. A NULL skips the errors of those that are evaluated after it."""
-        # Division evaluates the divisor first.
-        backwards = node.name in ("/", "%", "div")
+        backwards = FUNCTIONS[node.name].backwards
         found: list[Values] = []
         for arg in reversed(node.args) if backwards else node.args:
             if isinstance(arg, Literal) and arg.type in INTERVALS:

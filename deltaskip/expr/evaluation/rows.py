@@ -288,12 +288,10 @@ class _Evaluation:
             return None
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        # Division evaluates the divisor first: a NULL there skips the dividend's errors.
-        backwards = node.name in ("/", "%", "div")
         values: list[object] = []
-        for arg in reversed(node.args) if backwards else node.args:
+        for arg in reversed(node.args) if function.backwards else node.args:
             value = self.value(arg)
             if value is None and function.null_in_null_out:
                 return None
             values.append(value)
-        return function.compute(tuple(reversed(values)) if backwards else tuple(values), node, self.zone)
+        return function.compute(tuple(reversed(values)) if function.backwards else tuple(values), node, self.zone)

@@ -29,6 +29,7 @@ from deltaskip.expr.functions.function import Function, Row, Signature, Typed
 from deltaskip.expr.lists import check_zeros, distinct_key, listed, lists_of
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
+from deltaskip.expr.preimages.monotone import one_of
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
@@ -203,7 +204,7 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 _SET_OF_BOTH = _set_result(lambda one, other: one or other)
 
 ARRAY_SETS: Mapping[str, Row] = {
-    "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column),
+    "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column, preimage=one_of),
     "array_position": Function(_contains_signature(LONG), _position, by_column=_position_column),
     "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),
     "array_distinct": Function(array_to(ordered_array), _distinct),

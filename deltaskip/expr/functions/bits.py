@@ -16,7 +16,10 @@ import pyarrow.compute as pc
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed, exactly, takes
-from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages.monotone import monotone
+from deltaskip.expr.preimages.number_steps import bits_turned, of_one, shifted_left
+from deltaskip.expr.preimages.steps import Inverted
 from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
@@ -245,6 +248,13 @@ def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | P
     return Partly(array, rest) if any_of(rest, *args) else array
 
 
+def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    match call.args[1:]:
+        case (Literal(float() as least), Literal(float() as most), Literal(int() as buckets)) if buckets < 2**60:
+            return monotone(1 if least < most else -1)(call, compute, time_zone)
+    return None
+
+
 BITS: Mapping[str, Function] = {
     "&": _bitwise(lambda a, b: a & b, pc.bit_wise_and),
     "|": _bitwise(lambda a, b: a | b, pc.bit_wise_or),
@@ -253,17 +263,23 @@ BITS: Mapping[str, Function] = {
         lambda args: _bitwise_signature(args) if len(args) == 1 else None,
         lambda args, call, zone: ~args[0],
         by_column=lambda args, call, zone: pc.bit_wise_not(args[0]),
+        preimage=of_one(bits_turned),
     ),
-    **{
-        name: Function(_shift_signature, _shifted, by_column=_shifted_column)
-        for name in ("shiftleft", "shiftright", "shiftrightunsigned")
-    },
+    "shiftleft": Function(_shift_signature, _shifted, by_column=_shifted_column, preimage=shifted_left, wraps=True),
+    "shiftright": Function(_shift_signature, _shifted, by_column=_shifted_column, preimage=monotone()),
+    "shiftrightunsigned": Function(
+        _shift_signature, _shifted, by_column=_shifted_column, preimage=monotone(1, 1, cuts=(0,))
+    ),
     "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
     "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted),
-    "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column),
-    "width_bucket": Function(takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column),
+    "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)),
+    "width_bucket": Function(
+        takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column, preimage=_bucket_preimage
+    ),
     "bitmap_bit_position": Function(takes(LONG, LONG), _bitmap_place, by_column=_bitmap_place_column),
-    "bitmap_bucket_number": Function(takes(LONG, LONG), _bitmap_bucket, by_column=_bitmap_bucket_column),
+    "bitmap_bucket_number": Function(
+        takes(LONG, LONG), _bitmap_bucket, by_column=_bitmap_bucket_column, preimage=monotone()
+    ),
     "bitmap_count": Function(exactly(LONG, BINARY), _bitmap_count, by_column=_bitmap_count_column),
 }

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Signature
 from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, by_distinct, constant, is_constant, repeated, scattered
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_array
@@ -30,10 +31,19 @@ def value_function(
     binary_only: bool = False,
     aliases: tuple[str, ...] = (),
     instead: Callable[..., Node | None] | None = None,
+    preimage: Preimage | None = None,
 ) -> Function:
     """A function of arguments of which none may be NULL, with columns by `by_value`."""
     columns = by_value(compute, by_column)
-    return Function(signature, compute, binary_only=binary_only, by_column=columns, aliases=aliases, instead=instead)
+    return Function(
+        signature,
+        compute,
+        binary_only=binary_only,
+        by_column=columns,
+        aliases=aliases,
+        instead=instead,
+        preimage=preimage,
+    )
 
 
 def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:

@@ -29,6 +29,8 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
+from deltaskip.expr.preimages.monotone import monotone, unchanged
+from deltaskip.expr.preimages.text_steps import extreme
 from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE
@@ -162,12 +164,19 @@ CONDITIONS: Mapping[str, Row] = {
         False,
         widens=True,
         aliases=("nvl", "ifnull"),
+        preimage=unchanged,
     ),
-    "nanvl": Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column),
-    "greatest": Function(
-        _extreme_signature, _extreme(1), False, binary_only=True, widens=True, by_column=_extreme_column
-    ),
-    "least": Function(
-        _extreme_signature, _extreme(-1), False, binary_only=True, widens=True, by_column=_extreme_column
-    ),
+    "nanvl": Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column, preimage=monotone()),
+    **{
+        name: Function(
+            _extreme_signature,
+            _extreme(sign),
+            False,
+            binary_only=True,
+            widens=True,
+            by_column=_extreme_column,
+            preimage=extreme(sign > 0),
+        )
+        for name, sign in (("greatest", 1), ("least", -1))
+    },
 }

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import text_encodings
-from deltaskip.expr.coerce import cast_to, is_numeric, type_of
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages.monotone import injective
+from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
 from deltaskip.kernels.byte_digits import (
     base64_digits,
@@ -235,12 +238,28 @@ def _character_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return _CHARACTERS.take(made(places, pa.int32(), args[0]))
 
 
+def _of_digits(text: str, base: int) -> int:
+    """The bigint of the digits of its 64 bits."""
+    found = int(text, base)
+    return found - (1 << 64) if found >> 63 else found
+
+
 ENCODINGS: Mapping[str, Row] = {
-    "hex": value_function(_hex_signature, lambda args, call, zone: text_encodings.hex_digits(args[0]), _hex_column),
+    "hex": value_function(
+        _hex_signature,
+        lambda args, call, zone: text_encodings.hex_digits(args[0]),
+        _hex_column,
+        preimage=injective(
+            lambda text, call: (
+                _of_digits(text, 16) if type_of(call.args[0]) in INTEGRAL_BITS else bytes.fromhex(text).decode()
+            )
+        ),
+    ),
     "bin": value_function(
         _long_signature,
         lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}",
         lambda args, call, zone: digits_of_longs(column(args[0]), 1),
+        preimage=injective(lambda text, call: _of_digits(text, 2)),
     ),
     "unhex": _of_text(BINARY, text_encodings.from_hex, _from_hex_column),
     "base64": _of_bytes(
@@ -268,7 +287,10 @@ ENCODINGS: Mapping[str, Row] = {
     "make_valid_utf8": _as_text(lambda data: data.decode(errors="replace")),
     "validate_utf8": _as_text(_refused),
     "try_validate_utf8": _as_text(lambda data: None),
-    "ascii": _of_text(INTEGER, _code_point, lambda args, call, zone: first_code_points(column(args[0]))),
+    "ascii": replace(
+        _of_text(INTEGER, _code_point, lambda args, call, zone: first_code_points(column(args[0]))),
+        preimage=FIRST_CHARACTER,
+    ),
     "chr": value_function(
         _long_signature,
         lambda args, call, zone: _character(args[0]),

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from deltaskip.expr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node
+from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
@@ -16,6 +17,7 @@ __all__ = [
     "ByColumn",
     "Compute",
     "Function",
+    "Present",
     "Replaced",
     "Row",
     "Signature",
@@ -57,6 +59,10 @@ class Function:
     `ansi_only`: the value is another one without ANSI mode.
     `aliases`: other names of the function.
     `instead`: the expression that it stands for with some arguments; None with the others.
+    `preimage`: what is known of it that restricts the values of its only argument that is not constant.
+    `wraps`: beyond their type, its integers or days wrap around, or it fails.
+    `backwards`: Spark evaluates the last argument first: a NULL there skips the errors of the others.
+    `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
     """
 
     signature: Signature
@@ -70,6 +76,10 @@ class Function:
     ansi_only: bool = False
     aliases: tuple[str, ...] = ()
     instead: Callable[..., Node | None] | None = None
+    preimage: Preimage | None = None
+    wraps: bool = False
+    directions: tuple[int, ...] = ()
+    backwards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,18 @@ class Replaced:
     aliases: tuple[str, ...] = ()
 
 
-Row: TypeAlias = Function | Replaced
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A function without arguments that returns the time of the query.
+
+    type: Its result: a date, a timestamp of either type, or the seconds since 1970.
+    """
+
+    type: DataType
+    aliases: tuple[str, ...] = ()
+
+
+Row: TypeAlias = Function | Replaced | Present
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:

@@ -32,6 +32,9 @@ from deltaskip.expr.functions.function import (
     takes,
 )
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.expr.preimages import number_steps as preimages
+from deltaskip.expr.preimages.number_steps import arithmetic_with, of_one
+from deltaskip.expr.preimages.time_steps import days_added
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import (
     NotByColumn,
@@ -327,8 +330,10 @@ def _tried(op: str) -> Function:
             # Which rows fail is found one by one.
             raise NotByColumn from error
 
-    return Function(_arithmetic_signature(op), compute, widens=True, by_column=by_column)
+    return Function(_arithmetic_signature(op), compute, widens=True, by_column=by_column, preimage=arithmetic_with(op))
 
+
+_PREIMAGES = {"+": days_added(1, arithmetic_with("+")), "-": days_added(-1, arithmetic_with("-"))}
 
 NUMBERS: Mapping[str, Function] = {
     "try_add": _tried("+"),
@@ -343,21 +348,44 @@ NUMBERS: Mapping[str, Function] = {
             widens=True,
             by_column=_arithmetic_column,
             aliases=("mod",) if op == "%" else (),
+            preimage=_PREIMAGES.get(op) or arithmetic_with(op),
+            wraps=True,
+            directions={"+": (1, 1), "-": (1, -1)}.get(op, ()),
+            backwards=op in ("/", "%", "div"),
         )
         for op in ARITHMETIC
     },
     "negative": Function(
-        _same_number, lambda args, call, zone: negated(args[0], call.type), by_column=_negative_column
+        _same_number,
+        lambda args, call, zone: negated(args[0], call.type),
+        by_column=_negative_column,
+        preimage=of_one(preimages.negative),
+        wraps=True,
+        directions=(-1,),
     ),
-    "positive": Function(_same_number, lambda args, call, zone: args[0], by_column=_same_column),
-    "abs": Function(_same_number, lambda args, call, zone: absolute(args[0], call.type), by_column=_absolute_column),
-    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column),
-    "sign": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),
-    "signum": Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column),
+    "positive": Function(
+        _same_number,
+        lambda args, call, zone: args[0],
+        by_column=_same_column,
+        preimage=of_one(preimages.same),
+    ),
+    "abs": Function(
+        _same_number,
+        lambda args, call, zone: absolute(args[0], call.type),
+        by_column=_absolute_column,
+        preimage=of_one(preimages.absolute),
+        wraps=True,
+    ),
+    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column, preimage=arithmetic_with("pmod")),
+    **{
+        name: Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column, preimage=of_one(preimages.sign))
+        for name in ("sign", "signum")
+    },
     "isnan": Function(
         takes(BOOLEAN, DOUBLE),
         lambda args, call, zone: args[0] is not None and args[0] != args[0],
         False,
         by_column=_is_nan_column,
+        preimage=preimages.is_nan,
     ),
 }

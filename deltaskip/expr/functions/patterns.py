@@ -8,6 +8,7 @@ What depends on the version of Java, and patterns beyond the subset of `expr.reg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed, takes
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages.text_steps import matched
 from deltaskip.expr.regex import Pattern, compiled
 from deltaskip.expr.strings import check_length
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, texts
@@ -357,7 +359,7 @@ def _function(signature: Signature, by_column: ByColumn, *aliases: str) -> Funct
 _TEXTS = ArrayType(STRING)
 
 PATTERNS: Mapping[str, Row] = {
-    "rlike": _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"),
+    "rlike": replace(_function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched),
     "regexp_count": _function(_signature(INTEGER, 2), _count),
     "regexp_instr": _function(_signature(INTEGER, 2, INTEGER), _place),
     "regexp_substr": _function(_signature(STRING, 2), _substring),

@@ -16,7 +16,7 @@ from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.conversions import CASTS
 from deltaskip.expr.functions.encodings import ENCODINGS
-from deltaskip.expr.functions.function import Function, Replaced, Row
+from deltaskip.expr.functions.function import Function, Present, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.jsons import JSONS
 from deltaskip.expr.functions.lambdas import LAMBDAS
@@ -35,8 +35,9 @@ from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.functions.urls import URLS
 from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Call, Node
+from deltaskip.schema.types import DataType
 
-__all__ = ["ALIASES", "FUNCTIONS", "REPLACED", "function_node"]
+__all__ = ["ALIASES", "FUNCTIONS", "PRESENT", "REPLACED", "function_node"]
 
 _FAMILIES: Sequence[Mapping[str, Row]] = (
     NUMBERS,
@@ -70,6 +71,9 @@ FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinsta
 
 REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
 """Functions that stand for other expressions."""
+
+PRESENT: Mapping[str, DataType] = {name: row.type for name, row in _ROWS if isinstance(row, Present)}
+"""Functions of the present time, and their types."""
 
 ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS for alias in row.aliases}
 """The name of a row by its other names."""

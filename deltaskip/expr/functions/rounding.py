@@ -17,6 +17,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.float_digits import EXACT_POWER, units_of
 from deltaskip.expr.functions.function import Function, Typed
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages.number_steps import half_rounded, whole_number
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, made, numbers, rescaled
 from deltaskip.schema.arrow import arrow_type
@@ -198,8 +199,17 @@ def _whole(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 ROUNDING: Mapping[str, Function] = {
-    "floor": Function(_whole_signature, _whole, by_column=_whole_column),
-    "ceil": Function(_whole_signature, _whole, by_column=_whole_column, aliases=("ceiling",)),
-    "round": Function(_round_signature, _round, by_column=_round_column),
-    "bround": Function(_round_signature, _round, by_column=_round_column),
+    "floor": Function(
+        _whole_signature, _whole, by_column=_whole_column, preimage=whole_number(up=False), directions=(1,)
+    ),
+    "ceil": Function(
+        _whole_signature,
+        _whole,
+        by_column=_whole_column,
+        aliases=("ceiling",),
+        preimage=whole_number(up=True),
+        directions=(1,),
+    ),
+    "round": Function(_round_signature, _round, by_column=_round_column, preimage=half_rounded),
+    "bround": Function(_round_signature, _round, by_column=_round_column, preimage=half_rounded),
 }

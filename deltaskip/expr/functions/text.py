@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,8 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
 from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
+from deltaskip.expr.preimages import text_steps as preimages
+from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
 from deltaskip.kernels.text_parts import capitalized
@@ -209,7 +212,8 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         unwanted = " " if characters is None else constant(characters)
         return trimmed(column(text), unwanted) if unwanted else column(text)
 
-    return value_function(signature, compute, columns, binary_only=True)
+    preimage = preimages.trimmed(at_start, at_end, text_first)
+    return value_function(signature, compute, columns, binary_only=True, preimage=preimage)
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
@@ -296,19 +300,28 @@ TEXT: Mapping[str, Row] = {
         counted(takes(STRING, STRING, INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
         _repeat_column,
+        preimage=preimages.start_of(least=1),
     ),
     **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
     "space": value_function(
         counted(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
-    "concat_ws": Function(_concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column),
+    "concat_ws": Function(
+        _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
+    ),
     "bit_length": Function(
         text_or_bytes(INTEGER),
         lambda args, call, zone: 8 * _bytes_of(args[0]),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
-    "upper": _of_texts(STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
-    "lower": _of_texts(STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
+    "upper": replace(
+        _of_texts(STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
+        preimage=preimages.cased_text(True),
+    ),
+    "lower": replace(
+        _of_texts(STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
+        preimage=preimages.cased_text(False),
+    ),
     "initcap": _of_texts(STRING, 1, strings.capitalized, _initcap_column),
     "trim": _trim(True, True),
     "btrim": _trim(True, True, text_first=True),
@@ -316,11 +329,14 @@ TEXT: Mapping[str, Row] = {
     "rtrim": _trim(False, True),
     "contains": _part(lambda text, part: part in text, _contains_column),
     "endswith": _part(lambda text, part: text.endswith(part), _ends_with_column),
-    "reverse": value_function(takes(STRING, STRING), lambda args, call, zone: args[0][::-1], _reverse_column),
+    "reverse": value_function(
+        takes(STRING, STRING), lambda args, call, zone: args[0][::-1], _reverse_column, preimage=preimages.REVERSED
+    ),
     "quote": value_function(
         takes(STRING, STRING),
         lambda args, call, zone: "'" + args[0].replace("'", "\\'") + "'",
         _quote_column,
+        preimage=injective(lambda text, call: text[1:-1].replace("\\'", "'")),
     ),
     "length": Function(
         text_or_bytes(INTEGER),
@@ -335,6 +351,7 @@ TEXT: Mapping[str, Row] = {
         _concat_signature,
         lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
         by_column=_concat_column,
+        preimage=preimages.concatenated,
     ),
     "collation": Function(_collation_name, lambda args, call, zone: args[0]),
 }

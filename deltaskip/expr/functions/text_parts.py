@@ -27,6 +27,8 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.nodes import Call, Case, IsNull, Literal, Node
+from deltaskip.expr.preimages import text_steps as preimages
+from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
@@ -269,12 +271,17 @@ def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
 
 
 def _of_texts(
-    signature: Signature, compute: Callable[..., object], by_column: Any = None, *, binary_only: bool = True
+    signature: Signature,
+    compute: Callable[..., object],
+    by_column: Any = None,
+    *,
+    binary_only: bool = True,
+    preimage: Preimage | None = None,
 ) -> Function:
     def one(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return compute(*args)
 
-    return value_function(signature, one, by_column, binary_only=binary_only)
+    return value_function(signature, one, by_column, binary_only=binary_only, preimage=preimage)
 
 
 def _substring_signature(args: tuple[Node, ...]) -> Typed:
@@ -293,22 +300,49 @@ TEXT_PARTS: Mapping[str, Row] = {
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
         _substring_column,
         aliases=("substr",),
+        preimage=preimages.substring,
     ),
-    "left": _of_texts(counted(text_or_bytes(None, INTEGER), 1), strings.left, _left_column, binary_only=False),
+    "left": _of_texts(
+        counted(text_or_bytes(None, INTEGER), 1),
+        strings.left,
+        _left_column,
+        binary_only=False,
+        preimage=preimages.left_part,
+    ),
     "right": _of_texts(counted(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
     "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
-    "substring_index": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _before, _before_column),
-    "split_part": _of_texts(counted(takes(STRING, STRING, STRING, INTEGER), 2), _split_part, _split_part_column),
+    "substring_index": _of_texts(
+        counted(takes(STRING, STRING, STRING, INTEGER), 2), _before, _before_column, preimage=preimages.up_to_delimiter
+    ),
+    "split_part": _of_texts(
+        counted(takes(STRING, STRING, STRING, INTEGER), 2),
+        _split_part,
+        _split_part_column,
+        preimage=preimages.up_to_delimiter,
+    ),
     "translate": _of_texts(takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
-    "instr": value_function(takes(INTEGER, STRING, STRING), _locate, _locate_column, binary_only=True),
+    "instr": value_function(
+        takes(INTEGER, STRING, STRING),
+        _locate,
+        _locate_column,
+        binary_only=True,
+        preimage=preimages.found_at(text=0, part=1),
+    ),
     **{
-        name: value_function(_locate_signature, _locate, _locate_column, binary_only=True, instead=_locating)
+        name: value_function(
+            _locate_signature,
+            _locate,
+            _locate_column,
+            binary_only=True,
+            instead=_locating,
+            preimage=preimages.found_at(text=1, part=0),
+        )
         for name in ("locate", "position")
     },
     "replace": _of_texts(
         _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
     ),
-    "find_in_set": _of_texts(takes(INTEGER, STRING, STRING), _find_in_set),
+    "find_in_set": _of_texts(takes(INTEGER, STRING, STRING), _find_in_set, preimage=preimages.found_in_set),
     "elt": Function(_elt_signature, _elt, False, by_column=_elt_column),
     "levenshtein": value_function(_levenshtein_signature, _levenshtein, _levenshtein_column),
     "soundex": value_function(

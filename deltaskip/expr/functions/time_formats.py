@@ -19,6 +19,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_parsing import parsed_time
 from deltaskip.expr.time_patterns import (
     DAY_LETTERS,
@@ -351,7 +352,12 @@ def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarra
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return names[date_field(name, args[0]) - (name == "month")]
 
-    return Function(takes(STRING, DATE), compute, by_column=by_column)
+    return Function(
+        takes(STRING, DATE),
+        compute,
+        by_column=by_column,
+        preimage=preimages.of_field_text(name, names, int(name == "month")),
+    )
 
 
 def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> Callable[[tuple[Node, ...]], Typed]:
@@ -374,12 +380,15 @@ TIME_FORMATS: Mapping[str, Row] = {
         lambda args, call, zone: _written(args[0], args[1], zone),
         by_column=_date_format_column,
         zoned=True,
+        preimage=preimages.time_written,
+        directions=(1, 0),
     ),
     "from_unixtime": Function(
         _of_two(takes(STRING, LONG, STRING), _DEFAULT),
         _from_unixtime,
         by_column=_from_unixtime_column,
         zoned=True,
+        preimage=preimages.seconds_written,
     ),
     "to_timestamp": Function(
         _reading(TIMESTAMP, (DATE, TIMESTAMP, TIMESTAMP_NTZ)),
@@ -403,7 +412,14 @@ TIME_FORMATS: Mapping[str, Row] = {
     ),
     "try_to_timestamp": Function(_tried(TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{
-        name: Function(_seconds_signature, _read_seconds, by_column=_seconds_column, zoned=True)
+        name: Function(
+            _seconds_signature,
+            _read_seconds,
+            by_column=_seconds_column,
+            zoned=True,
+            preimage=preimages.whole_seconds,
+            directions=(1,),
+        )
         for name in ("unix_timestamp", "to_unix_timestamp")
     },
     "dayname": _text_by_place(DAY_NAMES, lambda days: (days + 3) % 7, "weekday"),

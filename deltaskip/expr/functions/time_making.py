@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
@@ -21,6 +21,9 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes
 from deltaskip.expr.functions.time_columns import first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.preimages import time_steps as preimages
+from deltaskip.expr.preimages.monotone import monotone
+from deltaskip.expr.preimages.steps import Inverted
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
@@ -198,7 +201,12 @@ def _time_of(unit: int) -> Function:
         with np.errstate(over="ignore"):
             return made(counts * unit, arrow_type(TIMESTAMP), args[0])
 
-    return Function(signature, lambda args, call, zone: dates.checked_micros(args[0] * unit), by_column=by_column)
+    return Function(
+        signature,
+        lambda args, call, zone: dates.checked_micros(args[0] * unit),
+        by_column=by_column,
+        preimage=preimages.same_number if unit == 1 else preimages.instant_of_units(unit),
+    )
 
 
 def _of_seconds_signature(args: tuple[Node, ...]) -> Typed:
@@ -275,7 +283,7 @@ def _shifted(to_local: bool) -> Function:
         found = local_times(micros, other) if to_local else instants(micros, other)
         return within_limits(made(found, args[0].type, args[0]), args[0])
 
-    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column)
+    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column, preimage=preimages.between_zones)
 
 
 def _converting(args: tuple[Node, ...]) -> Typed:
@@ -298,14 +306,34 @@ def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 _OF_WHOLE_SECONDS = _time_of(MICROS_PER_SECOND)
 
+
+def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    if type_of(call.args[0]) == LONG:
+        return preimages.instant_of_units(MICROS_PER_SECOND)(call, compute, time_zone)
+    if type_of(call.args[0]) != DOUBLE:
+        return None
+    # NULL of NaN and the infinities; a cast to bigint saturates.
+    greatest = math.nextafter(math.inf, 0)
+    return monotone(1, 1, 1, cuts=(-greatest, math.inf), inside=0.0)(call, compute, time_zone)
+
+
 TIME_MAKING: Mapping[str, Row] = {
-    "timestamp_seconds": Function(_of_seconds_signature, _of_seconds, by_column=_of_seconds_column),
+    "timestamp_seconds": Function(
+        _of_seconds_signature,
+        _of_seconds,
+        by_column=_of_seconds_column,
+        preimage=_of_seconds_preimage,
+    ),
     "timestamp_millis": _time_of(1000),
     "timestamp_micros": _time_of(1),
     "from_utc_timestamp": _shifted(True),
     "to_utc_timestamp": _shifted(False),
-    "convert_timezone": Function(_converting, _converted, by_column=_converted_column, zoned=True),
-    "make_date": Function(takes(DATE, INTEGER, INTEGER, INTEGER), _made_date, by_column=_made_date_column),
+    "convert_timezone": Function(
+        _converting, _converted, by_column=_converted_column, zoned=True, preimage=preimages.between_zones
+    ),
+    "make_date": Function(
+        takes(DATE, INTEGER, INTEGER, INTEGER), _made_date, by_column=_made_date_column, preimage=preimages.date_made
+    ),
     **_made_times("make_timestamp", TIMESTAMP, ("make_timestamp_ltz",)),
     **_made_times("make_timestamp_ntz", TIMESTAMP_NTZ),
 }

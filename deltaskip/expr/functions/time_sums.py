@@ -20,6 +20,7 @@ from deltaskip.expr.functions.function import Function, Row, Typed, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, local_column
 from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, filled, made, numbers
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.calendar import (
@@ -322,10 +323,21 @@ TIME_SUMS: Mapping[str, Row] = {
         takes(DATE, DATE, INTEGER),
         lambda args, call, zone: dates.add_months(args[0], args[1]),
         by_column=_add_months_column,
+        preimage=preimages.months_added,
+        directions=(1, 0),
     ),
-    "add_interval": Function(_sum_signature, _sum, by_column=_sum_column, zoned=True),
+    "add_interval": Function(
+        _sum_signature,
+        _sum,
+        by_column=_sum_column,
+        zoned=True,
+        preimage=preimages.interval_added,
+        directions=(1, 0),
+    ),
     "timestampadd": Function(_adding, _added, by_column=_added_column, zoned=True),
-    "timestampdiff": Function(_counting, _counted, by_column=_counted_column, zoned=True),
+    "timestampdiff": Function(
+        _counting, _counted, by_column=_counted_column, zoned=True, preimage=preimages.units_between
+    ),
     "months_between": Function(_between_signature, _months_between, by_column=_months_between_column, zoned=True),
-    "next_day": Function(takes(DATE, DATE, STRING), _next_day, by_column=_next_day_column),
+    "next_day": Function(takes(DATE, DATE, STRING), _next_day, by_column=_next_day_column, preimage=preimages.next_day),
 }

@@ -18,6 +18,7 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
+    Present,
     Row,
     Typed,
     exactly,
@@ -34,6 +35,7 @@ from deltaskip.expr.functions.time_columns import (
     within_limits,
 )
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
@@ -157,6 +159,8 @@ def _date_field(name: str) -> Function:
         lambda args, call, zone: dates.date_field(name, args[0]),
         by_column=_date_field_column,
         aliases=_FIELD_ALIASES.get(name, ()),
+        preimage=preimages.YEARS if name == "year" else preimages.cyclic_field(name),
+        directions=(1,) if name == "year" else (),
     )
 
 
@@ -237,16 +241,30 @@ def _units_of(unit: int) -> Function:
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         return made(numbers(column(args[0])) // unit, pa.int64(), args[0])
 
-    return Function(exactly(LONG, TIMESTAMP), lambda args, call, zone: args[0] // unit, by_column=by_column)
+    return Function(
+        exactly(LONG, TIMESTAMP),
+        lambda args, call, zone: args[0] // unit,
+        by_column=by_column,
+        preimage=preimages.units_since_1970(unit),
+        directions=(1,),
+    )
 
 
 TIMES: Mapping[str, Row] = {
+    "current_date": Present(DATE),
+    "curdate": Present(DATE),
+    "now": Present(TIMESTAMP),
+    "current_timestamp": Present(TIMESTAMP),
+    "localtimestamp": Present(TIMESTAMP_NTZ),
+    # With the parentheses, because unix_timestamp(time) is another function.
+    "unix_timestamp()": Present(LONG),
     "date_part": Function(
         _part_signature,
         _part,
         by_column=_part_column,
         zoned=True,
         instead=_date_part,
+        preimage=preimages.year_of_week,
         aliases=("datepart", "extract"),
     ),
     "unix_seconds": _units_of(MICROS_PER_SECOND),
@@ -256,46 +274,71 @@ TIMES: Mapping[str, Row] = {
         exactly(INTEGER, DATE),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.int32()),
+        preimage=preimages.same_number,
     ),
     "date_from_unix_date": Function(
         takes(DATE, INTEGER),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.date32()),
+        preimage=preimages.same_number,
     ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{
-        name: Function(_time_signature, partial(_compute_time_field, name), by_column=_time_field_column, zoned=True)
+        name: Function(
+            _time_signature,
+            partial(_compute_time_field, name),
+            by_column=_time_field_column,
+            zoned=True,
+            preimage=preimages.time_field,
+        )
         for name in dates.TIME_FIELDS
     },
     "last_day": Function(
         takes(DATE, DATE),
         lambda args, call, zone: dates.checked_date(dates.last_day(args[0])),
         by_column=_last_day_column,
+        preimage=preimages.LAST_DAYS,
+        directions=(1,),
     ),
     "date_add": Function(
         _days_signature,
         lambda args, call, zone: dates.add_days(args[0], args[1]),
         by_column=_add_days_column,
         aliases=("dateadd",),
+        preimage=preimages.days_added(1),
+        wraps=True,
+        directions=(1, 1),
     ),
     "date_sub": Function(
-        _days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1]), by_column=_add_days_column
+        _days_signature,
+        lambda args, call, zone: dates.add_days(args[0], -args[1]),
+        by_column=_add_days_column,
+        preimage=preimages.days_added(-1),
+        wraps=True,
+        directions=(1, -1),
     ),
     "datediff": Function(
         takes(INTEGER, DATE, DATE),
         lambda args, call, zone: dates.days_between(*args),
         by_column=_datediff_column,
         aliases=("date_diff",),
+        preimage=preimages.days_between,
+        wraps=True,
+        directions=(1, -1),
     ),
     "trunc": Function(
         takes(DATE, DATE, STRING),
         lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
         by_column=_trunc_column,
+        preimage=preimages.date_truncated,
+        directions=(1, 0),
     ),
     "date_trunc": Function(
         takes(TIMESTAMP, STRING, TIMESTAMP),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
         by_column=_date_trunc_column,
         zoned=True,
+        preimage=preimages.time_truncated,
+        directions=(0, 1),
     ),
 }

@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages.monotone import monotone
+from deltaskip.expr.preimages.steps import Inverted, Preimage
 from deltaskip.expr.vectors import Partly, Values, column, made, none_of, numbers, repeated
 from deltaskip.kernels.agreed_math import agreed
 from deltaskip.kernels.strict_math import binary, binary_value, unary, unary_value
@@ -32,16 +34,21 @@ __all__ = ["TRANSCENDENTAL"]
 _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 """Java 17, Math.toDegrees and toRadians."""
 _LN2 = unary_value("log", 2.0)
+# Twice the error of the functions here, in doubles beside each other, and more.
+_SLACK = 8
 # From the root of the greatest double on, older versions of Spark give infinity.
 _SQUARE_IS_INFINITE = 1.3407807929942596e154
 
 
-def double(compute: Callable[[float], float], by_column: Callable[[Any], Any]) -> Function:
+def double(
+    compute: Callable[[float], float], by_column: Callable[[Any], Any], preimage: Preimage | None = None
+) -> Function:
     """A function of a double that is defined to the last bit."""
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: compute(args[0]),
         by_column=lambda args, call, zone: made(by_column(numbers(column(args[0]))), pa.float64(), args[0]),
+        preimage=preimage,
     )
 
 
@@ -51,12 +58,13 @@ def quiet(compute: Callable[..., Any], *values: Any) -> Any:
         return compute(*values)
 
 
-def _strict(name: str) -> Function:
+def _strict(name: str, preimage: Preimage) -> Function:
     """A function of StrictMath."""
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: unary_value(name, args[0]),
         by_column=lambda args, call, zone: unary(name, column(args[0])),
+        preimage=preimage,
     )
 
 
@@ -64,7 +72,7 @@ def _of_numpy(name: str, values: Any) -> Any:
     return unary(name, arrow_array(np.ascontiguousarray(values))).to_numpy()
 
 
-def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = ()) -> Function:
+def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimage: Preimage | None = None) -> Function:
     """A function of StrictMath of two doubles, to which Spark adds a zero first."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -78,6 +86,7 @@ def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = ()) -> Func
         lambda args, call, zone: binary_value(name, args[0] + moved, args[1] + moved),
         by_column=by_column,
         aliases=aliases,
+        preimage=preimage,
     )
 
 
@@ -93,6 +102,7 @@ def _logarithm(name: str, least: float = 0.0, divisor: float = 1.0) -> Function:
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: None if args[0] <= least else unary_value(name, args[0]) / divisor,
         by_column=by_column,
+        preimage=monotone(1, 1, cuts=(math.nextafter(least, 1),), slack=_SLACK),
     )
 
 
@@ -130,7 +140,7 @@ def _quotient(dividend: float, divisor: float) -> float:
     return float(quiet(np.divide, np.float64(dividend), np.float64(divisor)))
 
 
-def _agreed(name: str, inverse: bool = False) -> Function:
+def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) -> Function:
     """A function of Math, or 1 through it, where the versions of the JVM agree."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -147,10 +157,10 @@ def _agreed(name: str, inverse: bool = False) -> Function:
         rest = numpy_values(doubtful).astype(np.bool_)
         return Partly(found, rest) if rest.any() else found
 
-    return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column)
+    return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 
 
-def _area(inner: Callable[[Any], Any], least: float) -> Function:
+def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Function:
     """`acosh` or `asinh`, as the logarithm of a sum."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -169,7 +179,30 @@ def _area(inner: Callable[[Any], Any], least: float) -> Function:
         rest = (np.abs(values) >= _SQUARE_IS_INFINITE) & ~np.isinf(values)
         return Partly(found, rest) if rest.any() else found
 
-    return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column)
+    return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
+
+
+def _log_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    """A logarithm of a positive number rises, or falls with a base below 1."""
+    positive = (math.nextafter(0, 1),)
+    match call.args:
+        case (Literal(float() as base), _) if base > 0 and base != 1:
+            rises = 1 if base > 1 else -1
+            return monotone(1, rises, at=1, cuts=positive, slack=_SLACK)(call, compute, time_zone)
+        case (_,):
+            return monotone(1, 1, cuts=positive, slack=_SLACK)(call, compute, time_zone)
+    return None
+
+
+def _power_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    """A power of a constant rises, or falls below 1; that of a number to a constant above 0 falls to 0 and rises."""
+    match call.args:
+        case (Literal(float() as base), _) if base > 0 and base != 1 and math.isfinite(base):
+            return monotone(1 if base > 1 else -1, at=1, slack=_SLACK)(call, compute, time_zone)
+        case (_, Literal(float() as exponent)) if exponent > 0 and math.isfinite(exponent):
+            below = 0 if exponent % 1 else 1 if exponent % 2 else -1
+            return monotone(below, 1, cuts=(0.0,), slack=_SLACK)(call, compute, time_zone)
+    return None
 
 
 def _atanh(value: float) -> float:
@@ -188,27 +221,43 @@ def _whole_double(value: float) -> float:
     return math.copysign(float(round(value)), value) if math.isfinite(value) else value
 
 
+_ONES = (-1.0, math.nextafter(1, 2))
+
 TRANSCENDENTAL: Mapping[str, Row] = {
     "e": Replaced(lambda: Literal(math.e, DOUBLE), 0),
     "pi": Replaced(lambda: Literal(math.pi, DOUBLE), 0),
-    **{name: _strict(name) for name in ("acos", "asin", "atan", "cosh", "exp", "expm1", "sinh")},
-    **{name: _agreed(name) for name in ("cbrt", "cos", "sin", "tan", "tanh")},
+    **{name: _strict(name, monotone(slack=_SLACK)) for name in ("atan", "exp", "expm1", "sinh")},
+    # NaN beyond 1.
+    "acos": _strict("acos", monotone(1, -1, 1, cuts=_ONES, slack=_SLACK)),
+    "asin": _strict("asin", monotone(1, 1, 1, cuts=_ONES, slack=_SLACK)),
+    "cosh": _strict("cosh", monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
+    "cbrt": _agreed("cbrt", preimage=monotone(slack=_SLACK, f=math.cbrt)),
+    "tanh": _agreed("tanh", preimage=monotone(slack=_SLACK, f=math.tanh)),
+    **{name: _agreed(name) for name in ("cos", "sin", "tan")},
     "cot": _agreed("tan", inverse=True),
     "csc": _agreed("sin", inverse=True),
     "sec": _agreed("cos", inverse=True),
-    "acosh": _area(lambda x: x + np.sqrt(x * x - 1.0), 1.0),
-    "asinh": _area(lambda x: x + np.sqrt(x * x + 1.0), -math.inf),
-    "atanh": double(_atanh, _atanh_column),
+    "acosh": _area(
+        lambda x: x + np.sqrt(x * x - 1.0), 1.0, monotone(1, 1, 0, cuts=(1.0, _SQUARE_IS_INFINITE), slack=_SLACK)
+    ),
+    # The sum of a number below 0 and its root loses digits.
+    "asinh": _area(
+        lambda x: x + np.sqrt(x * x + 1.0),
+        -math.inf,
+        monotone(0, 1, 0, cuts=(0.0, _SQUARE_IS_INFINITE), slack=_SLACK),
+    ),
+    "atanh": double(_atanh, _atanh_column, monotone(1, 1, 1, cuts=_ONES, slack=_SLACK)),
     "ln": _logarithm("log"),
     "log10": _logarithm("log10"),
     "log1p": _logarithm("log1p", least=-1.0),
     "log2": _logarithm("log", divisor=_LN2),
-    "log": Function(_log_signature, _log, by_column=_log_column),
+    "log": Function(_log_signature, _log, by_column=_log_column, preimage=_log_preimage),
     "atan2": _pair("atan2", moved=0.0),
-    "hypot": _pair("hypot"),
-    "power": _pair("pow", aliases=("pow",)),
-    "sqrt": double(_root, partial(quiet, np.sqrt)),
-    "rint": double(_whole_double, np.rint),
-    "degrees": double(lambda value: value * _DEGREES, lambda values: quiet(np.multiply, values, _DEGREES)),
-    "radians": double(lambda value: value * _RADIANS, lambda values: quiet(np.multiply, values, _RADIANS)),
+    "hypot": _pair("hypot", preimage=monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
+    "power": _pair("pow", aliases=("pow",), preimage=_power_preimage),
+    # NaN below 0.
+    "sqrt": double(_root, partial(quiet, np.sqrt), monotone(1, 1, cuts=(0.0,))),
+    "rint": double(_whole_double, np.rint, monotone()),
+    "degrees": double(lambda value: value * _DEGREES, lambda values: quiet(np.multiply, values, _DEGREES), monotone()),
+    "radians": double(lambda value: value * _RADIANS, lambda values: quiet(np.multiply, values, _RADIANS), monotone()),
 }

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes, uncast
 from deltaskip.expr.nodes import Call, Node
+from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.url_parts import BadUrl, decoded, encoded, parsed, value_of_key
 from deltaskip.expr.vectors import Values, by_distinct, column, constant
 from deltaskip.schema.calendar import Zone
@@ -60,7 +62,9 @@ def _function(signature: Signature, value_of: Callable[..., object]) -> Function
 
 
 URLS: Mapping[str, Row] = {
-    "url_encode": _function(takes(STRING, STRING), encoded),
+    "url_encode": replace(
+        _function(takes(STRING, STRING), encoded), preimage=injective(lambda text, call: decoded(text))
+    ),
     "url_decode": _function(takes(STRING, STRING), decoded),
     "try_url_decode": _function(takes(STRING, STRING), _tried),
     "parse_url": _function(_url_signature, _part),

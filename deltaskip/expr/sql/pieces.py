@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator
 from typing import Any, TypeAlias
 
-from deltaskip.expr.clock import CLOCK_FUNCTIONS
+from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Opaque, Variable, transform
 from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, CHANGING, GENERATORS, WINDOWS
 from deltaskip.expr.sql.tokens import NAMES, VALUES, Tokens
@@ -68,7 +68,7 @@ _NO_COLUMNS = frozenset(
 # Columns of these names are functions where a table has none. Others are found by their parentheses only.
 _LITERAL_FUNCTIONS = frozenset(("current_date", "current_timestamp", "current_user", "session_user"))
 # Functions whose result does not follow from their arguments, or is not one value of the row.
-NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *CLOCK_FUNCTIONS))
+NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *PRESENT))
 
 
 @dataclass(frozen=True, slots=True)

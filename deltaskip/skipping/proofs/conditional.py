@@ -1,8 +1,9 @@
-"""Unfolding of CASE and COALESCE: a leaf is TRUE for a row if and only if it is TRUE for the branch that the row takes.
+"""Unfolding of CASE, COALESCE, GREATEST and LEAST: a leaf is TRUE for a row if it is TRUE for the value chosen there.
 
 CASE takes the first branch whose condition is TRUE, and ELSE if every condition is FALSE or NULL. COALESCE takes the
 first operand that is not NULL, else NULL. `untrue(c)` replaces "c is FALSE or NULL" by a predicate that is TRUE at
-least there: NOT c, or an operand that can make c NULL is NULL.
+least there: NOT c, or an operand that can make c NULL is NULL. GREATEST takes some operand that is not NULL, and all
+operands that are not NULL are at most as great.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import (
+    MIRRORED,
     And,
     Call,
     Case,
@@ -32,23 +34,29 @@ from deltaskip.schema.types import VOID
 __all__ = ["unfold"]
 
 _MOST_BRANCHES = 16
+# What all operands are, compared with the one that is chosen.
+_EXTREMES = {"greatest": "<", "least": ">"}
 
 
 def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
     """Return predicates, one of which is TRUE wherever `leaf` is; None without a CASE or COALESCE to unfold."""
     if not deterministic(leaf):
         return None
+    if (bounds := _of_extreme(leaf, time_zone)) is not None:
+        return [bounds]
     choice = next((part for part in walk(leaf) if _is_choice(part)), None)
     if choice is None:
         return None
-    branches = _case(choice) if isinstance(choice, Case) else _coalesce(choice)
+    branches = _case(choice) if isinstance(choice, Case) else _operands(choice)
     if branches is None or len(branches) > _MOST_BRANCHES:
         return None
     return [And((condition, _folded(replaced(leaf, choice, value), time_zone))) for condition, value in branches]
 
 
 def _is_choice(node: Node) -> bool:
-    return isinstance(node, Case) or (isinstance(node, Call) and node.name == "coalesce" and node.type is not None)
+    return isinstance(node, Case) or (
+        isinstance(node, Call) and node.name in ("coalesce", *_EXTREMES) and node.type is not None
+    )
 
 
 def _case(choice: Case) -> list[tuple[Node, Node]] | None:
@@ -64,9 +72,37 @@ def _case(choice: Case) -> list[tuple[Node, Node]] | None:
     return [*found, (before, otherwise)]
 
 
-def _coalesce(choice: Node) -> list[tuple[Node, Node]] | None:
+def _of_extreme(leaf: Node, time_zone: str) -> Node | None:
+    """A comparison of GREATEST or LEAST as comparisons of the operands: one of them, or all that are not NULL."""
+    match leaf:
+        case Compare(op, Call(name, args), Literal() as value) if name in _EXTREMES:
+            pass
+        case Compare(op, Literal() as value, Call(name, args)) if name in _EXTREMES:
+            op = MIRRORED[op]
+        case _:
+            return None
+    sure = _EXTREMES[name]
+    if op not in ("=", "<", "<=", ">", ">="):
+        return None
+
+    def compared(op: str, arg: Node) -> Node:
+        return _folded(Compare(op, arg, value), time_zone)
+
+    parts: list[Node] = []
+    if op[0] in (sure, "="):
+        each = f"{sure}=" if op == "=" else op
+        parts += [Or((_folded(IsNull(arg), time_zone), compared(each, arg))) for arg in args]
+    if op[0] != sure:
+        parts.append(Or(tuple(compared(op, arg) for arg in args)))
+    return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+
+def _operands(choice: Node) -> list[tuple[Node, Node]] | None:
     if not isinstance(choice, Call) or choice.type is None:
         return None
+    if choice.name != "coalesce":
+        values = [(Not(IsNull(arg)), arg) for arg in choice.args]
+        return [*values, (And(tuple(map(IsNull, choice.args))), Literal(None, choice.type))]
     found: list[tuple[Node, Node]] = []
     before: Node = TRUE
     for arg in choice.args:

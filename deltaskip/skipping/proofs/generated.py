@@ -37,9 +37,12 @@ from deltaskip.expr.nodes import (
     replaced,
     walk,
 )
+from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
+from deltaskip.expr.preimages.steps import Periodic
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
-from deltaskip.skipping.proofs.preimage.value_sets import Domain, Spans, Values, domain_of, following, value_at
+from deltaskip.skipping.proofs.preimage.preimage import steps_of
+from deltaskip.skipping.proofs.preimage.value_sets import Values
 from deltaskip.skipping.proofs.transforms import (
     ColumnTransform,
     Derived,
@@ -57,9 +60,9 @@ __all__ = ["Derived", "derive", "derived_columns"]
 _MOST_POINTS = 1000
 _MOST_SPANS = 64
 _MOST_CELLS = 62 * 24
+_HOUR = MICROS_PER_DAY // 24
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
-_CYCLIC = frozenset(("hour", "month", "quarter", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear"))
 _CALENDAR = ("year", "month", "dayofmonth", "hour")
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
 # Days that some time zone skipped when it crossed the date line, and their neighbors.
@@ -258,14 +261,24 @@ def _is_text(text: bytes) -> bool:
 
 def _cells(one: Derived, low: int, stop: int) -> Node | None:
     """A field of times that repeats: its values in every hour of a short span."""
-    if _field_name(one.rule) not in _CYCLIC or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
+    if not _repeats(one.rule) or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
         return None
     around = MICROS_PER_DAY if reads_zone(one) else 0
-    hour = MICROS_PER_DAY // 24
-    first, last = (low - around) // hour, (stop - 1 + around) // hour
+    first, last = (low - around) // _HOUR, (stop - 1 + around) // _HOUR
     if last - first >= _MOST_CELLS:
         return None
-    return _equal(one, [value_of(one, cell * hour) for cell in range(first, last + 1)])
+    return _equal(one, [value_of(one, cell * _HOUR) for cell in range(first, last + 1)])
+
+
+def _repeats(rule: object) -> bool:
+    """Whether the rule is a field that repeats and has one value in every hour."""
+    if not isinstance(rule, Call) or _field_name(rule) is None:
+        return False
+    found = steps_of(rule, "UTC")
+    # The cells of those of dates are days.
+    return found is not None and any(
+        isinstance(step, Periodic) and (step.grain == 1 or step.grain % _HOUR == 0) for step in found[1]
+    )
 
 
 def _field_name(rule: object) -> str | None:

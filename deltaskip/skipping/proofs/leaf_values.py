@@ -27,11 +27,11 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.regex import beginning_of
+from deltaskip.expr.preimages.ordinals import domain_of
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
 from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, points_of, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying
 
 __all__ = ["Found", "leaf_values", "literals_of"]
 
@@ -43,8 +43,6 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
     if _under_collation(node):
         return None
     match node:
-        case Call("rlike", (child, Literal(str() as pattern))) if beginning := beginning_of(pattern):
-            return _preimage(child, Values(starting_with(beginning).spans, exact=False), time_zone)
         case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
             return _boolean(child, False, time_zone)
         case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:
@@ -126,9 +124,6 @@ def _compared(op: str, node: Node, value: Any, time_zone: str, null: bool = Fals
 
 
 def _boolean(node: Node, wanted: bool, time_zone: str) -> Found | None:
-    if isinstance(node, Call) and node.name == "isnan":
-        # Never NULL: NOT isnan(NULL) is TRUE.
-        return _compared("=" if wanted else "!=", node.args[0], float("nan"), time_zone, null=not wanted)
     return _compared("=", node, wanted, time_zone)
 
 

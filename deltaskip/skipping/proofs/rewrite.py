@@ -28,6 +28,7 @@ from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.evaluation import deterministic
 from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize
+from deltaskip.expr.preimages.ordinals import domain_of
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
@@ -39,7 +40,7 @@ from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_bi
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.nulls import null_only_with
-from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, has_nan, meet
+from deltaskip.skipping.proofs.preimage.value_sets import Values, has_nan, meet
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of, any_of, within, within_hull

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, value_at
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.program import (
     AllOf,
@@ -29,16 +30,7 @@ from deltaskip.skipping.program import (
     ValuesPossible,
 )
 from deltaskip.skipping.proofs.preimage.point_spans import PointSpans
-from deltaskip.skipping.proofs.preimage.value_sets import (
-    NAN,
-    Domain,
-    Spans,
-    Values,
-    complement,
-    domain_of,
-    following,
-    value_at,
-)
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement
 from deltaskip.stats.layout import BoundKind, StatField
 
 __all__ = ["all_of", "any_of", "within", "within_hull"]

@@ -18,6 +18,8 @@ from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
+from deltaskip.expr.preimages.ordinals import ordinal_of, value_at
+from deltaskip.expr.preimages.steps import Monotone, Step, ZoneShift
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
@@ -35,9 +37,8 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.proofs.preimage.functions import Monotone, Step, ZoneShift, single_direction
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
-from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
+from deltaskip.skipping.proofs.preimage.pull_back import single_direction
 from deltaskip.transforms.declared import declared
 
 __all__ = [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from deltaskip.expr.clock import CLOCK_FUNCTIONS
-from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.functions import FUNCTIONS, PRESENT
 from deltaskip.expr.nodes import Call, Collate, FieldRef, IsNull, Literal, Node, Not, Opaque, children_of, walk
 from deltaskip.expr.spark_functions import CHANGING
 from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
@@ -70,7 +69,7 @@ def _reason(node: Node, columns: TableColumns) -> str:
     foreign = next((part for part in walk(node) if isinstance(part, Call) and part.name not in FUNCTIONS), None)
     if foreign is None and any(isinstance(part, Call) and part.type is None for part in walk(node)):
         return UNSUPPORTED
-    if foreign is not None and foreign.name in CLOCK_FUNCTIONS and not foreign.args:
+    if foreign is not None and foreign.name in PRESENT and not foreign.args:
         return UNORDERED
     if foreign is not None and foreign.name in CHANGING:
         return f"{foreign.name} has another value for each row, file or session"

@@ -13,6 +13,7 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import nodes
 from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import Node
+from deltaskip.expr.render import to_sql
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import DataType
 from deltaskip.spark.columns.literals import literal
@@ -29,13 +30,17 @@ _COLUMN_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     ">=": lambda a, b: a >= b,
     "<=>": lambda a, b: a.eqNullSafe(b),
 }
-_COLUMN_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
+_OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
     "%": lambda a, b: a % b,
     "add_interval": lambda a, b: a + b,
+    "&": lambda a, b: a.bitwiseAND(b),
+    "|": lambda a, b: a.bitwiseOR(b),
+    "^": lambda a, b: a.bitwiseXOR(b),
+    "[]": lambda a, b: a[b],
 }
 
 
@@ -69,6 +74,10 @@ def to_column(node: Node) -> Column:
             return _cast(to_column(child), data_type, safe)
         case nodes.Call("timestampadd" | "timestampdiff" as name, (nodes.Literal(str() as unit), first, second)):
             return _with_unit(name, unit, to_column(first), to_column(second))
+        case nodes.Call("[]", (child, nodes.Literal(str() as name))):
+            return to_column(child)[name]
+        case nodes.Call(name, args) if name[-1] == ")" or any(isinstance(arg, nodes.Lambda) for arg in args):
+            return F.expr(to_sql(node))
         case nodes.Call(name, args):
             return _call(name, [to_column(arg) for arg in args])
         case nodes.Case(branches, otherwise):
@@ -91,8 +100,10 @@ def _cast(column: Column, data_type: DataType, safe: bool) -> Column:
 
 
 def _call(name: str, args: Sequence[Column]) -> Column:
-    if name in _COLUMN_ARITHMETIC and len(args) == 2:
-        return _COLUMN_ARITHMETIC[name](*args)
+    if name in _OPERATORS and len(args) == 2:
+        return _OPERATORS[name](*args)
+    if name == "~":
+        return F.bitwise_not(*args)
     return F.call_function(name, *args)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from deltaskip.expr import beyond_one_row
-from deltaskip.expr.clock import CLOCK_FUNCTIONS
+from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.spark_functions import AGGREGATES, CHANGING, GENERATORS, WINDOWS
 from tests.each import each
 
-NAMES = sorted((AGGREGATES | WINDOWS | GENERATORS | CHANGING) | {name.removesuffix("()") for name in CLOCK_FUNCTIONS})
+NAMES = sorted((AGGREGATES | WINDOWS | GENERATORS | CHANGING) | {name.removesuffix("()") for name in PRESENT})
 
 
 def test_functions_that_are_not_of_one_row_are_found_by_every_number_of_arguments_they_take() -> None:

@@ -6,16 +6,17 @@ In UTF-8 order the strings that start with p are those in [p, successor of p).
 from __future__ import annotations
 
 from deltaskip.expr.nodes import Like, Literal
+from deltaskip.expr.preimages.ordinals import domain_of
+from deltaskip.expr.preimages.ordinals import starting_with as span_of_prefix
 from deltaskip.schema.types import STRING
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, satisfying
 
 __all__ = ["matching", "not_matching", "prefix_of", "starting_with"]
 
 
 def starting_with(prefix: str) -> Values:
     """Return the strings that start with `prefix`."""
-    low = prefix.encode()
-    return Values(((low, low[:-1] + bytes([low[-1] + 1]) if low else b"\xff"),))
+    return Values((span_of_prefix(prefix.encode()),))
 
 
 def matching(node: Like) -> Values | None:

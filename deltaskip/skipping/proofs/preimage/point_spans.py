@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.expr.preimages.ordinals import Spans, following
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.skipping.proofs.preimage.value_sets import Spans, following
 
 __all__ = ["PointSpans", "spans_of_points"]
 

@@ -1,16 +1,20 @@
 """Preimages: the values of a column for which an expression over it returns a wanted result.
 
-The expression is decomposed from the outside in: each function is a step (functions) that maps the set of its wanted
-results back to its argument, down to the column. The set of every step contains all arguments with a wanted result, so
-the column's set contains all of its values that produce one. NULL passes through every step as NULL, except for
-COALESCE and the casts that produce NULL, which handle it explicitly.
+The expression is decomposed from the outside in: the row of each function has its steps (expr.preimages.steps), which
+map the set of its wanted results back to its argument, down to the column. The set of every step contains all arguments
+with a wanted result, so the column's set contains all of its values that produce one. NULL passes through every step as
+NULL; a function that is not NULL of NULL is evaluated there, and the steps of casts have what becomes NULL.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
+from deltaskip.expr.evaluation import evaluate
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     Call,
     Cast,
@@ -18,22 +22,13 @@ from deltaskip.expr.nodes import (
     Literal,
     Node,
 )
-from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, DataType
-from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
-from deltaskip.skipping.proofs.preimage.functions import (
-    FAR,
-    Floor,
-    Monotone,
-    Shift,
-    Step,
-    Times,
-    ZoneShift,
-    pull_back,
-    results_within,
-)
-from deltaskip.skipping.proofs.preimage.numbers import double_of_float, number_call, number_cast
-from deltaskip.skipping.proofs.preimage.text import text_call
-from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, holds, intersect, merged, ordinal_of
+from deltaskip.expr.preimages.number_steps import double_of_float, number_cast
+from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
+from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
+from deltaskip.expr.preimages.time_steps import date_cast, text_cast
+from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
+from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, intersect, merged
 
 __all__ = ["preimage", "steps_of"]
 
@@ -55,18 +50,36 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
     match node:
         case FieldRef():
             return node, results
-        case Call("coalesce", (child, *rest)):
-            found = _instead_of_null(rest, results)
-            return None if found is None else preimage(child, replace(results, null=found), time_zone)
         case Cast(safe=True) if results.null:
             # TRY_CAST is NULL where CAST raises.
             return None
-    found_steps = steps_of(node, time_zone)
-    if found_steps is None:
+    try:
+        found_steps = steps_of(node, time_zone)
+        if found_steps is None:
+            return None
+        child, steps = found_steps
+        before = _pulled(steps, _with_overflow(node, steps, results))
+    except EvaluationError:
+        # A step is not known everywhere.
         return None
-    child, steps = found_steps
-    before = _pulled(steps, _with_overflow(node, steps, results))
-    return None if before is None else preimage(child, before, time_zone)
+    if before is None:
+        return None
+    if isinstance(node, Call) and not FUNCTIONS[node.name].null_in_null_out:
+        before = replace(before, null=_holds_of_null(node, child, results, time_zone))
+    return preimage(child, before, time_zone)
+
+
+def _holds_of_null(node: Call, child: Node, results: Values, time_zone: str) -> bool:
+    """Whether the function may produce a wanted result where its argument is NULL."""
+    if not all(isinstance(arg, Literal) for arg in node.args if arg is not child):
+        return True
+    args = tuple(Literal(None, type_of(arg) or VOID) if arg is child else arg for arg in node.args)
+    try:
+        value: Any = evaluate(Call(node.name, args, node.type), {}, time_zone)
+    except EvaluationError:
+        return True
+    at = None if value is None or node.type is None else ordinal_of(node.type, value)
+    return results.null if value is None else at is None or holds(results, at)
 
 
 def _pulled(steps: tuple[Step, ...], results: Values) -> Values | None:
@@ -87,31 +100,26 @@ def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Valu
     overflows = any(isinstance(step, Shift | Times | ZoneShift | Monotone | Floor) for step in steps)
     if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
         return results
-    if len(steps) == 1 and results_within(steps[0], domain):
+    ends = ends_of(steps[0]) if len(steps) == 1 else None
+    if ends is not None and all(domain.low <= end < domain.stop for end in ends):
         return results
-    turns = 0 if results.cycles else _turns(node)
-    if 0 < turns * (len(results.spans) + 1) <= _MOST_TURNED:
-        turn, spans = domain.stop - domain.low, intersect(results.spans, domain.all)
-        every = [(low + k * turn, stop + k * turn) for k in range(-turns, turns + 1) for low, stop in spans]
-        return replace(results, spans=merged(every))
+    turn = domain.stop - domain.low
+    if ends is not None and _wraps(node) and not results.cycles:
+        turns = max(-((min(ends) - domain.low) // turn), (max(ends) - domain.low) // turn)
+        if turns * (len(results.spans) + 1) <= _MOST_TURNED:
+            spans = intersect(results.spans, domain.all)
+            every = [(low + k * turn, stop + k * turn) for k in range(-turns, turns + 1) for low, stop in spans]
+            return replace(results, spans=merged(every))
     beyond = ((-FAR, domain.low), (domain.stop, FAR))
     cycles = tuple(replace(cycle, exempt=merged([*cycle.exempt, *beyond])) for cycle in results.cycles)
     return replace(results, spans=merged([*results.spans, *beyond]), cycles=cycles, exact=False)
 
 
-def _turns(node: Node) -> int:
-    """How often at most the result of `node` wraps around its type, in either direction; 0 if that is not known."""
-    match node:
-        case Call("negative" | "abs" | "div", args, type=type_) if type_ in INTEGRAL_BITS:
-            return 1 if all(type_of(arg) in INTEGRAL_BITS for arg in args) else 0
-        case Call("+" | "-" | "date_add" | "date_sub", args, type=type_) if type_ in INTEGRAL_BITS or type_ == DATE:
-            return 1 if all(type_of(arg) in INTEGRAL_BITS or type_of(arg) == DATE for arg in args) else 0
-        case Call("datediff"):
-            return 1
-        case Call("*", args, type=type_) if type_ in INTEGRAL_BITS:
-            factors = [abs(arg.value) for arg in args if isinstance(arg, Literal) and isinstance(arg.value, int)]
-            return factors[0] if len(factors) == 1 else 0
-    return 0
+def _wraps(node: Node) -> bool:
+    """Whether what is beyond the type of `node` wraps around, or raises."""
+    if not isinstance(node, Call) or not FUNCTIONS[node.name].wraps:
+        return False
+    return all(type_ in INTEGRAL_BITS or type_ == DATE for type_ in (node.type, *map(type_of, node.args)))
 
 
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
@@ -127,23 +135,8 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
                     return child.child, (direct,)
             if source in DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
                 return child, steps
-            step = number_cast(source, target)
+            step = text_cast(target) if source == STRING else number_cast(source, target)
             return None if step is None else (child, (step,))
-        case Call(type=DataType()):
-            by_date = date_call(node, time_zone) or text_call(node)
-            if by_date is not None:
-                return by_date
-            by_number = number_call(node)
-            return None if by_number is None else (by_number[0], (by_number[1],))
+        case Call(name, type=DataType()) if (row := FUNCTIONS.get(name)) is not None and row.preimage is not None:
+            return row.preimage(node, row.compute, time_zone)
     return None
-
-
-def _instead_of_null(rest: list[Node], results: Values) -> bool | None:
-    """Whether the other operands of COALESCE, all constants, produce a wanted result where the first is NULL."""
-    for node in rest:
-        if not isinstance(node, Literal):
-            return None
-        if node.value is not None:
-            at = ordinal_of(node.type, node.value)
-            return None if at is None else holds(results, at)
-    return results.null

@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from deltaskip.expr import bind_expression, parse_sql
+from deltaskip.expr.preimages.ordinals import Domain
+from deltaskip.expr.preimages.steps import Monotone, rising
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, INTEGER, LONG, TIMESTAMP, DecimalType, StructField, StructType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
-from deltaskip.skipping.proofs.preimage.functions import Monotone, pull_back, rising
-from deltaskip.skipping.proofs.preimage.functions import _threshold as threshold
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
-from deltaskip.skipping.proofs.preimage.value_sets import Domain, Values, holds
+from deltaskip.skipping.proofs.preimage.pull_back import _threshold as threshold
+from deltaskip.skipping.proofs.preimage.pull_back import pull_back
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds
 from tests.looped import looped
 
 BYTES = range(-128, 128)

@@ -1,4 +1,4 @@
-"""Steps of numbers: casts among them and to text, arithmetic with a constant, rounding (see functions).
+"""Steps of numbers (see steps): casts among them and to text, arithmetic with a constant, rounding.
 
 * Integers, narrowing or not: f(x) = x; Spark raises if x does not fit, and no result is there.
 * An integer or decimal to decimal: multiplied by a power of ten, or divided by one and rounded half up: both are
@@ -22,27 +22,44 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.expr.arithmetic import arithmetic, rounded
+from deltaskip.expr.arithmetic import arithmetic
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.schema.floats import compare_floats, nearest_float, to_float
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
-from deltaskip.skipping.proofs.preimage.functions import (
+from deltaskip.expr.preimages.monotone import monotone, truth
+from deltaskip.expr.preimages.ordinals import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
+from deltaskip.expr.preimages.steps import (
     Floor,
+    Inverted,
     Invertible,
     Monotone,
     MonotonePiece,
     Periodic,
+    Preimage,
     Shift,
     Step,
     Times,
     identity,
     rising,
 )
-from deltaskip.skipping.proofs.preimage.value_sets import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
+from deltaskip.schema.floats import compare_floats, nearest_float, to_float
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
 
-__all__ = ["number_call", "number_cast"]
+__all__ = [
+    "absolute",
+    "arithmetic_with",
+    "bits_turned",
+    "double_of_float",
+    "half_rounded",
+    "is_nan",
+    "negative",
+    "number_cast",
+    "of_one",
+    "same",
+    "shifted_left",
+    "sign",
+    "whole_number",
+]
 
 _BEYOND = 10**400
 """Above every ordinal of a number: the result of an extension on overflow."""
@@ -89,20 +106,32 @@ def double_of_float(source: DataType | None) -> Step | None:
     )
 
 
-def number_call(call: Call) -> tuple[Node, Step] | None:
-    """Return the operand and the step of a call on a number and constants; None for other calls."""
-    match call:
-        case Call("+" | "-" | "*" | "/" | "%" | "div" | "pmod", (operand, Literal(constant))) if constant is not None:
-            step = _with_constant(call, operand, constant)
-        case Call("+" | "-" | "*", (Literal(constant), operand)) if constant is not None:
-            step = _constant_first(call, operand, constant)
-        case Call("negative" | "positive" | "abs" | "floor" | "ceil" | "sign" | "signum", (operand,)):
-            step = _unary(call, operand)
-        case Call("round", (operand, Literal(int() as places))):
-            step = _round(call, operand, places)
-        case _:
-            return None
-    return None if step is None else (operand, step)
+def arithmetic_with(op: str) -> Preimage:
+    """Return the preimage of `x op constant` and `constant op x`, of numbers."""
+
+    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+        match call.args:
+            case (operand, Literal(constant)) if constant is not None:
+                step = _with_constant(op, call, operand, constant)
+            case (Literal(constant), operand) if constant is not None and op in ("+", "-", "*"):
+                step = _constant_first(op, call, operand, constant)
+            case _:
+                return None
+        return None if step is None else (operand, (step,))
+
+    return inverted
+
+
+def of_one(step_of: Callable[[DataType, Domain], Step | None]) -> Preimage:
+    """Return the preimage of a function of one number, whose step depends on the number's type."""
+
+    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+        type_ = type_of(call.args[0]) if len(call.args) == 1 else None
+        domain = domain_of(type_)
+        step = None if type_ is None or domain is None else step_of(type_, domain)
+        return None if step is None else (call.args[0], (step,))
+
+    return inverted
 
 
 def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step | None:
@@ -245,8 +274,8 @@ def _printed(source: DataType, ordinal: int) -> bytes:
     return (format(value, "f") if isinstance(value, Decimal) else str(value)).encode()
 
 
-def _with_constant(call: Call, operand: Node, constant: Any) -> Step | None:
-    type_, op = type_of(operand), call.name
+def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | None:
+    type_ = type_of(operand)
     domain = domain_of(type_)
     if type_ is None or domain is None:
         return None
@@ -264,13 +293,13 @@ def _with_constant(call: Call, operand: Node, constant: Any) -> Step | None:
             if op in ("/", "div") and constant == 0:
                 return None
             falls = op in ("*", "/", "div") and constant < 0
-            return _decimal(call, type_, lambda v: (v, constant), falls)
+            return _decimal(op, call, type_, lambda v: (v, constant), falls)
     return None
 
 
-def _constant_first(call: Call, operand: Node, constant: Any) -> Step | None:
-    if call.name != "-":
-        return _with_constant(call, operand, constant)
+def _constant_first(op: str, call: Call, operand: Node, constant: Any) -> Step | None:
+    if op != "-":
+        return _with_constant(op, call, operand, constant)
     type_ = type_of(operand)
     domain = domain_of(type_)
     if type_ is None or domain is None:
@@ -283,7 +312,7 @@ def _constant_first(call: Call, operand: Node, constant: Any) -> Step | None:
         case float() if type_ in _FLOATING and math.isfinite(constant):
             return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True)
         case Decimal() if isinstance(type_, DecimalType):
-            return _decimal(call, type_, lambda v: (constant, v), True)
+            return _decimal(op, call, type_, lambda v: (constant, v), True)
     return None
 
 
@@ -318,7 +347,7 @@ def _floating(domain: Domain, f: Callable[[float], Any], falls: bool) -> Step:
 
 
 def _decimal(
-    call: Call, type_: DecimalType, operands: Callable[[Decimal], tuple[Decimal, Decimal]], falls: bool
+    op: str, call: Call, type_: DecimalType, operands: Callable[[Decimal], tuple[Decimal, Decimal]], falls: bool
 ) -> Step:
     domain = domain_of(type_)
     assert domain is not None and call.type is not None
@@ -327,9 +356,9 @@ def _decimal(
     def f(x: int) -> int:
         left, right = operands(value_at(type_, x))
         try:
-            found: int = ordinal_of(result, arithmetic(call.name, left, right, result))
+            found: int = ordinal_of(result, arithmetic(op, left, right, result))
         except EvaluationError:
-            return _BEYOND if _is_positive(call.name, left, right) else -_BEYOND
+            return _BEYOND if _is_positive(op, left, right) else -_BEYOND
         return found
 
     left, right = operands(Decimal(0))
@@ -337,13 +366,13 @@ def _decimal(
     unit, unit_of_result = _unit(type_), _unit(result)
 
     def near(r: int) -> int:
-        match call.name:
+        match op:
             case "*" if over:
                 return r * unit * under // (unit_of_result * over)
             case "/" | "div":
                 return r * unit * over // (unit_of_result * under)
         found, shift = r * unit // unit_of_result, over * unit // under
-        return shift - found if falls else found - shift if call.name == "+" else found + shift
+        return shift - found if falls else found - shift if op == "+" else found + shift
 
     return rising(domain, f, falls, near=near)
 
@@ -363,36 +392,59 @@ def _is_positive(op: str, left: Decimal, right: Decimal) -> bool:
     return (left > 0) == (right > 0)
 
 
-def _unary(call: Call, operand: Node) -> Step | None:
-    type_ = type_of(operand)
-    domain = domain_of(type_)
-    if type_ is None or domain is None:
-        return None
-    floating = type_ in _FLOATING
-    match call.name:
-        case "positive":
-            return identity(domain)
-        case "negative" if floating:
-            return _floating(domain, lambda v: -v, True)
-        case "negative" if not _is_long(type_):
-            return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
-        case "abs" if not _is_long(type_):
-            return Monotone(domain, abs, (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop)))
-        case "negative":
-            return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
-        case "abs":
-            pieces = (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop))
-            return Monotone(
-                domain,
-                lambda x: _rounded(abs(x), ROUND_FLOOR),
-                pieces,
-                most=lambda x: _rounded(abs(x), ROUND_CEILING),
-            )
-        case "floor" | "ceil":
-            return _whole(type_, domain, call.name == "ceil")
-        case "sign" | "signum":
-            return rising(domain, lambda x: x if x == NAN else ordinal_of(DOUBLE, float(_sign(x))))
+def same(type_: DataType, domain: Domain) -> Step:
+    """Return the step of `+x`."""
+    return identity(domain)
+
+
+def negative(type_: DataType, domain: Domain) -> Step:
+    """Return the step of `-x`."""
+    if type_ in _FLOATING:
+        return _floating(domain, lambda v: -v, True)
+    if not _is_long(type_):
+        return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
+    return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
+
+
+def absolute(type_: DataType, domain: Domain) -> Step:
+    """Return the step of `abs(x)`."""
+    pieces = (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop))
+    if not _is_long(type_):
+        return Monotone(domain, abs, pieces)
+    return Monotone(
+        domain, lambda x: _rounded(abs(x), ROUND_FLOOR), pieces, most=lambda x: _rounded(abs(x), ROUND_CEILING)
+    )
+
+
+def sign(type_: DataType, domain: Domain) -> Step:
+    """Return the step of `sign(x)`."""
+    return rising(domain, lambda x: x if x == NAN else ordinal_of(DOUBLE, float(_sign(x))))
+
+
+def bits_turned(type_: DataType, domain: Domain) -> Step:
+    """Return the step of `~x`, which is -1 - x."""
+    return rising(domain, lambda x: -1 - x, falling=True, near=lambda r: -1 - r)
+
+
+def shifted_left(call: Call, compute: Any, time_zone: str) -> Inverted:
+    """Return the preimage of `shiftleft(x, constant)`, a product."""
+    match call.args:
+        case (operand, Literal(int() as count)) if (domain := domain_of(type_of(operand))) is not None:
+            return operand, (Times(domain, 1 << (count & (63 if type_of(operand) == LONG else 31))),)
     return None
+
+
+def is_nan(call: Call, compute: Any, time_zone: str) -> Inverted:
+    """Return the preimage of `isnan(x)`."""
+    domain = domain_of(type_of(call.args[0]))
+    return None if domain is None else (call.args[0], (truth(domain, ((NAN, NAN + 1),), exact=True),))
+
+
+def whole_number(up: bool) -> Preimage:
+    """Return the preimage of `ceil`, or of `floor`, to whole numbers or to a number of digits."""
+    without_digits = of_one(lambda type_, domain: _whole(type_, domain, up))
+    with_digits = monotone()
+    return lambda call, compute, zone: (without_digits if len(call.args) == 1 else with_digits)(call, compute, zone)
 
 
 def _is_long(type_: DataType) -> bool:
@@ -436,17 +488,37 @@ def _of_whole(result: int) -> int:
     return found
 
 
-def _round(call: Call, operand: Node, places: int) -> Step | None:
-    type_, result = type_of(operand), call.type
+def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inverted:
+    """Return the preimage of `round` and `bround`.
+
+    A double is rounded by its text. Java 17 does not always write the shortest one, but one between the middles to the
+    neighboring doubles: the result is between those of the neighbors.
+    """
+    match call.args:
+        case (operand, Literal(int() as places)):
+            type_, result = type_of(operand), call.type
+        case _:
+            return None
     domain = domain_of(type_)
-    if type_ is None or result is None or domain is None or type_ in _FLOATING:
+    if type_ is None or result is None or domain is None:
         return None
 
     def f(x: int) -> int:
         try:
-            found: int = ordinal_of(result, rounded(value_at(type_, x), places, result))
+            found: int = ordinal_of(result, compute((value_at(type_, x), places), call, None))
         except EvaluationError:
             return _BEYOND if x > 0 else -_BEYOND
         return found
 
-    return rising(domain, f, near=lambda r: r * _unit(type_) // _unit(result))
+    if type_ not in _FLOATING:
+        return operand, (rising(domain, f, near=lambda r: r * _unit(type_) // _unit(result)),)
+    if type_ == FLOAT:
+        return None
+    return operand, (
+        Monotone(
+            domain,
+            lambda x: f(max(x - 1, -INFINITY)),
+            (MonotonePiece(domain.low, INFINITY + 1), MonotonePiece(NAN, NAN + 1)),
+            most=lambda x: f(min(x + 1, INFINITY) if x < NAN else x),
+        ),
+    )

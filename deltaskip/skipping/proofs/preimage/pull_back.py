@@ -1,7 +1,7 @@
-"""Steps: functions of one argument that map a set of results back to the arguments that produce them.
+"""Sets of the arguments with which a function has a wanted result, by its step (expr.preimages.steps).
 
-A step represents a function f of ordinals (preimage.value_sets). `pull_back` returns a set that contains every x for
-which f(x) is in the set of results: for any other x the predicate is FALSE, NULL or raises, so no such row matches.
+`pull_back` returns a set that contains every x for which f(x) is in the set of results: for any other x the predicate
+is FALSE, NULL or raises, so no such row matches.
 
 f may extend Spark's function to arguments on which Spark overflows: there, the extension's results must be outside the
 domain of the result's type. Integer arithmetic and sums of days wrap around there, or raise: `preimage` adds the
@@ -21,38 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.records import dataclass
-from deltaskip.skipping.proofs.preimage.value_sets import (
-    Cycle,
-    Domain,
-    Spans,
-    Values,
-    complement,
-    following,
-    intersect,
-    merged,
+from deltaskip.expr.preimages.ordinals import Domain, Spans, following
+from deltaskip.expr.preimages.steps import (
+    Enclosed,
+    Floor,
+    Invertible,
+    Monotone,
+    MonotonePiece,
+    Periodic,
+    Prefix,
+    Prepend,
+    Shift,
+    Step,
+    Times,
+    ZoneShift,
 )
+from deltaskip.skipping.proofs.preimage.value_sets import Cycle, Values, complement, intersect, merged
 
-__all__ = [
-    "FAR",
-    "Floor",
-    "Invertible",
-    "Monotone",
-    "MonotonePiece",
-    "Periodic",
-    "Prefix",
-    "Prepend",
-    "Shift",
-    "Step",
-    "Times",
-    "ZoneShift",
-    "identity",
-    "pull_back",
-    "results_within",
-    "rising",
-    "single_direction",
-]
-
+__all__ = ["FAR", "ends_of", "pull_back", "single_direction"]
 
 FAR = 10**500
 """Above every result of a step that is a number."""
@@ -61,143 +47,19 @@ _ALMOST_FAR = 10**450
 """The same for FAR mapped back by another step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """f(x) = x + by."""
-
-    source: Domain
-    by: int
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """f(x) = x // by, rounded down; by > 0. t(v) = v * by."""
-
-    source: Domain
-    by: int
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """f(x) = x * by; by > 0. t(v) = v / by, rounded up."""
-
-    source: Domain
-    by: int
-
-
-@dataclass(frozen=True, slots=True)
-class ZoneShift:
-    """f(x) = x + o with an unknown o, low <= o <= high: conversion to a zone's local time, or back.
-
-    f(x) in [a, b) implies x in [a - high, b - low).
-    """
-
-    source: Domain
-    low: int
-    high: int
-
-
-@dataclass(frozen=True, slots=True)
-class MonotonePiece:
-    """A part [low, stop) of a domain on which a function is monotone."""
-
-    low: Any
-    stop: Any
-    rising: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Monotone:
-    """A function that is monotone on each of `pieces`; outside of them it raises.
-
-    most: If the result is not known exactly, it is at least f(x) and at most most(x), both monotone like f.
-    nulls: Arguments whose result is NULL. unsure: Arguments with unknown results; they are in every preimage.
-    near: An argument whose result is near the given one, where the search for a threshold starts; any is allowed.
-    """
-
-    source: Domain
-    f: Callable[[Any], Any]
-    pieces: tuple[MonotonePiece, ...]
-    nulls: Spans = ()
-    unsure: Spans = ()
-    most: Callable[[Any], Any] | None = None
-    near: Callable[[Any], Any] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Periodic:
-    """f(x) is the result at x // grain % len(results), or the one at the same place in `others`; both int64."""
-
-    source: Domain
-    grain: int
-    results: np.ndarray
-    others: np.ndarray | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Invertible:
-    """An injective function that is not monotone: `inverse` returns the argument of a result, None if it has none."""
-
-    source: Domain
-    target: Domain
-    inverse: Callable[[Any], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """The first `length` code points of a string, length > 0.
-
-    If v has no more code points than that, t(v) = v: f(v) = v, and f(x) <= x < v for x < v. For a longer v, let w be
-    its first `length` code points: a result that is at least v has no more code points than w, so it does not start
-    with w, and is above all strings that do: t(v) = the successor of w.
-    """
-
-    source: Domain
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Prepend:
-    """f(x) = text followed by x, in UTF-8. t(text + y) = y; any other v is below or above every result."""
-
-    source: Domain
-    text: bytes
-
-
-Step = Shift | Floor | Times | ZoneShift | Monotone | Periodic | Invertible | Prefix | Prepend
-
-
-def identity(source: Domain) -> Shift:
-    """f(x) = x."""
-    return Shift(source, 0)
-
-
-def rising(
-    source: Domain,
-    f: Callable[[Any], Any],
-    falling: bool = False,
-    most: Callable[[Any], Any] | None = None,
-    near: Callable[[Any], Any] | None = None,
-) -> Monotone:
-    """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
-    return Monotone(source, f, (MonotonePiece(source.low, source.stop, not falling),), most=most, near=near)
-
-
-def results_within(step: Step, domain: Domain) -> bool:
-    """Return whether every result of the step is known to be in the domain; its source is not empty."""
+def ends_of(step: Step) -> list[Any] | None:
+    """Return numbers between which every result of the step is; None if none are known. Its source is not empty."""
     match step:
         case Shift(source, by):
-            ends = [source.low + by, source.stop - 1 + by]
+            return [source.low + by, source.stop - 1 + by]
         case Floor(source, by):
-            ends = [source.low // by, (source.stop - 1) // by]
+            return [source.low // by, (source.stop - 1) // by]
         case Times(source, by):
-            ends = [source.low * by, (source.stop - 1) * by]
-        case Monotone(_, f, pieces, most=most):
+            return [source.low * by, (source.stop - 1) * by]
+        case Monotone(_, f, pieces, most=most, unsure=()):
             ends = [f(x) for piece in pieces for x in (piece.low, piece.stop - 1)]
-            ends += [most(x) for piece in pieces for x in (piece.low, piece.stop - 1)] if most else []
-        case _:
-            return False
-    return all(domain.low <= end < domain.stop for end in ends)
+            return ends + ([most(x) for piece in pieces for x in (piece.low, piece.stop - 1)] if most else [])
+    return None
 
 
 def pull_back(step: Step, results: Values) -> Values | None:
@@ -209,6 +71,8 @@ def pull_back(step: Step, results: Values) -> Values | None:
             return None if results.cycles else _inverted(step, results)
         case Monotone():
             return None if results.cycles else _monotone(step, results)
+        case Enclosed():
+            return None if results.cycles else _enclosed(step, results)
     cycles = tuple(cycle for known in results.cycles if (cycle := _with_exempt_before(step, known)) is not None)
     spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
     exact = results.exact and len(cycles) == len(results.cycles)
@@ -283,6 +147,14 @@ def _monotone(step: Monotone, results: Values) -> Values:
     return replace(
         results, spans=merged([*found, *step.unsure]), exact=results.exact and not step.unsure and step.most is None
     )
+
+
+def _enclosed(step: Enclosed, results: Values) -> Values:
+    found = [span for low, stop in results.spans for span in step.around(low, stop)]
+    if results.null:
+        found.extend(step.nulls)
+    spans = intersect(merged(found), step.source.all)
+    return replace(results, spans=spans, exact=results.exact and step.exact)
 
 
 def _threshold(
