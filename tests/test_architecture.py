@@ -37,6 +37,7 @@ LEVELS = {
     "stats": 6,
     "log": 7,
     "engine": 8,
+    "predicates": 9,
     "transforms": 9,
     "skipping": 10,
     "txn": 11,

@@ -8,6 +8,9 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     ArrayType,
     DataType,
     DecimalType,
@@ -17,7 +20,14 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "sql_name", "type_named"]
+__all__ = ["DECIMAL_NAMES", "EXAMPLES", "TYPE_NAMES", "sql_name", "type_named"]
+
+EXAMPLES: dict[DataType, str] = {
+    DATE: "DATE'2026-01-31'",
+    TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
+    TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
+}
+"""Literals of times, for messages."""
 
 _DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
