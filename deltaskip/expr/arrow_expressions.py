@@ -77,10 +77,13 @@ class ArrowTranslation(Translation):
     Args:
         schema: The schema of the table.
         columns: As for Translation.
+        nan_is_greatest: As for Translation: False for what pyarrow evaluates.
     """
 
-    def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
-        super().__init__(schema, columns, nan_is_greatest=False)
+    def __init__(
+        self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None, nan_is_greatest: bool = False
+    ) -> None:
+        super().__init__(schema, columns, nan_is_greatest)
 
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
         """See Translation."""

@@ -65,7 +65,7 @@ from deltaskip.expr.nodes import (
     transform,
 )
 from deltaskip.expr.render import to_sql
-from deltaskip.expr.type_names import EXAMPLES, sql_name
+from deltaskip.expr.type_names import comparison_cure, sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
@@ -368,17 +368,11 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
             return Compare(op, left, right)
         raise TypeMismatch(
             f"{sql_name(left_type)} {op} {sql_name(right_type)} is not a valid comparison in Spark SQL "
-            f"(DATATYPE_MISMATCH): {_comparison_cure(left_type, right_type)}."
+            f"(DATATYPE_MISMATCH): {comparison_cure(left_type, right_type)}."
         )
     if met == STRING:
         comparison_collation(left, right)
     return Compare(op, cast_to(left, met), cast_to(right, met))
-
-
-def _comparison_cure(left: DataType, right: DataType) -> str:
-    """What to write instead of a comparison of two types."""
-    example = EXAMPLES.get(left) or EXAMPLES.get(right)
-    return "cast one side" if example is None else f"write a time as {example}, or cast one side"
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:

@@ -75,7 +75,7 @@ def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField 
     for item, field in zip(items, columns, strict=True):
         if field is None:
             names.append(item.name or "count(1)")
-            arrays.append(pa.array([scan.count()], pa.int64()))
+            arrays.append(pa.array([scan.count(read=False)], pa.int64()))
         else:
             least = item.function == "MIN"
             value = scan.min(_quoted(field)) if least else scan.max(_quoted(field))
