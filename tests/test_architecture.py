@@ -24,6 +24,7 @@ LEVELS = {
     "json_text": 0,
     "progress": 0,
     "settings": 1,
+    "shown": 1,
     "redaction": 0,
     "version": 0,
     "warning": 1,

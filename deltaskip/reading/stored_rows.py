@@ -534,7 +534,7 @@ class StoredRows:
             case _:
                 return stored
 
-    def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField]) -> pa.Field:
+    def _named_field(self, stored: pa.Field, fields: Mapping[str, StructField]) -> pa.Field:
         field = fields.get(stored_key(stored, self._mode))
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another one.

@@ -12,11 +12,11 @@ from deltaskip.catalogs.statements.reader import StatementReader
 from deltaskip.catalogs.statements.session import StatementSession, qualifiers
 from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.errors import DeltaSkipError, NotProvable, SchemaError
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.scan import Scan
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["answer_from_log"]
@@ -69,7 +69,7 @@ def answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
         return None
 
 
-def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
+def _aggregates(scan: TableScan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
     """One row. Raises NotProvable."""
     names, arrays = [], []
     for item, field in zip(items, columns, strict=True):
@@ -84,7 +84,9 @@ def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField 
     return pa.table(arrays, names=names)
 
 
-def _distinct(table: DeltaTable, scan: Scan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table | None:
+def _distinct(
+    table: DeltaTable, scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]
+) -> pa.Table | None:
     """The different values of partition columns in files with rows; None for other columns, or a predicate."""
     if scan.where is not None or any(field.name not in table.partition_columns for field in fields):
         return None
