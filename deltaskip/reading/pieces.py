@@ -33,23 +33,22 @@ class ScanPiece:
     version again; secrets are in the pickle only if they are in that of the table, see `DeltaTable.with_secrets`.
 
     Attributes:
-        scan: The scan.
         size_in_bytes: Bytes of the files and row groups of the piece.
     """
 
     def __init__(self, scan: TableScan, size_in_bytes: int, calls: tuple[_Call, ...]) -> None:
-        self.scan = scan
+        self._scan = scan
         self.size_in_bytes = size_in_bytes
         self._calls = calls
 
     def __repr__(self) -> str:
-        return f"ScanPiece({self.scan!r}, {self.size_in_bytes:,} bytes)"
+        return f"ScanPiece({self._scan!r}, {self.size_in_bytes:,} bytes)"
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows, which holds few of them in memory at a time. Raises as that of the scan."""
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(arrow_schema_of(self.scan), self._batches())
+        return pa.RecordBatchReader.from_batches(arrow_schema_of(self._scan), self._batches())
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table of Arrow. Raises as that of the scan."""
@@ -81,8 +80,8 @@ class ScanPiece:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        reader = RowReader.of(self.scan, len(self._calls))
-        with same_table(self.scan.snapshot):
+        reader = RowReader.of(self._scan, len(self._calls))
+        with same_table(self._scan.snapshot):
             for name, args in self._calls:
                 yield from getattr(reader, name)(*args)
 

@@ -40,6 +40,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -147,6 +148,9 @@ class StoredRows:
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
         self._layout: FileLayout | None = None
         self._partitions = frozenset(snapshot.partition_columns)
+        self._is_nested = any(
+            isinstance(each, StructType | ArrayType | MapType) or each == VARIANT for each in self._types.values()
+        )
         self._extra = extra
         self._cure = cure
         self._pruning = pruning
@@ -223,6 +227,10 @@ class StoredRows:
         Args:
             files: As for `live`.
         """
+        if self._is_nested:
+            # Which kernels do not decode.
+            yield files, None
+            return
         start = 0
         for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
             readable = opened is not None and not _may_be_julian(opened.metadata)

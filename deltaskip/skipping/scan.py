@@ -69,8 +69,7 @@ class Scan(Reopened):
 
     Args:
         snapshot: Snapshot to scan.
-        where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. None matches every
-            row.
+        where: Predicate in a form that `given_predicate` takes. None matches every row.
         columns: Top-level columns that `to_spark` reads. None reads all columns except the hidden ones.
         limit: Maximum number of rows to read; which rows is not defined.
         time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that

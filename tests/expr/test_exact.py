@@ -1,4 +1,4 @@
-"""Predicates as tuples and as expressions of Polars and pyarrow: their rows are those that each library finds itself."""
+"""Predicates as tuples and as expressions of Polars and pyarrow: their rows are those that each library finds."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from deltaskip.schema.given import schema_of
 pl = pytest.importorskip("polars")
 
 NAN, INF = float("nan"), float("inf")
+TIMES = [datetime(1970, 1, 1), datetime(2024, 1, 1, 0, 0, 0, 1)]
 # The edges of each type, with NULL; one file holds the first half, another one the rest.
 VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "b": ("BOOLEAN", pa.bool_(), [True, False, None, True]),
@@ -35,8 +36,8 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "u": ("STRING COLLATE UNICODE_CI", pa.string(), ["", "a", "A", "ä", "Ä", "b", None]),
     "y": ("BINARY", pa.binary(), [b"", b"\x7f", b"\x80", b"\xff\x00", None]),
     "d": ("DATE", pa.date32(), [date(1582, 10, 15), date(1970, 1, 1), date(2024, 2, 29), date(9999, 12, 31), None]),
-    "t": ("TIMESTAMP", pa.timestamp("us", "UTC"), [datetime(1970, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 0, 0, 0, 1, UTC), None]),
-    "n": ("TIMESTAMP_NTZ", pa.timestamp("us"), [datetime(1970, 1, 1), datetime(2024, 1, 1, 0, 0, 0, 1), None]),
+    "t": ("TIMESTAMP", pa.timestamp("us", "UTC"), [each.replace(tzinfo=UTC) for each in TIMES] + [None]),
+    "n": ("TIMESTAMP_NTZ", pa.timestamp("us"), [*TIMES, None]),
     "c": ("DECIMAL(10,2)", pa.decimal128(10, 2), [Decimal("-1.25"), Decimal("0.00"), Decimal("5.00"), None]),
 }  # fmt: skip
 ROWS = 48
@@ -148,7 +149,7 @@ def test_an_expression_of_polars_finds_the_rows_that_polars_finds(table: ds.Delt
         rows = translated(table, expression)
         if rows is not None:
             found += 1
-            assert same(rows, every.take(wanted)), (str(expression), given(expression))
+            assert same(rows, every.take(pa.array(wanted, pa.int64()))), (str(expression), given(expression))
     assert found > 120
 
 
@@ -179,7 +180,7 @@ def test_forms_have_the_predicate_that_is_expected() -> None:
         ([("i", "=", 1)], "i = 1"),
         ([("i", "==", 1), ("s", "!=", "x")], "i = 1 AND s != 'x'"),
         ([[("i", "<", 1)], [("i", ">=", 2), ("s", "in", ["a", "b"])]], "i < 1 OR i >= 2 AND s IN ('a', 'b')"),
-        ([("i", "not in", {1})], "NOT (i IN (1))"),
+        ([("i", "not in", {1})], "i NOT IN (1)"),
         ([("st.x", "<=", 5)], "st.x <= 5"),
         (pl.col("i") > 5, "i > 5"),
         (pl.col("i") > 5, "i > 5"),
@@ -199,7 +200,7 @@ def test_what_has_no_exact_predicate_is_refused_with_the_sql_to_write() -> None:
         (pl.col("i") + 1 > 5, PredicateError, "write where as SQL text, such as"),
         (pl.col("h") == "x", PredicateError, r"h is char\(3\), which Spark pads"),
         (pl.col("I") == 1, PredicateError, "the column is i, not I"),
-        (pl.col("i").map_elements(bool, return_dtype=pl.Boolean), PredicateError, "does not write it as JSON|is not translated"),
+        (pl.col("i").map_elements(bool, pl.Boolean), PredicateError, "not write it as JSON|is not translated"),
         (pc.field("i").cast("int64") == 1, PredicateError, "cast is not a column"),
         (pc.field(0) == 1, PredicateError, "Arrow does not write it"),
         (pl.col("nothing") == 1, PredicateError, "There is no column nothing"),
@@ -230,7 +231,7 @@ def test_every_door_takes_every_form(table: ds.DeltaTable, tmp_path: Path) -> No
         assert made.update({"v": "5"}, where).metrics["numUpdatedRows"] == 1
         made.overwrite(pa.table({"i": pa.array([1], pa.int32()), "v": pa.array([7], pa.int32())}), where=where)
         assert made.scan(where).to_arrow()["v"].to_pylist() == [7]
-        assert made.plan_recompute(where).version == made.version
+        assert made.recompute_plan(where).files == 1
         with made.transaction() as transaction:
             transaction.delete(where)
         assert made.refresh().scan(where).count() == 0
