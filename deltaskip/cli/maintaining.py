@@ -18,7 +18,7 @@ from deltaskip.progress import other_display
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 from deltaskip.storage import open_storage
-from deltaskip.table.maintaining import retention_ms
+from deltaskip.table.maintain_methods import retention_ms
 
 _SHOWN_FILES = 20
 
