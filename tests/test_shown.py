@@ -68,10 +68,8 @@ def test_every_result_is_a_few_lines_and_a_table_in_notebooks(table: ds.DeltaTab
 
 
 def test_every_class_of_results_in_the_reference_shows_itself() -> None:
-    listed = re.findall(
-        r"::: deltaskip\.(\w+)", API.read_text("utf-8").partition("## Results")[2].partition("## Actions")[0]
-    )
-    classes = [getattr(ds, name) for name in listed if hasattr(ds, name)]
+    section = API.read_text("utf-8").partition("## Results")[2].partition("## Actions")[0]
+    classes = [getattr(ds, name) for name in re.findall(r"::: deltaskip\.(\w+)$", section, re.MULTILINE)]
     assert len(classes) > 15
     for each in [*classes, ds.ScanMetrics, ds.Branch, ds.LeafReport, ds.AvailableCollations]:
         assert hasattr(each, "_repr_html_"), each

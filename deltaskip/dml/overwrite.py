@@ -21,7 +21,7 @@ from deltaskip.dml.removal import remove_rows
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import And, Column, In, Opaque, Or, Wordless, transform, walk
+from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node, given_predicate
@@ -81,7 +81,7 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     if where is None or isinstance(where, str):
         return where
     node = expression_node(where)
-    wordless = next((part for part in walk(node) if isinstance(part, Wordless)), None)
+    wordless = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
     if wordless is not None:
         raise PredicateError(
             f"The expression {wordless.sql} of where has no SQL text, which is needed here: pass where as text."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -83,7 +83,7 @@ class TableScan(Scan):
         return given
 
     @property
-    def paths_by_name(self) -> Paths:
+    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
         """The path of each returned column, by its name, in their order. For other packages of deltaskip."""
         if self._paths is not None:
             return self._paths
