@@ -20,7 +20,7 @@ SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMES
         ("id = 1 AND customer != others", "did you mean other.* A text is written in quotes: 'others'"),
         (
             "day = 20240131",
-            "DATE = INT is not a valid comparison .* write a time as DATE'2026-01-31', or cast one side",
+            "DATE = INT is not a valid comparison .* write a time as DATE'2026-01-31', or cast",
         ),
         ("5 < day", "write a time as DATE'2026-01-31'"),
         ("ts = 5", "write a time as TIMESTAMP'2026-01-31 12:00:00'"),
