@@ -24,15 +24,16 @@ _OPERATORS: dict[str, Callable[[Any, Any], ColumnExpr]] = {
     "in": lambda column, values: column.isin(values),
     "not in": lambda column, values: ~column.isin(values),
 }
-_FORM = "write where=[('id', '>', 5), ('name', 'in', ['a', 'b'])], or a list of such lists for OR"
+_FORM = "write [('id', '>', 5), ('name', 'in', ['a', 'b'])], or a list of such lists for OR"
 
 
-def tuples_node(where: list[Any] | tuple[Any, ...]) -> Node:
+def tuples_node(where: list[Any] | tuple[Any, ...], argument: str = "where") -> Node:
     """Return the predicate of a list of tuples (all must be TRUE), or of a list of such lists (one must be).
 
     Args:
         where: Tuples of a column's name as `col` takes it, an operator (=, ==, !=, <, <=, >, >=, in, not in), and a
             value, for `in` and `not in` a list of values.
+        argument: Name of the argument, for messages.
 
     Raises:
         InvalidArgument: A list is empty, there is no such operator, or a value is None.
@@ -40,33 +41,35 @@ def tuples_node(where: list[Any] | tuple[Any, ...]) -> Node:
         PredicateError: A name is not a column name, or a value is not one of Spark SQL.
     """
     if isinstance(where, tuple):
-        raise InvalidArgumentType(f"where must be a list of tuples, not a tuple: {_FORM}.")
+        raise InvalidArgumentType(f"{argument} must be a list of tuples, not a tuple: {_FORM}.")
     if not where:
-        raise InvalidArgument("where is an empty list: leave it out to match every row.")
+        raise InvalidArgument(f"{argument} is an empty list: leave it out to match every row.")
     if all(isinstance(each, list) for each in where):
-        found = [_all_of(each) for each in where]
+        found = [_all_of(each, argument) for each in where]
         return found[0] if len(found) == 1 else Or(tuple(found))
-    return _all_of(where)
+    return _all_of(where, argument)
 
 
-def _all_of(conditions: list[Any]) -> Node:
+def _all_of(conditions: list[Any], argument: str) -> Node:
     if not conditions:
-        raise InvalidArgument("where has an empty list: leave it out, or write a condition.")
-    found = [_condition(each) for each in conditions]
+        raise InvalidArgument(f"{argument} has an empty list: leave it out, or write a condition.")
+    found = [_condition(each, argument) for each in conditions]
     return found[0] if len(found) == 1 else And(tuple(found))
 
 
-def _condition(given: object) -> Node:
+def _condition(given: object, argument: str) -> Node:
     if not isinstance(given, tuple) or len(given) != 3 or not isinstance(given[1], str):
-        raise InvalidArgumentType(f"Each condition of where must be a tuple (column, operator, value): {_FORM}.")
+        raise InvalidArgumentType(f"Each condition of {argument} must be a tuple (column, operator, value): {_FORM}.")
     name, written, value = given
     operator = written.strip().lower()
     if operator not in _OPERATORS:
-        raise InvalidArgument(f"{written!r} is not an operator of where: use {', '.join(_OPERATORS)}.")
+        raise InvalidArgument(f"{written!r} is not an operator of {argument}: use {', '.join(_OPERATORS)}.")
     column = col(name)
     if operator in ("in", "not in"):
         if not is_listed(value) or not len(values := listed(value)):
-            raise InvalidArgument(f"{operator} needs a list of values, such as ({name!r}, {operator!r}, [1, 2]).")
+            raise InvalidArgument(
+                f"{operator} in {argument} needs a list of values, such as ({name!r}, {operator!r}, [1, 2])."
+            )
         nothing = any(each is None for each in values)
     else:
         nothing = value is None

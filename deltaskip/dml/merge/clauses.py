@@ -93,7 +93,7 @@ def checked_condition(name: str, value: object) -> Any:
     if isinstance(value, (list, tuple)):
         from deltaskip.expr.tuples import tuples_node
 
-        return tuples_node(value)
+        return tuples_node(value, name)
     return _checked(name, value)
 
 
