@@ -94,6 +94,7 @@ from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
 from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
+from .reading.pieces import ScanPiece
 from .reading.table_scan import TableScan
 from .schema.types import (
     ArrayType,
@@ -114,6 +115,7 @@ from .table.collations import CollatedColumn
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.format import register_format
+from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
 from .txn.cost import ChangeCost, ChangePlan, FileCount
 from .txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
@@ -205,6 +207,7 @@ __all__ = [
     "RowViolation",
     "Scan",
     "ScanMetrics",
+    "ScanPiece",
     "SchemaError",
     "SetComment",
     "SetDefault",
@@ -244,9 +247,11 @@ __all__ = [
     "install_catalog",
     "lit",
     "options",
+    "read_pandas",
     "register_format",
     "register_icu",
     "register_view",
+    "scan_polars",
     "sql",
     "transforms",
 ]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["html_rows", "html_table"]
+__all__ = ["escaped", "html_rows", "html_table"]
+
+
+def escaped(text: str) -> str:
+    """Return text as HTML that is the same in every encoding of a page: entities for what is not ASCII."""
+    from html import escape
+
+    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def html_table(rows: Iterable[tuple[str, str]]) -> str:
     """Return a two-column HTML table of labels and values, both escaped."""
-    from html import escape
-
     cells = "".join(
-        f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
+        f'<tr><th style="text-align:left">{escaped(label)}</th><td style="text-align:left">{escaped(value)}</td></tr>'
         for label, value in rows
     )
     return f"<table>{cells}</table>"
@@ -24,6 +29,4 @@ def html_rows(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _html_row(cells: Iterable[str], tag: str) -> str:
-    from html import escape
-
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -278,6 +278,7 @@ RESULTS = {
     "Recomputed",
     "RegisteredView",
     "ScanMetrics",
+    "ScanPiece",
     "TableCoverage",
     "TableDetail",
     "OptimizeResult",
@@ -292,7 +293,8 @@ RESULTS = {
 INTERNAL = {
     "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.evaluate", "Scan.replanned", "Scan",
     "TableScan.evaluate", "TableScan.replanned", "ColumnExpr", "DistributedScan", "DistributedScan.evaluate",
-    "DistributedScan.replanned",
+    "DistributedScan.replanned", "TableScan.narrowed", "TableScan.with_paths", "DistributedScan.narrowed",
+    "DistributedScan.with_paths",
 }  # fmt: skip
 
 

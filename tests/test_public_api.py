@@ -32,7 +32,7 @@ NOT_EXPORTED = {
     "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
     "Lane": "the kernels' own",
     "Snapshot": "the attribute is for other packages of deltaskip",
-    "ChangedRows": "how an engine reads the files of a change data feed",
+    "FileGroup": "how an engine reads the files of a change data feed",
     "Reads": "how an engine reads the files of a change data feed",
     "Program": "a predicate compiled for the modules of skipping",
     "PortablePredicate": "how an engine evaluates a predicate in another process",

@@ -17,9 +17,10 @@ from deltaskip.change_feed.change_columns import FEED_NAMES
 from deltaskip.change_feed.changed_files import ChangedFiles
 from deltaskip.engine import is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, VersionNotFound
-from deltaskip.expr import columns_of, parse_sql, to_node, with_parameters
+from deltaskip.expr import columns_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.replay import dv_ids
+from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk
 
 __all__ = ["reads_statistics", "with_older_statistics"]
@@ -32,11 +33,11 @@ def reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool:
     """Whether a predicate uses columns that have statistics, other than partition columns and those of the feed."""
     if where is None:
         return False
-    if is_column(where):
-        return True
     try:
-        filled = with_parameters(where, params)
-        node = parse_sql(filled) if isinstance(filled, str) else to_node(filled)
+        given = given_predicate(where, params, snapshot.schema)
+        if is_column(given):
+            return True
+        node = expression_node(given)
     except DeltaSkipError:
         # The scan raises it, with the table.
         return False

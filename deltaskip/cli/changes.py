@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltaskip.cli.display import counted, human_bytes, json_values, print_table, printable
+from deltaskip.cli.display import counted, json_values, print_table, printable
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.change_feed.scan import ChangeScan

@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, human_bytes, print_line, print_table
+from deltaskip.cli.display import counted, print_line, print_table
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
 from deltaskip.cli.writing import opened
 from deltaskip.errors import SchemaError
 from deltaskip.progress import other_display
 from deltaskip.schema.sql_text import sql_tokens
+from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.cost import ChangePlan
 from deltaskip.txn.result import WriteResult

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import counted, human_bytes, print_line, printable
+from deltaskip.cli.display import counted, print_line, printable
+from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

@@ -198,16 +198,6 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
-def human_bytes(size: int) -> str:
-    """Format a size in bytes with a binary unit, such as 20.1 KiB."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024:
-            return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} PiB"
-
-
 def average(n: float | None) -> str:
     """Format a number with one decimal; None is "-"."""
     return "-" if n is None else f"{n:,.1f}"

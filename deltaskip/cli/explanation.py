@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from deltaskip.cli.display import counted, human_bytes, print_line, print_table
+from deltaskip.cli.display import counted, print_line, print_table
+from deltaskip.shown import human_bytes
 from deltaskip.skipping.explain.report import Explain, LeafReport
 
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.cli.coverage import print_coverage
-from deltaskip.cli.display import average, counted, human_bytes, print_facts, print_line, print_table
+from deltaskip.cli.display import average, counted, print_facts, print_line, print_table
 from deltaskip.records import dataclass
+from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.actions import Protocol

@@ -11,8 +11,9 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.cli.display import counted, human_bytes, json_values, printable, terminal_width
+from deltaskip.cli.display import counted, json_values, printable, terminal_width
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, human_bytes, print_line, printable
+from deltaskip.cli.display import counted, print_line, printable
 from deltaskip.cli.tables import open_table
 from deltaskip.maintenance.clone import clone as clone_table
 from deltaskip.maintenance.restore import restore as restore_table
 from deltaskip.maintenance.vacuum import vacuum as vacuum_table
 from deltaskip.progress import other_display
 from deltaskip.records import dataclass
+from deltaskip.shown import human_bytes
 from deltaskip.storage import open_storage
 from deltaskip.table.maintain_methods import retention_ms
 

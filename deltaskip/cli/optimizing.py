@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from deltaskip.cli.display import counted, human_bytes, print_line
+from deltaskip.cli.display import counted, print_line
 from deltaskip.cli.writing import opened
 from deltaskip.progress import other_display
+from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["opened", "optimize", "print_optimized"]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import average, counted, human_bytes, print_line, print_table
+from deltaskip.cli.display import average, counted, print_line, print_table
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
 from deltaskip.progress import other_display
+from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaskip.alter.changes import ClusterBy
 from deltaskip.catalogs import TransactionalTableCatalog
-from deltaskip.cli.display import counted, human_bytes, print_facts, print_line, print_table
+from deltaskip.cli.display import counted, print_facts, print_line, print_table
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
@@ -22,6 +22,7 @@ from deltaskip.rows.plan import plan_rows
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import StructType
+from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
 
 _ORIGINS = {

@@ -15,6 +15,7 @@ from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 
 __all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find", "is_known"]
 
@@ -24,8 +25,8 @@ _lock = threading.Lock()
 _collations: dict[tuple[str, str], Collation] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableCollations:
+@dataclass(frozen=True, slots=True, repr=False)
+class AvailableCollations(Shown):
     """Collations of one provider in one exact version that this process can evaluate.
 
     Attributes:

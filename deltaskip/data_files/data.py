@@ -158,7 +158,7 @@ def _reader_of(data: Any) -> pa.RecordBatchReader:
             reader: pa.RecordBatchReader = data.to_batches()
             return reader
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "lazy"):
-        data = _collected(data)
+        return _computed(data)
     datasets = sys.modules.get("pyarrow.dataset")
     if datasets is not None and isinstance(data, datasets.Dataset):
         data = data.scanner()
@@ -193,12 +193,24 @@ def _is_repeatable(data: Any) -> bool:
     return _library(data) in _REPEATABLE and not isinstance(data, once)
 
 
-def _collected(frame: Any) -> Any:
-    """The rows of a LazyFrame of polars. Raises InvalidArgument if they cannot be computed."""
+def _computed(data: Any) -> pa.RecordBatchReader:
+    """A reader of the rows of a LazyFrame of polars, which computes them while they are read.
+
+    Raises InvalidArgument if its columns are not known.
+    """
+    frame = data.lazy()
     try:
-        return frame.lazy().collect(engine="streaming")
+        schema = frame.collect_schema().to_frame().to_arrow().schema
     except Exception as error:
         raise InvalidArgument(f"The rows of data cannot be computed: {_first_line(error)}") from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        # Polars has it since 1.34.
+        streams = hasattr(frame, "collect_batches")
+        for each in frame.collect_batches(lazy=True, engine="streaming") if streams else [frame.collect()]:
+            yield from each.to_arrow().to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _with_index_as_columns(data: Any) -> Any:

@@ -14,15 +14,15 @@ from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
-from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of, parse_sql
+from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
+from deltaskip.predicates import expression_node
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
@@ -153,8 +153,7 @@ class ArrowUpdates(NewRows):
             assert isinstance(data_type, StructType)
             types = {field.name: field.type for field in data_type.fields}
             return {name: self._bound(each, types[name]) for name, each in value.values.items()}
-        node = engine("A new value of pyspark").column_to_node(value) if is_column(value) else value
-        node = parse_sql(node) if isinstance(node, str) else node
+        node = expression_node(value, "A new value of pyspark")
         schema, zone = self._assignments.schema, self._execution.time_zone
         try:
             bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)

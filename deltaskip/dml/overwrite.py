@@ -18,17 +18,17 @@ from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
 from deltaskip.dml.removal import remove_rows
-from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, PredicateError
-from deltaskip.expr import Node, to_node, with_parameters
+from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
+from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.types import StructField
+from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
@@ -72,15 +72,15 @@ class Overwrite:
             raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
 
 
-def predicate_text(where: object, params: object = None) -> str | None:
+def predicate_text(where: object, params: object, schema: StructType) -> str | None:
     """Return a predicate as SQL text, in which it is recorded and checked; None for None.
 
-    Raises PredicateError for an expression of PySpark without a text, and as `with_parameters` does.
+    Raises PredicateError for an expression of PySpark without a text, and as `given_predicate` does.
     """
-    where = with_parameters(where, params)
+    where = given_predicate(where, params, schema)
     if where is None or isinstance(where, str):
         return where
-    node = engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)
+    node = expression_node(where)
     wordless = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
     if wordless is not None:
         raise PredicateError(

@@ -65,11 +65,19 @@ from deltaskip.expr.nodes import (
     transform,
 )
 from deltaskip.expr.render import to_sql
-from deltaskip.expr.type_names import sql_name
+from deltaskip.expr.type_names import comparison_cure, sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.resolve import InsideCollection, collation_inside, collation_of, display_name, fold_name, resolve
+from deltaskip.schema.resolve import (
+    AmbiguousName,
+    InsideCollection,
+    collation_inside,
+    collation_of,
+    display_name,
+    fold_name,
+    resolve,
+)
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -178,6 +186,8 @@ def _typed(node: Node, scope: _Scope) -> Node:
         return _resolved(column, scope)
     if isinstance(node, Call) and any(isinstance(arg, Lambda) for arg in node.args):
         return _higher_order(node, scope)
+    if isinstance(node, Compare) and isinstance(node.right, Column):
+        _check_quotes(node.right, scope)
     node = transform(node, lambda child: _typed(child, scope))
     try:
         return _coerced(node, scope)
@@ -185,6 +195,16 @@ def _typed(node: Node, scope: _Scope) -> Node:
         if scope.ansi:
             raise
         return Opaque(to_sql(node), columns_of(node))
+
+
+def _check_quotes(right: Column, scope: _Scope) -> None:
+    """Raise PredicateError for a word on the right of a comparison that is no column, but may be meant as a text."""
+    try:
+        _resolved(right, scope)
+    except (AmbiguousName, InsideCollection):
+        return
+    except PredicateError as error:
+        raise type(error)(f"{error} A text is written in quotes: '{'.'.join(right.parts)}'.") from error
 
 
 def _as_column(node: Node, scope: _Scope) -> Column | None:
@@ -348,7 +368,7 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
             return Compare(op, left, right)
         raise TypeMismatch(
             f"{sql_name(left_type)} {op} {sql_name(right_type)} is not a valid comparison in Spark SQL "
-            f"(DATATYPE_MISMATCH): cast one side."
+            f"(DATATYPE_MISMATCH): {comparison_cure(left_type, right_type)}."
         )
     if met == STRING:
         comparison_collation(left, right)

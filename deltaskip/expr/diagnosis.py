@@ -38,17 +38,12 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.places import line_and_column
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
-from deltaskip.expr.type_names import sql_name
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.expr.type_names import EXAMPLES, sql_name
+from deltaskip.schema.types import STRING
 
 __all__ = ["cast_strings", "failing_constant", "never_true", "place_of", "unknown_functions"]
 
 _WHY = ", because a comparison with NULL is NULL"
-_EXAMPLES: dict[DataType, str] = {
-    DATE: "DATE'2026-01-31'",
-    TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
-    TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
-}
 
 
 def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
@@ -170,7 +165,7 @@ def _has_value(node: Node) -> bool:
 def _cure(part: Node) -> str:
     if not isinstance(part, Cast) or type_of(part.child) != STRING:
         return ""
-    example = _EXAMPLES.get(part.type)
+    example = EXAMPLES.get(part.type)
     wanted = f"write {example}" if example else f"write a value of type {sql_name(part.type)}"
     return f" ({wanted}, or {to_sql(Cast(part.child, part.type, True))} for NULL)"
 

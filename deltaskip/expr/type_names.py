@@ -8,6 +8,9 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     ArrayType,
     DataType,
     DecimalType,
@@ -17,7 +20,14 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "sql_name", "type_named"]
+__all__ = ["DECIMAL_NAMES", "EXAMPLES", "TYPE_NAMES", "comparison_cure", "sql_name", "type_named"]
+
+EXAMPLES: dict[DataType, str] = {
+    DATE: "DATE'2026-01-31'",
+    TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
+    TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
+}
+"""Literals of times, for messages."""
 
 _DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
@@ -34,6 +44,12 @@ def type_named(text: str) -> DataType:
         return DecimalType(int(match.group(1) or 10), int(match.group(2) or 0))
     except SchemaError as error:
         raise PredicateError(str(error)) from error
+
+
+def comparison_cure(left: DataType, right: DataType) -> str:
+    """Return what to write instead of a comparison of two types that Spark does not compare, for messages."""
+    example = EXAMPLES.get(left) or EXAMPLES.get(right)
+    return "cast one side" if example is None else f"write a time as {example}, or cast one side"
 
 
 def sql_name(type_: DataType | None) -> str:

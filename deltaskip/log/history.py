@@ -8,11 +8,12 @@ from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import InvalidArgument, VersionNotFound
-from deltaskip.html import html_rows
+from deltaskip.html import escaped, html_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 from deltaskip.storage import Storage
 
 __all__ = ["History", "HistoryEntry", "chosen_version", "history", "shown_time", "version_at_timestamp"]
@@ -23,7 +24,7 @@ _SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HistoryEntry:
+class HistoryEntry(Shown):
     """One commit of a table.
 
     Attributes:
@@ -73,7 +74,7 @@ class History(list[HistoryEntry]):
         return "\n".join(line.rstrip() for line in [*lines, *self._more()])
 
     def _repr_html_(self) -> str:
-        return html_rows(_HEADINGS, map(_cells, self[:_SHOWN_ENTRIES])) + "".join(self._more())
+        return html_rows(_HEADINGS, map(_cells, self[:_SHOWN_ENTRIES])) + escaped("".join(self._more()))
 
     def _more(self) -> list[str]:
         return [f"… {len(self) - _SHOWN_ENTRIES:,} more"] if len(self) > _SHOWN_ENTRIES else []

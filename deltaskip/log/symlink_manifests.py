@@ -20,6 +20,7 @@ from deltaskip.log.loading import check_same_table
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.shown import Shown
 from deltaskip.storage import is_local, join
 from deltaskip.storage.gate import delete_empty_folder, delete_file
 from deltaskip.storage.tree import files_below
@@ -32,8 +33,8 @@ _WRITERS = 32
 _FILE_ACTIONS = (b'{"add":', b'{"remove":')
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+@dataclass(frozen=True, slots=True, repr=False)
+class Manifests(Shown):
     """Manifests that were written and deleted.
 
     Attributes:

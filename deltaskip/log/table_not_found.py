@@ -1,5 +1,7 @@
 """The error for a path without a Delta table, with the likeliest cause and cure."""
 
+import os
+
 from deltaskip.errors import StorageError, TableNotFound
 from deltaskip.log.file_names import LOG_FOLDER
 from deltaskip.storage import FileInfo, Storage, join, parent
@@ -12,7 +14,7 @@ def table_not_found(storage: Storage, root: str) -> TableNotFound:
     if root.rpartition("/")[2] == LOG_FOLDER:
         return TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
     if not storage.exists(root):
-        return TableNotFound(f"There is no table at {root}: no such path.{_around(storage, root)}")
+        return TableNotFound(f"There is no table at {root}: no such path.{_around(storage, root) or _in_catalog(root)}")
     files = _files_in(storage, root)
     if files is None:
         return TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
@@ -50,6 +52,15 @@ def _around(storage: Storage, root: str) -> str:
             return f" It is inside the Delta table {above}: open that table and filter on its partition columns."
         root, above = above, parent(above)
     return ""
+
+
+def _in_catalog(root: str) -> str:
+    """A hint for a name of a catalog, such as sales.orders, in place of a path; empty for other paths."""
+    folder, _, name = root.rpartition("/")
+    parts = name.split(".")
+    if folder != os.getcwd() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
+        return ""
+    return f" Is {name} a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})."
 
 
 def _has_log(storage: Storage, folder: str) -> bool:

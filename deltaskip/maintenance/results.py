@@ -14,7 +14,7 @@ from deltaskip.txn.result import WriteResult
 __all__ = ["PartitioningResult", "VacuumResult"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VacuumResult(WriteResult):
     """What a VACUUM deleted, or would delete.
 
@@ -44,7 +44,7 @@ class VacuumResult(WriteResult):
         return self.paths.to_pylist()  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PartitioningResult(WriteResult):
     """What `DeltaTable.replace_partitioning` committed; the version is None if the table has this layout already.
 

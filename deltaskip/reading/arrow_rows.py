@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import partial
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from deltaskip.doors import door
-from deltaskip.expr import top_level_columns
+from deltaskip.expr import columns_of, top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
@@ -24,6 +24,7 @@ from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.reading.void_fields import void_columns, with_void_fields
@@ -31,7 +32,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import exact_sum
-from deltaskip.schema.types import VOID, DataType, StructField
+from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.settings import options
 from deltaskip.skipping.scan import Scan
 
@@ -55,7 +56,11 @@ _CURE = "Read the rows with to_spark instead."
 
 def arrow_schema_of(scan: Scan) -> pa.Schema:
     """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable."""
-    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in _fields(scan)])
+    fields = _fields(scan)
+    paths = _paths(scan)
+    if paths is not None:
+        fields = [replace(field_at(scan.snapshot.schema, path), name=name) for name, path in paths.items()]
+    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in fields])
 
 
 # A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).
@@ -88,6 +93,7 @@ class RowReader:
             last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
         chars: The columns with strings of type char(n), of `char_columns`.
         voids: The columns with fields of type void inside, of `void_columns`.
+        paths: The path of each column of the batches; None if all are top-level columns.
         matches: In how many files many rows match.
     """
 
@@ -97,6 +103,7 @@ class RowReader:
     stages: tuple[tuple[StoredRows, MatchingRows | None], ...] = ()
     chars: Mapping[str, DataType] = field(default_factory=dict)
     voids: Mapping[str, DataType] = field(default_factory=dict)
+    paths: Paths | None = None
     matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
@@ -112,16 +119,22 @@ class RowReader:
         schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
-        fields = _fields(scan)
+        fields, paths = _fields(scan), _paths(scan)
+        names = {each.name for each in fields}
+        stored = snapshot.schema
+        if paths is not None:
+            read = [*paths.values(), *columns_of(scan.predicate)]
+            stored = StructType(tuple(with_fields(each, read) for each in stored.fields))
+            fields = [with_fields(each, paths.values()) for each in fields]
         chars, voids = char_columns(fields), void_columns(fields)
+        shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
 
         def rows(columns: set[str]) -> StoredRows:
-            found = snapshot, snapshot.schema, snapshot.mapping_mode
+            found = snapshot, stored, snapshot.mapping_mode
             return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
 
         if scan.where is None:
-            return cls(rows(set(schema.names)), None, schema, chars=chars, voids=voids)
-        names = {*schema.names}
+            return cls(rows(names), None, schema, **shown)
         known = set(snapshot.partition_columns)
 
         def matching(predicate: Node) -> MatchingRows:
@@ -129,7 +142,7 @@ class RowReader:
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
-        every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars, voids=voids)
+        every = cls(rows(names | keys), matching(scan.predicate), schema, **shown)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
         others = rows(names - keys), None
@@ -235,13 +248,14 @@ class RowReader:
         if not len(self.schema):
             # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-        arrays = [columns[name] for name in self.schema.names]
-        for name, declared in self.chars.items():
-            number = self.schema.get_field_index(name)
-            arrays[number] = padded(arrays[number], declared)
+        changed = {name: padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
-            number = self.schema.get_field_index(name)
-            arrays[number] = with_void_fields(arrays[number], data_type)
+            changed[name] = with_void_fields(changed.get(name, columns[name]), data_type)
+        columns = {**columns, **changed}
+        if self.paths is None:
+            arrays = [columns[name] for name in self.schema.names]
+        else:
+            arrays = [value_at(columns[path[0]], path[1:]) for path in self.paths.values()]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -347,6 +361,12 @@ def _fields(scan: Scan) -> list[StructField]:
         return list(fields)
     by_name = {field.name: field for field in fields}
     return [by_name[name] for name in dict.fromkeys(scan.columns)]
+
+
+def _paths(scan: Scan) -> Paths | None:
+    """The paths of the returned columns, if one of them is a field of a struct."""
+    found: Paths | None = vars(scan).get("_paths")
+    return found
 
 
 def row_type(field: StructField, scan: Scan) -> pa.DataType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from deltaskip import arguments
 from deltaskip.doors import door
@@ -14,9 +14,12 @@ from deltaskip.reading.table_scan import TableScan
 from deltaskip.skipping.files import chosen_columns
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
     import pyarrow as pa
     import pyarrow.dataset
+
+    from deltaskip.reading.pieces import ScanPiece
 
 __all__ = ["DistributedScan"]
 
@@ -80,7 +83,7 @@ class DistributedScan(TableScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self)
+        return self.with_paths(engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Refused, as the list may be longer than memory: raises UnsupportedFeature."""
@@ -99,7 +102,37 @@ class DistributedScan(TableScan):
         """Refused, as this process would read every row: raises UnsupportedFeature."""
         self._refuse("to_batches()", "call to_spark(spark)")
 
-    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+    def to_polars(self, lazy: bool = False) -> Any:
+        """Refused, as this process would read every row: raises UnsupportedFeature."""
+        self._refuse("to_polars()", "call to_spark(spark)")
+
+    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Refused, as this process would read every row: raises UnsupportedFeature."""
+        self._refuse("to_duckdb()", "call to_spark(spark)")
+
+    def pieces(self, n: int | None = None) -> list[ScanPiece]:
+        """Refused, as the list of files may be longer than memory: raises UnsupportedFeature."""
+        self._refuse("pieces()", "call to_spark(spark)")
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Refused, as a scan with engine='spark' has no limit: raises UnsupportedFeature."""
+        self._refuse("head()", "call to_spark(spark).limit(n)")
+
+    def count(self, read: bool = False) -> int:
+        """Return the exact number of matching rows from the log alone. Deleted rows do not count.
+
+        Args:
+            read: Must be False: this process reads no rows.
+
+        Raises:
+            NotProvable: The log does not prove the number.
+            UnsupportedFeature: `read` is true.
+        """
+        if arguments.flag("read", read):
+            self._refuse("count(read=True)", "call to_spark(spark).count()")
+        return super().count(False)
+
+    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
         """Refused, as this process would read every row: raises UnsupportedFeature."""
         self._refuse("to_pandas()", "call to_spark(spark)")
 

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from threading import Lock
 from typing import Any
 
-from deltaskip.html import html_table
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 
 __all__ = ["ReadCounts", "ScanMetrics"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScanMetrics:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScanMetrics(Shown):
     """What a read of a scan in this process has read and skipped.
 
     Attributes:
@@ -46,12 +46,6 @@ class ScanMetrics:
             f"and {self.row_groups:,} row groups ({self.row_groups_skipped:,} skipped), planned in "
             f"{self.planning_seconds:.3f} s and read in {self.reading_seconds:.3f} s"
         )
-
-    def _repr_html_(self) -> str:
-        shown = {
-            name: f"{value:.3f}" if isinstance(value, float) else f"{value:,}" for name, value in self.to_dict().items()
-        }
-        return html_table((name.replace("_", " "), text) for name, text in shown.items())
 
 
 class ReadCounts:

@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
 
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import StructField
+from deltaskip.schema.types import DataType, StructField, StructType
 
-__all__ = ["FIELD_ID", "NamedColumns"]
+__all__ = ["FIELD_ID", "FileLayout", "NamedColumns", "field_key", "parts_of", "stored_key"]
 
 FIELD_ID = b"PARQUET:field_id"
 """The key of the field id in the metadata of an Arrow field."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """Where files of one schema have the columns to read.
+
+    Attributes:
+        schema: The schema.
+        found: Names in files, None for columns that they lack.
+        names: Names in files of what is read, further columns included.
+        leaves: Numbers of the Parquet columns of those that are not nested.
+        parts: The paths of what is read of structs, by name.
+    """
+
+    schema: pa.Schema
+    found: Mapping[str, str | None]
+    names: Sequence[str]
+    leaves: Mapping[str, int]
+    parts: Mapping[str, Sequence[str]]
+
+    @property
+    def paths(self) -> Sequence[str] | None:
+        """The columns that pyarrow reads; None for all, since it takes a dot in a name for a path."""
+        return self.paths_of(self.names)
+
+    def paths_of(self, names: Sequence[str]) -> Sequence[str] | None:
+        """As `paths`, for some of the columns."""
+        if any("." in name for name in self.names):
+            return None
+        return [path for name in names for path in self.parts.get(name, (name,))]
 
 
 class NamedColumns:
@@ -53,3 +84,27 @@ class NamedColumns:
         for name in self._schema.names:
             found[fold_name(name)].append(name)
         return found
+
+
+def stored_key(stored: pa.Field, mode: MappingMode) -> str:
+    """Return what tells a field of a file's struct from the others in a column mapping mode."""
+    return (stored.metadata or {}).get(FIELD_ID, b"").decode() if mode == "id" else str(stored.name)
+
+
+def field_key(field: StructField, mode: MappingMode) -> str:
+    """Return the `stored_key` that a table's field has in files."""
+    return str(field_id(field)) if mode == "id" else physical_name(field, mode)
+
+
+def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:
+    """Return the paths of what is read of a file's column: of structs those fields that the table's type has."""
+    if not (pa.types.is_struct(stored.type) and isinstance(data_type, StructType)):
+        return (stored.name,)
+    fields = {field_key(each, mode): each for each in data_type.fields}
+    found: list[str] = []
+    for each in stored.type:
+        field = fields.get(stored_key(each, mode))
+        if field is not None:
+            found += [f"{stored.name}.{path}" for path in parts_of(each, field.type, mode)]
+    # A struct of which the file has no such field is read for where it is null.
+    return found if found and not any("." in each.name for each in stored.type) else (stored.name,)

@@ -22,7 +22,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
 from deltaskip.reading.metrics import ReadCounts
-from deltaskip.reading.named_columns import FIELD_ID, NamedColumns
+from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -36,10 +36,11 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -108,25 +109,6 @@ class OpenFile:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where files of one schema have the columns to read.
-
-    found: Names in files, None for columns that they lack. names: The columns to read, including those of `extra`.
-    leaves: Numbers of the Parquet columns of those that are not nested.
-    """
-
-    schema: pa.Schema
-    found: Mapping[str, str | None]
-    names: Sequence[str]
-    leaves: Mapping[str, int]
-
-    @property
-    def paths(self) -> Sequence[str] | None:
-        """The columns that pyarrow reads; None for all, since it takes a dot in a name for a path."""
-        return None if any("." in name for name in self.names) else self.names
-
-
 class StoredRows:
     """Reads rows of the files of a table. It can be pickled, and opens the storage of the table anew where it is used.
 
@@ -164,8 +146,11 @@ class StoredRows:
             for field in self._fields
         }
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
-        self._layout: _Layout | None = None
+        self._layout: FileLayout | None = None
         self._partitions = frozenset(snapshot.partition_columns)
+        self._is_nested = any(
+            isinstance(each, StructType | ArrayType | MapType) or each == VARIANT for each in self._types.values()
+        )
         self._extra = extra
         self._cure = cure
         self._pruning = pruning
@@ -242,6 +227,10 @@ class StoredRows:
         Args:
             files: As for `live`.
         """
+        if self._is_nested:
+            # Which kernels do not decode.
+            yield files, None
+            return
         start = 0
         for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
             readable = opened is not None and not _may_be_julian(opened.metadata)
@@ -301,7 +290,7 @@ class StoredRows:
     def _few(
         self,
         opened: OpenFile,
-        layout: _Layout,
+        layout: FileLayout,
         constants: Mapping[str, pa.Array],
         group: int,
         start: int,
@@ -314,7 +303,7 @@ class StoredRows:
             found = take_rows(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
             left = [name for name in layout.names if name not in found]
             if left:
-                columns = layout.paths and left
+                columns = layout.paths_of(left)
                 rest = parquet.read_row_groups([group], columns=columns, use_threads=self._threads)
                 self._check_rows(len(rest), parquet.metadata.row_group(group).num_rows, opened.location)
                 chosen = arrow_array(positions - start, pa.int64())
@@ -449,7 +438,7 @@ class StoredRows:
                 f"says; restore the file."
             )
 
-    def _layout_of(self, schema: pa.Schema, location: str) -> _Layout:
+    def _layout_of(self, schema: pa.Schema, location: str) -> FileLayout:
         """The layout of a file with this schema. That of the last file is kept, since most files have the same."""
         known = self._layout
         if known is not None and (known.schema is schema or known.schema.equals(schema, check_metadata=True)):
@@ -470,7 +459,13 @@ class StoredRows:
         # Names with a dot are not told from paths.
         wanted = frozenset(names)
         leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in wanted and "." not in name}
-        layout = self._layout = _Layout(schema, found, names, leaves)
+        fields = {found.get(field.name): field for field in self._fields}
+        parts = {
+            name: parts_of(schema.field(name), field.type, self._mode)
+            for name, field in fields.items()
+            if name in wanted
+        }
+        layout = self._layout = FileLayout(schema, found, names, leaves, parts)
         return layout
 
     def _check_types(self, schema: pa.Schema, found: Mapping[str, str | None], location: str) -> None:
@@ -487,7 +482,7 @@ class StoredRows:
     def _batch(
         self,
         batch: pa.RecordBatch | None,
-        layout: _Layout,
+        layout: FileLayout,
         constants: Mapping[str, pa.Array],
         positions: npt.NDArray[Any],
         location: str,
@@ -538,7 +533,7 @@ class StoredRows:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
         match data_type:
             case StructType(fields) if pa.types.is_struct(stored):
-                by_key = {self._key(f): f for f in fields}
+                by_key = {field_key(f, self._mode): f for f in fields}
                 return pa.struct([self._named_field(each, by_key) for each in stored])
             case ArrayType(element) if pa.types.is_list(stored):
                 return pa.list_(pa.field("element", self._named(stored.value_type, element)))
@@ -547,16 +542,12 @@ class StoredRows:
             case _:
                 return stored
 
-    def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField]) -> pa.Field:
-        key = (stored.metadata or {}).get(FIELD_ID, b"").decode() if self._mode == "id" else stored.name
-        field = fields.get(key)
+    def _named_field(self, stored: pa.Field, fields: Mapping[str, StructField]) -> pa.Field:
+        field = fields.get(stored_key(stored, self._mode))
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another one.
             return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
         return pa.field(field.name, self._named(stored.type, field.type))
-
-    def _key(self, field: StructField) -> object:
-        return str(field_id(field)) if self._mode == "id" else physical_name(field, self._mode)
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
         if any(_has_older(column) for column in batch.columns):

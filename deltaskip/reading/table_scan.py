@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from deltaskip import arguments
 from deltaskip.doors import door
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError
+from deltaskip.expr import ColumnExpr
+from deltaskip.expr.nodes import And, Node
+from deltaskip.log import Snapshot
 from deltaskip.log.doors import of_one_table
+from deltaskip.reading.selected_columns import Paths, selected_paths
+from deltaskip.schema.resolve import display_name
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
+    import polars
     import pyarrow as pa
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
+    from deltaskip.reading.pieces import ScanPiece
 
 __all__ = ["TableScan"]
 
@@ -24,10 +36,8 @@ class TableScan(Scan):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 
     Created by `DeltaTable.scan`. `to_spark` reads the rows through Spark; `to_arrow`, `to_batches`, `to_pandas` and
-    `__arrow_c_stream__` read them in this process without Spark, so that DuckDB and Polars take a scan as it is:
-
-        duckdb.sql("SELECT count(*) FROM scan")
-        polars.DataFrame(scan)
+    `__arrow_c_stream__` read them in this process without Spark. `to_polars` and `to_duckdb` let these libraries ask
+    for what a query needs, and `pieces` divides the rows for other processes.
 
     Rows are exactly those that Spark returns for the predicate in the scan's `time_zone`, with strings compared under
     the scan's `collation_version`. They come in the order of the files in the log. What only Spark can read or evaluate
@@ -37,6 +47,73 @@ class TableScan(Scan):
     * PredicateError if the predicate fails for a row, as a division by zero does,
     * DataFileMissing and StorageError for files that cannot be read.
     """
+
+    _paths: Paths | None = None
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        time_zone: str | None = "UTC",
+        collation_version: str | None = None,
+        *,
+        params: object = None,
+        strict: bool = False,
+        ansi: bool | None = None,
+        hidden: bool = False,
+    ) -> None:
+        if columns is not None:
+            columns = arguments.texts("columns", columns)
+            try:
+                self._paths = selected_paths(snapshot.schema, columns)
+            except (PredicateError, InvalidArgument) as error:
+                at = f"(table {snapshot.table_root}, version {snapshot.version})"
+                raise type(error)(f"{error} {at}") from error
+            if self._paths is not None:
+                columns = list(dict.fromkeys(path[0] for path in self._paths.values()))
+        chosen = where, columns, limit, time_zone, collation_version
+        super().__init__(snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+
+    def _given(self) -> dict[str, object]:
+        given = super()._given()
+        if self._paths is not None:
+            given["columns"] = [display_name(path) for path in self._paths.values()]
+        return given
+
+    @property
+    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
+        """The path of each returned column, by its name, in their order. For other packages of deltaskip."""
+        if self._paths is not None:
+            return self._paths
+        names = self.snapshot.schema.names if self.columns is None else dict.fromkeys(self.columns)
+        return {name: (name,) for name in names}
+
+    def narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        """Return a scan of some of the columns, and of the rows that match another predicate, too.
+
+        For other packages of deltaskip.
+
+        Args:
+            names: Names of columns that this scan returns.
+            predicate: The other predicate, not bound; None for every row.
+            limit: Most rows; None for those of this scan.
+        """
+        scan = copy(self)
+        scan.__dict__.pop("complement", None)
+        known = self.paths_by_name
+        paths = {name: known[name] for name in names}
+        scan._paths = paths if any(path != (name,) for name, path in paths.items()) else None
+        scan.columns = scan._named = tuple(dict.fromkeys(path[0] for path in paths.values()))
+        if limit is not None:
+            scan.limit = limit if self.limit is None else min(limit, self.limit)
+        if predicate is not None:
+            scan._parsed = predicate if self._parsed is None else And((self._parsed, predicate))
+            scan.where = ColumnExpr(scan._parsed)
+            scan._diagnosed = True
+            scan._plan(self.time_zone, self.collation_version, self.in_ansi)
+        return scan
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -53,6 +130,48 @@ class TableScan(Scan):
     def _repr_html_(self) -> str:
         metrics = self.metrics
         return super()._repr_html_() + ("" if metrics is None else metrics._repr_html_())
+
+    def count(self, read: bool = True) -> int:
+        """Return the exact number of matching rows, at most `limit`. Deleted rows do not count.
+
+        What the log proves is not read. If it does not prove the number, the rows of the files that can contain
+        matching ones are counted in this process.
+
+        Args:
+            read: Whether rows may be read.
+
+        Raises:
+            NotProvable: The log does not prove the number, and `read` is false.
+        """
+        may_read = arguments.flag("read", read)
+        try:
+            return super().count()
+        except NotProvable:
+            if not may_read:
+                raise
+        return sum(batch.num_rows for batch in self.narrowed((), None).to_batches())
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Return at most `n` rows as a table of Arrow; which ones is not defined.
+
+        Args:
+            n: Number of rows.
+        """
+        number = arguments.non_negative("n", n)
+        if number is None:
+            raise InvalidArgumentType.of("n", "an int", n)
+        return self.narrowed(list(self.paths_by_name), None, number).to_arrow()
+
+    def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
+        """See `Scan.to_spark`. Fields of structs are columns under their own names."""
+        return self.with_paths(super().to_spark(spark, metadata, listing), metadata)
+
+    def with_paths(self, frame: Any, metadata: bool = False) -> Any:
+        """Return a DataFrame of top-level columns with those of the scan. For other packages of deltaskip."""
+        if self._paths is None:
+            return frame
+        chosen = [display_name(path) for path in self._paths.values()]
+        return frame.select(*chosen, *(["_metadata"] if metadata else []))
 
     def to_arrow(self) -> pa.Table:
         """Return the rows that match the predicate as a table of Arrow, with the selected columns and the limit."""
@@ -74,13 +193,77 @@ class TableScan(Scan):
 
         return pa.RecordBatchReader.from_batches(arrow_schema_of(self), arrow_batches(self, self._finished))
 
-    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
         """Return the rows as a DataFrame of pandas.
 
         Args:
+            types: "numpy" for the types that pandas has by itself; "arrow" for columns that stay in Arrow, so that
+                integers with NULL stay integers, and dates dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
-        return self.to_arrow().to_pandas(**options)
+        from deltaskip.reading.pandas_frame import pandas_frame
+
+        arguments.choice("types", types, "numpy", "arrow")
+        return pandas_frame(self.to_arrow(), types, options)
+
+    @overload
+    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """Return the rows as a DataFrame of Polars, or as a LazyFrame, which reads when it is collected.
+
+        A LazyFrame reads the columns and rows that its query needs: comparisons of a column with constants, IN lists
+        and NULL tests skip files and row groups. Polars applies every filter itself, so that its rows are those of
+        `to_polars().lazy()`. It reads this version of the table, in bounded memory with `collect(engine="streaming")`,
+        `collect_batches` and sinks.
+
+        Args:
+            lazy: Whether to return a LazyFrame.
+
+        Raises:
+            ModuleNotFoundError: Polars is not installed.
+        """
+        from deltaskip.reading.lazy_frame import frame_of, lazy_frame
+
+        return lazy_frame(self) if arguments.flag("lazy", lazy) else frame_of(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the rows as a relation of DuckDB, and make a view of them if a name is given.
+
+        A query over it reads the columns that it needs, and only files and row groups that its filters on single
+        columns leave, in bounded memory. Every query reads this version of the table.
+
+        Args:
+            connection: The connection. The default is DuckDB's default connection.
+            name: Name of the view that the connection gets; one of this name is replaced.
+
+        Raises:
+            ModuleNotFoundError: DuckDB is not installed.
+            InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
+        """
+        from deltaskip.reading.scan_dataset import duckdb_relation
+
+        return duckdb_relation(self, connection, arguments.text_or_none("name", name))
+
+    def pieces(self, n: int | None = None) -> list[ScanPiece]:
+        """Return parts of the rows that can be pickled and read themselves, such as for Dask, Ray or a process pool.
+
+        Args:
+            n: Most parts, of about the same number of bytes. Row groups are not divided. The default is the number of
+                CPUs.
+
+        Returns:
+            ScanPiece objects, which together have the rows of the scan in their order; none if no file is kept.
+
+        Raises:
+            InvalidArgument: `n` is 0 or negative, or the scan has a limit.
+        """
+        from deltaskip.reading.pieces import pieces_of
+
+        return pieces_of(self, n)
 
     def to_dataset(self) -> pyarrow.dataset.Dataset:
         """Return the rows as a dataset of pyarrow, which reads columns and filters of its own when it is used.

@@ -267,9 +267,9 @@ class StructType(DataType):
         return "\n".join(["root", *_struct_lines(self, " ")])
 
     def _repr_html_(self) -> str:
-        import html
+        from deltaskip.html import escaped
 
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return f"<pre>{escaped(repr(self))}</pre>"
 
 
 def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataType]:

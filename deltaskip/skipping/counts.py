@@ -67,13 +67,13 @@ def exact_count(scan: Pruning) -> int:
         raise NotProvable(
             f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the row count: {mixed:,} "
             f"{'file may contain' if mixed == 1 else 'files may contain'} both rows that match and rows that do not. "
-            "Count the rows with to_spark(spark).count()."
+            "Count the rows with count(read=True), or to_spark(spark).count()."
         )
     if uncounted:
         raise NotProvable(
             f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the row count: "
             f"{uncounted:,} {'file has' if uncounted == 1 else 'files have'} no row count. Count the rows with "
-            "to_spark(spark).count(), or recompute the table's statistics."
+            "count(read=True) or to_spark(spark).count(), or recompute the table's statistics."
         )
     return total
 

@@ -16,13 +16,13 @@ __all__ = ["chosen_by", "pickled_scan"]
 
 _PLANNED_FROM = (
     "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version",
-    "in_ansi",
+    "in_ansi", "_paths",
 )  # fmt: skip
 
 
 def pickled_scan(scan: Scan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
     """Return a function and its arguments, whose result are the attributes of the scan."""
-    state = {name: vars(scan)[name] for name in _PLANNED_FROM}
+    state = {name: vars(scan)[name] for name in _PLANNED_FROM if name in vars(scan)}
     state["where"] = chosen_by(scan)[0]
     return _restored, (type(scan), SnapshotReference.of(scan.snapshot), state)
 

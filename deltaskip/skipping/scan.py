@@ -15,9 +15,9 @@ from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
 from deltaskip.engine import collation_version as running_collation_version
-from deltaskip.engine import engine, is_column, session_ansi, session_function
+from deltaskip.engine import engine, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
-from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
+from deltaskip.expr import Node, bind, normalize, parse_sql
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
 from deltaskip.expr.nodes import Column, Literal
@@ -26,6 +26,7 @@ from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot, same_table
 from deltaskip.log.reopening import Reopened
+from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
@@ -68,8 +69,7 @@ class Scan(Reopened):
 
     Args:
         snapshot: Snapshot to scan.
-        where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. None matches every
-            row.
+        where: Predicate in a form that `given_predicate` takes. None matches every row.
         columns: Top-level columns that `to_spark` reads. None reads all columns except the hidden ones.
         limit: Maximum number of rows to read; which rows is not defined.
         time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that
@@ -493,7 +493,7 @@ class Scan(Reopened):
     def _with_parameters(self, where: object, params: object) -> object:
         """The predicate with its parameters replaced by their values."""
         try:
-            return with_parameters(where, params)
+            return given_predicate(where, params, self.snapshot.schema)
         except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
             raise type(error)(f"{error} {self._at_version()}") from error
 
@@ -502,7 +502,7 @@ class Scan(Reopened):
         if where is None:
             return None
         try:
-            return parse_sql(where) if isinstance(where, str) else _node(where)
+            return expression_node(where)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 
@@ -589,8 +589,3 @@ class Scan(Reopened):
     def _matching_of(self) -> Callable[[FileBatch], pa.Array | None]:
         """`_matching` for batches with another cache than the snapshot's, which has codes of its own."""
         return self.portable.matching(self.program)
-
-
-def _node(where: object) -> Node:
-    """A Python expression or a pyspark Column as a node."""
-    return engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError, NotProvable, SchemaError
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.scan import Scan
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, qualifiers
 from deltaskip.statements.values import Parts, StatementTable
@@ -69,13 +69,13 @@ def answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
         return None
 
 
-def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
+def _aggregates(scan: TableScan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
     """One row. Raises NotProvable."""
     names, arrays = [], []
     for item, field in zip(items, columns, strict=True):
         if field is None:
             names.append(item.name or "count(1)")
-            arrays.append(pa.array([scan.count()], pa.int64()))
+            arrays.append(pa.array([scan.count(read=False)], pa.int64()))
         else:
             least = item.function == "MIN"
             value = scan.min(_quoted(field)) if least else scan.max(_quoted(field))
@@ -84,7 +84,9 @@ def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField 
     return pa.table(arrays, names=names)
 
 
-def _distinct(table: DeltaTable, scan: Scan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table | None:
+def _distinct(
+    table: DeltaTable, scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]
+) -> pa.Table | None:
     """The different values of partition columns in files with rows; None for other columns, or a predicate."""
     if scan.where is not None or any(field.name not in table.partition_columns for field in fields):
         return None

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
+from deltaskip.shown import Shown
 from deltaskip.stats.columns import STATS_COLUMNS
 
 __all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
@@ -21,8 +22,8 @@ _MOST_ADVICE = 3
 _Ordered = npt.NDArray[np.number[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnCoverage:
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnCoverage(Shown):
     """Statistics of one column in the files of a table.
 
     Files whose rows are all NULL have no bounds to record and count as having them. The bounds of a partition column
@@ -57,8 +58,8 @@ class ColumnCoverage:
     files_that_may_hide_nan: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(Shown):
     """A recommendation for one column.
 
     Attributes:
@@ -76,8 +77,8 @@ class Advice:
     files_saved: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class TableCoverage:
+@dataclass(frozen=True, slots=True, repr=False)
+class TableCoverage(Shown):
     """Statistics of one version of a table.
 
     Attributes:

@@ -101,7 +101,8 @@ class ChangingMethods:
         from deltaskip.dml.overwrite import predicate_text
 
         given = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
-        text, metadata = predicate_text(where, params), arguments.text_or_none("user_metadata", user_metadata)
+        text = predicate_text(where, params, self.snapshot.schema)
+        metadata = arguments.text_or_none("user_metadata", user_metadata)
         if arguments.flag("dry_run", dry_run):
             return planned_change(self.snapshot, "DELETE", text, spark, given[1], "Deleting")
         result = delete(self.snapshot, text, spark, *given, metadata)
@@ -192,7 +193,8 @@ class ChangingMethods:
 
         given, predicate = given_values(arguments.mapping("set", set), where, params)
         once, zone = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
-        text, metadata = predicate_text(predicate), arguments.text_or_none("user_metadata", user_metadata)
+        text = predicate_text(predicate, None, self.snapshot.schema)
+        metadata = arguments.text_or_none("user_metadata", user_metadata)
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
             return planned_change(self.snapshot, "UPDATE", text, spark, zone, "Updating")

@@ -13,12 +13,13 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
+from deltaskip.shown import Shown
 
 __all__ = ["CollatedColumn", "collated_columns"]
 
 
-@dataclass(frozen=True, slots=True)
-class CollatedColumn:
+@dataclass(frozen=True, slots=True, repr=False)
+class CollatedColumn(Shown):
     """A string column or nested string field with a collation.
 
     Attributes:

@@ -19,6 +19,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.shown import Shown
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
@@ -26,8 +27,8 @@ from deltaskip.skipping.program import Keep, Program
 __all__ = ["LogDetail", "TableDetail", "table_detail"]
 
 
-@dataclass(frozen=True, slots=True)
-class LogDetail:
+@dataclass(frozen=True, slots=True, repr=False)
+class LogDetail(Shown):
     """Files of the log that a version is read from if it is opened now, such as a checkpoint written meanwhile.
 
     Attributes:

@@ -97,7 +97,7 @@ class OptimizingMethods:
         names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
         zone = time_zone_argument(time_zone, self.uri)
         request = OptimizeRequest(
-            predicate_text(where, params), target_bytes, names, arguments.flag("full", full), zone
+            predicate_text(where, params, self.snapshot.schema), target_bytes, names, arguments.flag("full", full), zone
         )
         result = optimize(
             self.snapshot,

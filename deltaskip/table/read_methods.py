@@ -174,7 +174,7 @@ class ReadingMethods:
             starting_timestamp = starting_timestamp.isoformat()
         names = None if columns is None else arguments.texts("columns", columns)
         given = {
-            "where": predicate_text(where, params),
+            "where": predicate_text(where, params, self.snapshot.schema),
             "columns": None if names is None else ", ".join(map(quoted_name, names)),
             "startingVersion": "latest" if latest else first,
             "startingTimestamp": starting_timestamp,

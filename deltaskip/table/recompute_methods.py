@@ -10,8 +10,8 @@ from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
-from deltaskip.expr import with_parameters
 from deltaskip.log import Snapshot, check_same_table
+from deltaskip.predicates import given_predicate
 from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class RecomputingMethods:
             )
         spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
         check_same_table(self.snapshot)
-        where = with_parameters(where, params)
+        where = given_predicate(where, params, self.snapshot.schema)
         request = self._recompute_request(
             where,
             columns,
@@ -180,7 +180,7 @@ class RecomputingMethods:
         from deltaskip.txn.recompute.plan import recompute_plan
 
         check_same_table(self.snapshot)
-        where = with_parameters(where, params)
+        where = given_predicate(where, params, self.snapshot.schema)
         request = self._recompute_request(
             where,
             columns,

@@ -318,9 +318,12 @@ class DeltaTable(
         """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
 
         Args:
-            where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. The default
-                matches every row.
-            columns: Top-level columns that `Scan.to_spark` reads. The default is all columns except the hidden ones.
+            where: Predicate as Spark SQL text, an expression of `deltaskip.col`, a PySpark Column, or a list of tuples
+                such as `[("id", ">", 5)]`, all of which must be TRUE, or of such lists, one of which must be. Or an
+                expression of Polars or pyarrow, where Spark has a predicate with the same answer for every row. The
+                default matches every row.
+            columns: Columns to read. `user.city` is the field `city` of the struct `user`, and comes as the column
+                `city`. The default is all columns except the hidden ones.
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.

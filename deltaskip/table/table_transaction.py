@@ -137,7 +137,8 @@ class TableTransaction(Transaction):
             InvalidArgumentType: An argument has a wrong type.
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
-        options = overwrite_argument(where, partitions, schema_mode, params, partition_by)
+        text = predicate_text(where, params, self.snapshot.schema)
+        options = overwrite_argument(text, partitions, schema_mode, partition_by)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))
 
@@ -180,7 +181,7 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        self.add_metrics(delete_in(self, predicate_text(where, params), spark, zone))
+        self.add_metrics(delete_in(self, predicate_text(where, params, self.snapshot.schema), spark, zone))
 
     def update(
         self,
@@ -212,4 +213,4 @@ class TableTransaction(Transaction):
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         given, predicate = given_values(arguments.mapping("set", set), where, params)
-        self.add_metrics(update_in(self, given, predicate_text(predicate), spark, zone))
+        self.add_metrics(update_in(self, given, predicate_text(predicate, None, self.snapshot.schema), spark, zone))

@@ -184,12 +184,13 @@ class WritingMethods:
             InvalidArgument: Arguments exclude each other, or one has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
-        from deltaskip.dml.overwrite import overwrite
+        from deltaskip.dml.overwrite import overwrite, predicate_text
 
+        text = predicate_text(where, params, self.snapshot.schema)
         result = overwrite(
             self.snapshot,
             data,
-            overwrite_argument(where, partitions, schema_mode, params, partition_by),
+            overwrite_argument(text, partitions, schema_mode, partition_by),
             arguments.app_version("txn", txn),
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
@@ -251,20 +252,16 @@ class WritingMethods:
 
 
 def overwrite_argument(
-    where: object,
-    partitions: str,
-    schema_mode: str,
-    params: object,
-    partition_by: Sequence[str | Transform] | None,
+    where: str | None, partitions: str, schema_mode: str, partition_by: Sequence[str | Transform] | None
 ) -> Overwrite:
     """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
-    from deltaskip.dml.overwrite import Overwrite, predicate_text
+    from deltaskip.dml.overwrite import Overwrite
     from deltaskip.transforms.given import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
     columns = None if partition_by is None else transforms_of(partition_by)
-    return Overwrite(predicate_text(where, params), partitions, schema_mode, columns)  # type: ignore[arg-type]
+    return Overwrite(where, partitions, schema_mode, columns)  # type: ignore[arg-type]
 
 
 def time_zone_argument(time_zone: str, table: str) -> str:

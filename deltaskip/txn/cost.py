@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown, counted_files
 from deltaskip.skipping.explain.report import Explain
 
 __all__ = ["ChangeCost", "ChangePlan", "CostMeter", "FileCount", "Phase", "Usage"]
@@ -19,8 +20,8 @@ Phase = Literal["plan", "read", "write", "commit"]
 Usage = Literal["read", "skipped", "removed", "rewritten", "marked", "added"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileCount:
+@dataclass(frozen=True, slots=True, repr=False)
+class FileCount(Shown):
     """A number of data files and their size.
 
     Attributes:
@@ -31,6 +32,9 @@ class FileCount:
     files: int = 0
     bytes: int = 0
 
+    def _brief(self) -> str:
+        return counted_files(self.files, self.bytes)
+
     def __add__(self, other: FileCount) -> FileCount:
         return FileCount(self.files + other.files, self.bytes + other.bytes)
 
@@ -38,8 +42,8 @@ class FileCount:
         return FileCount(self.files - other.files, self.bytes - other.bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCost:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangeCost(Shown):
     """What a change of rows read and wrote, and how long it took.
 
     Attributes:
@@ -65,8 +69,8 @@ class ChangeCost:
     attempts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangePlan(Shown):
     """Which files a change of rows may touch, and why. Nothing was written, and no data file was read.
 
     Attributes:

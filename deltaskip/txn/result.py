@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 from deltaskip.txn.cost import ChangeCost
 
 __all__ = ["WriteResult"]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteResult(Shown):
     """What an operation on a table committed.
 
     Attributes:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.cli import display, listing
+from deltaskip.shown import human_bytes
 from tests.looped import looped
 
 
@@ -58,7 +59,7 @@ def test_a_long_listing_is_one_json_document() -> None:
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**50, "1.0 PiB")],
 )
 def test_sizes_have_binary_units(size: int, text: str) -> None:
-    assert display.human_bytes(size) == text
+    assert human_bytes(size) == text
 
 
 def test_control_characters_are_escaped() -> None:

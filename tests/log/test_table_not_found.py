@@ -69,3 +69,11 @@ def test_a_partition_s_folder(table: TableBuilder) -> None:
     (folder / "a.parquet").touch()
     assert f"inside the Delta table {table.path}" in message(folder)
     assert f"inside the Delta table {table.path}" in message(folder / "a.parquet")
+
+
+def test_a_name_of_a_catalog_in_place_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("sales.orders", "lake.sales.orders"):
+        assert f"a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})" in message(tmp_path / name)
+    for path in ("orders", "a.b.c.d", "2024.01", "folder/sales.orders"):
+        assert "a name in a catalog" not in message(tmp_path / path)

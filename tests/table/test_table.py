@@ -35,7 +35,7 @@ def test_html_is_escaped_and_names_a_few_of_many_columns(tmp_path: Path) -> None
     html = ds.DeltaTable(tmp_path)._repr_html_()
     assert "&lt;0&gt; string" in html and "<0>" not in html
     assert "&lt;19&gt;" in html and "&lt;20&gt;" not in html
-    assert "… 10 more" in html
+    assert "&#8230; 10 more" in html
 
 
 def test_old_names_warn_and_work(table: ds.DeltaTable) -> None:

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
 from deltaskip.dml.merge.names import Names
-from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
+from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
+from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
@@ -30,7 +30,7 @@ from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
 from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
 
-__all__ = ["MergeExpressions", "Scope", "condition_node"]
+__all__ = ["MergeExpressions", "Scope"]
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
@@ -112,7 +112,7 @@ class MergeExpressions:
         """
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = value, self._found(condition_node(value), expression_text(value), False)
+            known = self._known[id(value)] = value, self._found(expression_node(value), expression_text(value), False)
         return known[1]
 
     def condition(self, node: Node) -> Node:
@@ -205,13 +205,6 @@ class MergeExpressions:
         for path in columns_of(node):
             if declared := char_type(self._schema, path):
                 raise self.needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
-
-
-def condition_node(value: Any) -> Node:
-    """Return an expression of the caller as a node, not bound."""
-    if isinstance(value, str):
-        return parse_sql(value)
-    return engine("An expression of pyspark").column_to_node(value) if is_column(value) else to_node(value)
 
 
 def _fields_in(field: StructField) -> Iterator[StructField]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.little_data import is_little_to_read
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
@@ -35,6 +35,7 @@ from deltaskip.expr.literal_list import SHORTEST, integers, texts
 from deltaskip.expr.nodes import Literal, Node, columns_of
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.predicates import expression_node
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
@@ -217,14 +218,14 @@ class _Merge:
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
         self._wheres = [
-            None if each.where is None else self._scopes[each.kind].condition(condition_node(each.where))
+            None if each.where is None else self._scopes[each.kind].condition(expression_node(each.where))
             for each in join.clauses
         ]
 
     def matched(self) -> MatchedRows:
         """The rows that the merge changes and writes."""
         join = self._join
-        matching = joined_rows(self._scopes["matched"], condition_node(join.on), self._source, self._rows)
+        matching = joined_rows(self._scopes["matched"], expression_node(join.on), self._source, self._rows)
         found = _Changes([], [])
         for rows in self._pieces():
             self._piece(rows, *matching(rows.columns, len(rows.positions)), found)
@@ -239,7 +240,7 @@ class _Merge:
 
     def check(self) -> None:
         """Do all that does not depend on rows: bind the condition and the values, and plan the rows to write."""
-        joined_rows(self._scopes["matched"], condition_node(self._join.on), self._source, 0)
+        joined_rows(self._scopes["matched"], expression_node(self._join.on), self._source, 0)
         for number, clause in enumerate(self._join.clauses):
             if clause.action != "delete":
                 fields = self._join.snapshot.schema.fields if clause.action == "update" else ()
@@ -468,7 +469,7 @@ def needed_columns(join: MergeJoin, names: Names) -> set[str]:
     for clause in join.clauses:
         if clause.kind != "not matched":
             texts += [] if clause.where is None else [clause.where]
-    found = {side[1][0] for text in texts for parts in columns_of(condition_node(text))
+    found = {side[1][0] for text in texts for parts in columns_of(expression_node(text))
              if (side := names.side(parts)) is not None and side[0] == "target"}  # fmt: skip
     if any(clause.kind == "not matched by source" and clause.where is not None for clause in join.clauses):
         # Their conditions may name columns that both sides have.

@@ -90,6 +90,10 @@ def checked_condition(name: str, value: object) -> Any:
         return None
     if isinstance(value, str) and any(token.is_word("SELECT") for token in sql_tokens(value)):
         raise PredicateError(f"{name} contains a query, which a condition of a merge cannot: {value}")
+    if isinstance(value, (list, tuple)):
+        from deltaskip.expr.tuples import tuples_node
+
+        return tuples_node(value, name)
     return _checked(name, value)
 
 

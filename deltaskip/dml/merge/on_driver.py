@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
@@ -22,6 +22,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, columns_of
+from deltaskip.predicates import expression_node
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
@@ -73,7 +74,7 @@ def names_in(join: MergeJoin) -> list[tuple[str, ...]]:
     found: dict[tuple[str, ...], None] = {}
     for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression))):
         with suppress(PredicateError):
-            found |= dict.fromkeys(columns_of(condition_node(value)))
+            found |= dict.fromkeys(columns_of(expression_node(value)))
     return list(found)
 
 
@@ -94,7 +95,7 @@ class _Scope:
 
     def joins_by_keys(self, on: Any) -> bool:
         """Whether rows that match are found by keys, and what else the condition says by whole columns."""
-        condition = self._expressions.condition(condition_node(on))
+        condition = self._expressions.condition(expression_node(on))
         parts = condition.children if isinstance(condition, And) else (condition,)
         keys, rest = divided(parts, self._expressions)
         nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
@@ -103,7 +104,7 @@ class _Scope:
     def takes(self, clause: PlannedClause) -> bool:
         """Whether the condition and the values of a clause are evaluated by whole columns."""
         where = clause.where
-        if where is not None and not self._is_whole(self._expressions.condition(condition_node(where))):
+        if where is not None and not self._is_whole(self._expressions.condition(expression_node(where))):
             return False
         given = (each for assigned in clause.columns.values() for each in expressions_of(assigned))
         return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, AssignedExpression))

@@ -21,10 +21,9 @@ from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_claus
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource
 from deltaskip.dml.merge.names import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
-from deltaskip.engine import engine, is_column
-from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
 from deltaskip.log import Snapshot
+from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
@@ -186,7 +185,7 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         table=root,
         hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
     )
-    on = _condition(statement.on)
+    on = expression_node(statement.on)
     names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias)
     check_sides(on, names, root)
     template = match_template(on, snapshot, incoming, names, source.time_zone)
@@ -230,13 +229,6 @@ def _scan(snapshot: Snapshot, template: MatchTemplate, source: MergeSource, sees
     if all(each.values is None for each in values):
         return scan
     return execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
-
-
-def _condition(on: Any) -> Node:
-    """The ON condition as a node, not bound."""
-    if isinstance(on, str):
-        return parse_sql(on)
-    return engine("A condition of pyspark").column_to_node(on) if is_column(on) else to_node(on)
 
 
 def _metrics(join: MergeJoin, found: MatchedRows, applied: AppliedChanges, source_rows: int) -> dict[str, int]:

@@ -93,6 +93,8 @@ class Tokens:
         """The error for a token that begins no operand."""
         if self.key in (")", "]", ","):
             return self.error("a value is missing")
+        if self.key == "&":
+            return self.error("write AND for &&, and a value after &")
         return self.error(_CURES.get(self.key, "an operand is missing"))
 
     def _next(self, place: int) -> SqlToken:

@@ -6,12 +6,13 @@ from dataclasses import field
 
 from deltaskip.actions import Sidecar
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 
 __all__ = ["WrittenCheckpoint"]
 
 
-@dataclass(slots=True)
-class WrittenCheckpoint:
+@dataclass(slots=True, repr=False)
+class WrittenCheckpoint(Shown):
     """The checkpoint of one version.
 
     Attributes:

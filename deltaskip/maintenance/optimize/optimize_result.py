@@ -7,6 +7,7 @@ from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown, counted_files
 
 if TYPE_CHECKING:
     from deltaskip.actions import AddFile
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["FileSizes", "OptimizeResult", "commit_metrics"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileSizes:
+@dataclass(frozen=True, slots=True, repr=False)
+class FileSizes(Shown):
     """Number and sizes of files.
 
     Attributes:
@@ -30,6 +31,9 @@ class FileSizes:
     bytes: int = 0
     least: int | None = None
     greatest: int | None = None
+
+    def _brief(self) -> str:
+        return counted_files(self.files, self.bytes)
 
     @property
     def average(self) -> float:
@@ -46,8 +50,8 @@ class FileSizes:
         return FileSizes(self.files + len(more), self.bytes + sum(more), least, greatest)
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizeResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class OptimizeResult(Shown):
     """What OPTIMIZE committed, or what it would do.
 
     Attributes:

@@ -6,7 +6,6 @@ import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,9 @@ from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
+from deltaskip.html import escaped
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 from deltaskip.skipping.explain.matrix import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
 
@@ -37,8 +38,8 @@ _LEAF_SCHEMA = pa.schema(
 _HEADINGS = ("predicate", "statistics used", "files skipped", "reason")
 
 
-@dataclass(frozen=True, slots=True)
-class LeafReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class LeafReport(Shown):
     """What one leaf of the predicate skips.
 
     Attributes:
@@ -78,8 +79,8 @@ class LeafReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+@dataclass(frozen=True, slots=True, repr=False)
+class Branch(Shown):
     """AND or OR over leaves (their ordinals), constants and further branches."""
 
     combine: Literal["AND", "OR"]
@@ -193,7 +194,7 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        table = f"<table><caption>{escape(self.summary())}</caption>{''.join(rows)}</table>"
+        table = f"<table><caption>{escaped(self.summary())}</caption>{''.join(rows)}</table>"
         # As an image, so that its styles are not those of the page.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
         return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'
@@ -261,5 +262,5 @@ def _cells(leaf: LeafReport) -> tuple[str, ...]:
 def _html_row(cells: tuple[str, ...], tag: str, depth: int) -> str:
     """A row whose first cell is indented by `depth`."""
     styles = [f"text-align:left;padding-left:{depth + 1}em", "text-align:left", "text-align:right", "text-align:left"]
-    shown = (f'<{tag} style="{style}">{escape(cell)}</{tag}>' for cell, style in zip(cells, styles, strict=True))
+    shown = (f'<{tag} style="{style}">{escaped(cell)}</{tag}>' for cell, style in zip(cells, styles, strict=True))
     return f"<tr>{''.join(shown)}</tr>"

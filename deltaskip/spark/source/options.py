@@ -227,7 +227,14 @@ class SourceOptions:
 
     def scan(self) -> TableScan:
         """Return the scan that the options describe."""
-        return self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+        scan = self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+        nested = next((path for path in scan.paths_by_name.values() if len(path) > 1), None)
+        if nested is not None:
+            raise InvalidArgument(
+                f"The option columns of the format deltaskip names top-level columns: replace {'.'.join(nested)} by "
+                f"{nested[0]}, and select the field from the DataFrame (table {self.path})."
+            )
+        return scan
 
     def changes(self) -> ChangeScan:
         """Return the scan of the change data feed that the options describe."""

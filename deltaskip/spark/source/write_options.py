@@ -91,7 +91,7 @@ class WriteOptions:
             raise InvalidArgument(f"The option partitionOverwriteMode must be static or dynamic, not {mode!r}.")
         where = self.source.given.get("replacewhere")
         partition_by = self.partition_by if self.schema_mode == "replace" else None
-        return overwrite_argument(where, mode, self.schema_mode, None, partition_by)
+        return overwrite_argument(where, mode, self.schema_mode, partition_by)
 
     def table(self) -> DeltaTable | None:
         """Return the latest version of the table; None if there is none.

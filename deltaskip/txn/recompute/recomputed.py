@@ -7,12 +7,13 @@ from dataclasses import asdict, field
 from typing import Any
 
 from deltaskip.records import dataclass
+from deltaskip.shown import Shown
 
 __all__ = ["ColumnPlan", "RecomputePlan", "Recomputed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnPlan(Shown):
     """What a recomputation of statistics would change for one column.
 
     Attributes:
@@ -28,8 +29,8 @@ class ColumnPlan:
     files_met_then: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class RecomputePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class RecomputePlan(Shown):
     """What a recomputation of statistics would do at this version of the table.
 
     Attributes:
@@ -55,8 +56,8 @@ class RecomputePlan:
         return asdict(self)
 
 
-@dataclass(slots=True)
-class Recomputed:
+@dataclass(slots=True, repr=False)
+class Recomputed(Shown):
     """Result of recomputing statistics; during the run, what was done so far.
 
     Attributes:

@@ -1,0 +1,222 @@
+"""Expressions of `pyarrow.compute` as predicates, from the form in which Arrow pickles them.
+
+That is a record batch: its one row has the constants and the options of calls, and the metadata of its schema the
+expression, as pairs in the order of a walk (Arrow, cpp/src/arrow/compute/expression.cc, Serialize).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.expr.arrow_constants import arrow_constant
+from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.nodes import And, Column, In, IsNull, Literal, Node, Not, Or
+from deltaskip.records import dataclass
+from deltaskip.schema.types import BOOLEAN, STRING, StructType
+
+__all__ = ["ArrowCall", "ArrowField", "ArrowTranslation", "arrow_tree", "fields_of"]
+
+_COMPARISONS = {
+    "equal": "=",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_JOINED: Mapping[str, type[And | Or]] = {"and_kleene": And, "or_kleene": Or}
+# SetLookupOptions.NullMatchingBehavior: whether NULL in the list matches NULL.
+_MATCH, _SKIP = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowField:
+    """A column, or a field below one: its names."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowCall:
+    """A call of a function with arguments and options."""
+
+    name: str
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+
+def arrow_tree(expression: Any) -> Any:
+    """Return an expression as ArrowCall, ArrowField and scalars. Raises Inexact if Arrow does not pickle it."""
+    try:
+        _, (buffer,) = expression.__reduce__()
+        with pa.ipc.open_file(buffer) as reader:
+            row, schema = reader.get_batch(0), reader.schema
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise Inexact("Arrow does not write it as bytes") from error
+    try:
+        return _tree(_metadata(schema), row)
+    except (StopIteration, ValueError, IndexError, RecursionError) as error:
+        raise Inexact("its form is not known") from error
+
+
+def fields_of(tree: Any) -> Iterator[ArrowField]:
+    """Yield the columns and fields in the result of `arrow_tree`."""
+    if isinstance(tree, ArrowField):
+        yield tree
+    for each in tree.args if isinstance(tree, ArrowCall) else ():
+        yield from fields_of(each)
+
+
+class ArrowTranslation(Translation):
+    """Translates expressions of pyarrow.
+
+    Args:
+        schema: The schema of the table.
+        columns: As for Translation.
+        nan_is_greatest: As for Translation: False for what pyarrow evaluates.
+    """
+
+    def __init__(
+        self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None, nan_is_greatest: bool = False
+    ) -> None:
+        super().__init__(schema, columns, nan_is_greatest)
+
+    def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
+        """See Translation."""
+        return (_JOINED[tree.name], tree.args) if isinstance(tree, ArrowCall) and tree.name in _JOINED else None
+
+    def node(self, tree: Any) -> Node:
+        """See Translation."""
+        joined = self.joined(tree)
+        if joined is not None:
+            return joined
+        match tree:
+            case ArrowField():
+                return self.condition(self._column_of(tree))
+            case pa.BooleanScalar() if tree.is_valid:
+                return Literal(tree.as_py(), BOOLEAN)
+            case ArrowCall(name, (left, right)) if name in _COMPARISONS:
+                return self.compared(_COMPARISONS[name], self._operand(left), self._operand(right))
+            case ArrowCall("invert", (child,)):
+                return Not(self.node(child))
+            case ArrowCall("is_valid", (child,)):
+                return Not(self.is_null(self._column_of(child)))
+            case ArrowCall("is_null", (child,), options) if not options.get("nan_is_null", True):
+                return self.is_null(self._column_of(child))
+            case ArrowCall("is_nan", (child,)):
+                return self.is_nan(self._column_of(child))
+            case ArrowCall("is_in", (child,), options):
+                return self._is_in(self._column_of(child), options)
+            case ArrowCall("starts_with", (child,), {"pattern": str() as prefix, "ignore_case": False}):
+                return self.starts_with(self._column_of(child), Literal(prefix, STRING))
+            case ArrowCall(name):
+                raise Inexact(f"{name} is not translated")
+        raise Inexact("a constant is no condition")
+
+    def _is_in(self, column: Column, options: Mapping[str, Any]) -> Node:
+        """What is_in is: never NULL, and TRUE for NULL if that is in the list and is to match."""
+        values, nulls = options.get("value_set"), options.get("null_matching_behavior")
+        if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):
+            raise Inexact("its list of values is not known")
+        known = [found for found in map(arrow_constant, values) if found.value is not None]
+        nothing = nulls == _MATCH and len(known) < len(values)
+        if not known and nothing:
+            return self.is_null(column)
+        found = self.is_in(column, known)
+        assert isinstance(found, In)
+        return Or((found, IsNull(column))) if nothing else And((found, Not(IsNull(column))))
+
+    def _operand(self, tree: Any) -> Column | Literal:
+        return arrow_constant(tree) if isinstance(tree, pa.Scalar) else self._column_of(tree)
+
+    def _column_of(self, tree: Any) -> Column:
+        if not isinstance(tree, ArrowField):
+            raise Inexact(f"{tree.name if isinstance(tree, ArrowCall) else 'a constant'} is not a column")
+        return self.column(*tree.path)
+
+
+def _tree(pairs: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:
+    """The next expression of a walk."""
+    key, value = next(pairs)
+    match key:
+        case b"literal":
+            return row.column(int(value))[0]
+        case b"field_ref":
+            return ArrowField((value.decode(),))
+        case b"nested_field_ref":
+            names = [next(pairs) for _ in range(int(value))]
+            if any(each != b"field_ref" for each, _ in names):
+                raise ValueError("not a name")
+            return ArrowField(tuple(name.decode() for _, name in names))
+        case b"call":
+            args, options = [], {}
+            for key, inner in _until_end(pairs):
+                if key == b"options":
+                    given = row.column(int(inner))
+                    options = {field.name: _option(given, number) for number, field in enumerate(given.type)}
+                else:
+                    args.append(_tree(_with((key, inner), pairs), row))
+            return ArrowCall(value.decode(), tuple(args), options)
+    raise ValueError("not an expression")
+
+
+def _until_end(pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    while (pair := next(pairs, None)) is not None:
+        if pair[0] == b"end":
+            return
+        yield pair
+    raise ValueError("no end")
+
+
+def _with(first: tuple[bytes, bytes], rest: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    yield first
+    yield from rest
+
+
+def _option(options: pa.StructArray, number: int) -> Any:
+    """An option of a call: a list as an array, anything else as a value of Python."""
+    found = options.field(number)[0]
+    return found.values if isinstance(found, (pa.ListScalar, pa.LargeListScalar)) else found.as_py()
+
+
+class _ArrowSchema(ctypes.Structure):
+    """Arrow's C data interface, ArrowSchema."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    )
+
+
+def _metadata(schema: pa.Schema) -> Iterator[tuple[bytes, bytes]]:
+    """The pairs of a schema's metadata in their order, of which pyarrow itself shows one for each key."""
+    exported = _ArrowSchema()
+    schema._export_to_c(ctypes.addressof(exported))
+    try:
+        pairs = [] if exported.metadata is None else _pairs(exported.metadata)
+    finally:
+        pa.Schema._import_from_c(ctypes.addressof(exported))
+    return iter(pairs)
+
+
+def _pairs(at: int) -> list[tuple[bytes, bytes]]:
+    """The pairs of the C data interface: their number, then the length and the bytes of each key and each value."""
+    count = ctypes.c_int32.from_address(at).value
+    at += 4
+    texts: list[bytes] = []
+    for _ in range(2 * count):
+        length = ctypes.c_int32.from_address(at).value
+        texts.append(ctypes.string_at(at + 4, length))
+        at += 4 + length
+    return list(zip(texts[::2], texts[1::2], strict=True))

@@ -1,0 +1,192 @@
+"""Expressions of Polars as predicates, from the JSON text in which Polars serializes them.
+
+A part of a form that is not listed here is not translated: the text is of one version of Polars.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.expr.arrow_constants import arrow_constant
+from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.nodes import And, Column, Literal, Node, Not, Or
+from deltaskip.json_text import parse_json
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DecimalType,
+    StructType,
+)
+
+__all__ = ["PolarsTranslation", "polars_tree"]
+
+_COMPARISONS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "EqValidity": "<=>"}
+_JOINED: Mapping[str, type[And | Or]] = {"And": And, "LogicalAnd": And, "Or": Or, "LogicalOr": Or}
+_INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+_MICROS = {"Milliseconds": 1000, "Microseconds": 1}
+
+
+def polars_tree(expression: Any) -> Any:
+    """Return an expression of Polars as JSON values. Raises Inexact if Polars does not serialize it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            text = expression.meta.serialize(format="json")
+        return parse_json(text)
+    except Exception as error:  # of Polars, for Python functions inside and for forms without JSON
+        raise Inexact("Polars does not write it as JSON") from error
+
+
+class PolarsTranslation(Translation):
+    """Translates expressions of Polars.
+
+    Args:
+        schema: The schema of the table.
+        columns: As for Translation.
+    """
+
+    def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(schema, columns, nan_is_greatest=True)
+
+    def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
+        """See Translation."""
+        match tree:
+            case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _JOINED:
+                return _JOINED[op], (left, right)
+        return None
+
+    def node(self, tree: Any) -> Node:
+        """See Translation."""
+        joined = self.joined(tree)
+        if joined is not None:
+            return joined
+        match tree:
+            case {"BinaryExpr": {"left": left, "op": "NotEqValidity", "right": right}}:
+                return Not(self.compared("<=>", self._operand(left), self._operand(right)))
+            case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _COMPARISONS:
+                return self.compared(_COMPARISONS[op], self._operand(left), self._operand(right))
+            case {"Function": {"input": [*given], "function": {"Boolean": function}}}:
+                return self._boolean(function, given)
+            case {"Function": {"input": [column, prefix], "function": {"StringExpr": "StartsWith"}}}:
+                return self.starts_with(self._column_of(column), self._literal(prefix))
+            case {"Literal": {"Scalar": {"Boolean": bool() as value}}}:
+                return Literal(value, BOOLEAN)
+            case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
+                return self.condition(self._column_of(tree))
+        raise Inexact(f"{_name(tree)} is not translated")
+
+    def _boolean(self, function: Any, given: list[Any]) -> Node:
+        match function, given:
+            case "Not", [child]:
+                return Not(self.node(child))
+            case "IsNull", [child]:
+                return self.is_null(self._column_of(child))
+            case "IsNotNull", [child]:
+                return Not(self.is_null(self._column_of(child)))
+            case "IsNan", [child]:
+                return self.is_nan(self._column_of(child))
+            case "IsNotNan", [child]:
+                return Not(self.is_nan(self._column_of(child)))
+            case {"IsBetween": {"closed": ("Both" | "Left" | "Right" | "None") as closed}}, [child, lower, upper]:
+                bounds = self._literal(lower), self._literal(upper)
+                return self.between(self._column_of(child), *bounds, closed.lower())
+            case {"IsIn": {"nulls_equal": False}}, [child, values]:
+                # NULL in the list matches nothing, and makes nothing unknown.
+                known = [each for each in _listed(values) if each.value is not None]
+                return self.is_in(self._column_of(child), known)
+        raise Inexact(f"{_name(function)} is not translated")
+
+    def _operand(self, tree: Any) -> Column | Literal:
+        return self._literal(tree) if isinstance(tree, dict) and "Literal" in tree else self._column_of(tree)
+
+    def _column_of(self, tree: Any) -> Column:
+        fields: list[str] = []
+        while True:
+            match tree:
+                case {"Column": str() as name}:
+                    return self.column(name, *reversed(fields))
+                case {"Function": {"input": [inner], "function": {"StructExpr": {"FieldByName": str() as field}}}}:
+                    fields.append(field)
+                    tree = inner
+                case _:
+                    raise Inexact(f"{_name(tree)} is not a column")
+
+    def _literal(self, tree: Any) -> Literal:
+        match tree:
+            case {"Literal": {"Dyn": {"Int": int() as value}}}:
+                return Literal(value, LONG)
+            case {"Literal": {"Dyn": {"Float": float() as value}}}:
+                return Literal(value, DOUBLE)
+            case {"Literal": {"Dyn": {"Str": str() as value}}}:
+                return Literal(value, STRING)
+            case {"Literal": {"Scalar": {**members}}} if len(members) == 1:
+                [(kind, scalar)] = members.items()
+                return _scalar(str(kind), scalar)
+        raise Inexact(f"{_name(tree)} is not a constant")
+
+
+def _scalar(kind: str, value: Any) -> Literal:
+    match kind, value:
+        case "Null", _:
+            return Literal(None, VOID)
+        case _, int() if kind in _INTEGERS:
+            return Literal(value, LONG)
+        case "Float32", float():
+            return Literal(float(np.float32(value)), FLOAT)
+        case "Float64", float():
+            return Literal(value, DOUBLE)
+        case "String", str():
+            return Literal(value, STRING)
+        case "Boolean", bool():
+            return Literal(value, BOOLEAN)
+        case "Binary", [*numbers]:
+            return Literal(bytes(numbers), BINARY)
+        case "Date", int():
+            return Literal(value, DATE)
+        case "Datetime", [int() as count, str() as unit, None] if unit in _MICROS:
+            return Literal(count * _MICROS[unit], TIMESTAMP_NTZ)
+        case "Datetime", [int() as count, str() as unit, {"inner": "UTC"}] if unit in _MICROS:
+            return Literal(count * _MICROS[unit], TIMESTAMP)
+        case "Decimal", [int() as unscaled, _, int() as scale]:
+            return Literal(Decimal(unscaled).scaleb(-scale), DecimalType(38, scale))
+    raise Inexact(f"the constant is {kind}")
+
+
+def _listed(tree: Any) -> list[Literal]:
+    match tree:
+        case {"Literal": {"Scalar": {"List": [*numbers]}}} | {
+            "Function": {"input": [{"Literal": {"Scalar": {"List": [*numbers]}}}]}
+        }:
+            try:
+                column = pa.ipc.open_stream(bytes(numbers)).read_all().column(0)
+            except (pa.ArrowException, ValueError, TypeError) as error:
+                raise Inexact("the list of values cannot be read") from error
+            return [arrow_constant(each) for each in column]
+    raise Inexact("the values are not a constant list")
+
+
+def _name(tree: Any) -> str:
+    """What a part is, for messages."""
+    match tree:
+        case {"Function": {"function": function}}:
+            return _name(function)
+        case {"BinaryExpr": {"op": str() as op}}:
+            return op
+        case {**members} if len(members) == 1:
+            [(name, inner)] = members.items()
+            return _name(inner) if name in ("Boolean", "StringExpr") else str(name)
+    return str(tree)[:40]

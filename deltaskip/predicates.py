@@ -1,0 +1,76 @@
+"""Predicates and expressions in every form that callers have them; here they get the one form that the package reads.
+
+Forms of a predicate are SQL text, expressions of `deltaskip.col`, Columns of PySpark, lists of tuples as pyarrow and
+delta-rs take them, and expressions of Polars and pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaskip.engine import engine, is_column
+from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
+from deltaskip.schema.types import StructType
+
+__all__ = ["expression_node", "given_predicate"]
+
+
+def given_predicate(where: object, params: object, schema: StructType) -> object:
+    """Return a predicate as SQL text, an expression of `deltaskip.col` or a Column of PySpark; None for every row.
+
+    Args:
+        where: The predicate in any form.
+        params: Values of the parameters of SQL text.
+        schema: The schema of the table, whose types decide whether an expression of another library means the same in
+            Spark.
+
+    Raises:
+        PredicateError: A parameter has no value, a value is not one of Spark SQL, or an expression of another library
+            is not known to mean the same in Spark.
+        InvalidArgument: A list of tuples has a wrong value, or a value has no parameter.
+        InvalidArgumentType: `params` or a part of a list has a wrong type.
+    """
+    if params is not None or where is None or isinstance(where, str | ColumnExpr | Node):
+        return with_parameters(where, params)
+    if isinstance(where, (list, tuple)):
+        from deltaskip.expr.tuples import tuples_node
+
+        return ColumnExpr(tuples_node(where))
+    module = type(where).__module__
+    if module.startswith("polars.") and hasattr(where, "meta"):
+        return ColumnExpr(_of_polars(where, schema))
+    if module.startswith("pyarrow.") and type(where).__name__ == "Expression":
+        return ColumnExpr(_of_arrow(where, schema))
+    return where
+
+
+def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
+    """Return the node of an expression, not bound.
+
+    Args:
+        given: SQL text, an expression of `deltaskip.col`, a Column of PySpark, or a constant.
+        what: What needs PySpark, for the message without it.
+    """
+    if isinstance(given, str):
+        return parse_sql(given)
+    return engine(what).column_to_node(given) if is_column(given) else to_node(given)
+
+
+def _of_polars(where: Any, schema: StructType) -> Node:
+    from deltaskip.expr.exact import Inexact, refused
+    from deltaskip.expr.polars_expressions import PolarsTranslation, polars_tree
+
+    try:
+        return PolarsTranslation(schema).node(polars_tree(where))
+    except Inexact as error:
+        raise refused("Polars", str(where), error) from error
+
+
+def _of_arrow(where: Any, schema: StructType) -> Node:
+    from deltaskip.expr.arrow_expressions import ArrowTranslation, arrow_tree
+    from deltaskip.expr.exact import Inexact, refused
+
+    try:
+        return ArrowTranslation(schema).node(arrow_tree(where))
+    except Inexact as error:
+        raise refused("pyarrow", str(where), error) from error

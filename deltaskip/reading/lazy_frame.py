@@ -1,0 +1,61 @@
+"""A scan as a LazyFrame of Polars, which reads what a query needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+from deltaskip.reading.pushed import pushed_polars_filter
+
+if TYPE_CHECKING:
+    import polars
+
+    from deltaskip.reading.table_scan import TableScan
+
+__all__ = ["frame_of", "lazy_frame"]
+
+
+def lazy_frame(scan: TableScan) -> polars.LazyFrame:
+    """Return a LazyFrame of the rows of a scan, see `TableScan.to_polars`."""
+    from polars.io.plugins import register_io_source
+
+    schema = frame_of(arrow_schema_of(scan).empty_table()).schema
+    return register_io_source(partial(_frames, scan), schema=schema, is_pure=True)
+
+
+def frame_of(table: pa.Table) -> polars.DataFrame:
+    """Return a table of Arrow as a DataFrame of Polars."""
+    import polars
+
+    found = polars.from_arrow(table)
+    assert isinstance(found, polars.DataFrame)
+    return found
+
+
+def _frames(
+    scan: TableScan, columns: list[str] | None, predicate: Any, rows: int | None, batch_rows: int | None
+) -> Iterator[polars.DataFrame]:
+    """Yield the rows that Polars asks for.
+
+    Args:
+        scan: The scan.
+        columns: Names of the columns; None for all.
+        predicate: The rows to keep, an expression of Polars. With a number of rows, it applies to these.
+        rows: Number of rows to read.
+        batch_rows: Most rows of a frame.
+    """
+    names = list(scan.paths_by_name) if columns is None else columns
+    limited = rows is not None or scan.limit is not None
+    pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
+    narrowed = scan.narrowed(names, pushed, rows)
+    for batch in arrow_batches(narrowed, scan._finished):
+        frame = frame_of(pa.Table.from_batches([batch]))
+        frame = frame if predicate is None else frame.filter(predicate)
+        if batch_rows is None or frame.height <= batch_rows:
+            yield frame
+        else:
+            yield from frame.iter_slices(batch_rows)

@@ -1,0 +1,94 @@
+"""A scan as a dataset for DuckDB, which asks a dataset of pyarrow for columns and rows that match a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.dataset as pds
+
+from deltaskip.errors import InvalidArgumentType, UnsupportedFeature
+from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+from deltaskip.reading.pushed import DuckDBFilter
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from deltaskip.reading.table_scan import TableScan
+
+__all__ = ["ScanDataset", "duckdb_relation"]
+
+
+def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckdb.DuckDBPyRelation:
+    """Return a relation of the rows of a scan, see `TableScan.to_duckdb`."""
+    import duckdb
+
+    if connection is None:
+        connection = duckdb.default_connection()
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        raise InvalidArgumentType.of("connection", "a connection of DuckDB", connection)
+    dataset = ScanDataset(scan)
+    if name is None:
+        return connection.from_arrow(dataset)
+    connection.register(name, dataset)
+    return connection.view(name)
+
+
+class ScanDataset(pds.Dataset):  # type: ignore[misc]
+    """The rows of a scan as a dataset that is read by its scanner only.
+
+    Columns and filters that a scanner is asked for prune files and row groups. A filter that has no exact predicate is
+    applied by pyarrow once more. What pyarrow would do with the files of a dataset is refused: it has none of its own.
+
+    Args:
+        scan: The scan.
+    """
+
+    # No dataset of Arrow is behind it, whose class cannot be made without one.
+    def __init__(self, scan: TableScan) -> None:
+        self._scan = scan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScanDataset, (self._scan,)
+
+    def __repr__(self) -> str:
+        return f"ScanDataset({self._scan!r})"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows."""
+        return arrow_schema_of(self._scan)
+
+    def scanner(
+        self, columns: Sequence[str] | dict[str, Any] | None = None, filter: Any = None, **options: Any
+    ) -> pds.Scanner:
+        """Return a scanner of some columns and rows.
+
+        Args:
+            columns: Names, or expressions by name; None for all.
+            filter: The rows, an expression of pyarrow; None for all.
+            options: Other arguments of `pyarrow.dataset.Dataset.scanner`, such as batch_size.
+        """
+        scan = self._scan
+        names = every = list(scan.paths_by_name)
+        found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
+        # What a limit leaves is filtered, not what the filter leaves limited.
+        exact = filter is None or (found.exact and scan.limit is None)
+        read = () if exact else found.columns
+        if columns is not None and not isinstance(columns, dict) and read is not None:
+            wanted = {*columns, *read}
+            names = [name for name in every if name in wanted]
+        narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
+        batches = arrow_batches(narrowed, scan._finished)
+        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), batches)
+        return pds.Scanner.from_batches(reader, columns=columns, filter=None if exact else filter, **options)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise UnsupportedFeature(
+            f"A dataset of a scan has no files of its own: call {self._scan!r}.to_dataset(), or read its rows with "
+            f"scanner(), to_table() or to_batches()."
+        )
+
+    get_fragments = filter = replace_schema = join = join_asof = sort_by = _refuse
+    partition_expression = property(_refuse)

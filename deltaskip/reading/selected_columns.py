@@ -1,0 +1,70 @@
+"""The columns that a scan returns: top-level ones, and fields of structs, which it returns under their own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import InvalidArgument, PredicateError
+from deltaskip.expr.column import col
+from deltaskip.expr.nodes import Column
+from deltaskip.schema.resolve import display_name, resolve
+from deltaskip.schema.types import StructField, StructType
+
+__all__ = ["Paths", "field_at", "selected_paths", "value_at", "with_fields"]
+
+Paths = Mapping[str, tuple[str, ...]]
+"""The path of each returned column, by its name, in their order."""
+
+
+def selected_paths(schema: StructType, columns: Sequence[str]) -> Paths | None:
+    """Return the paths of columns of which one is a field of a struct, such as `user.city`; None if none is.
+
+    Raises:
+        PredicateError: There is no such column or field, or it is inside an array or map.
+        InvalidArgument: Two fields have the same name.
+    """
+    resolved = {name: _path(schema, name) for name in columns}
+    if all(len(path) == 1 for path in resolved.values()):
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for path in resolved.values():
+        if found.setdefault(path[-1], path) != path:
+            raise InvalidArgument(
+                f"columns has both {display_name(found[path[-1]])} and {display_name(path)}, which are named "
+                f"{path[-1]}: select one of them, or the structs."
+            )
+    return found
+
+
+def field_at(schema: StructType, path: Sequence[str]) -> StructField:
+    """Return the field of a path, under its own name; null where a struct around it is."""
+    return resolve(schema, path).field
+
+
+def value_at(array: pa.Array, fields: Sequence[str]) -> pa.Array:
+    """Return a field of structs, which is null where a struct is."""
+    return pc.struct_field(array, list(fields)) if fields else array
+
+
+def with_fields(field: StructField, paths: Iterable[Sequence[str]]) -> StructField:
+    """Return a column with the fields of these paths alone, which begin with its name."""
+    below = [path[1:] for path in paths if path[0] == field.name]
+    if not isinstance(field.type, StructType) or not all(below):
+        return field
+    names = {path[0] for path in below}
+    left = (with_fields(each, below) for each in field.type.fields if each.name in names)
+    return replace(field, type=StructType(tuple(left)))
+
+
+def _path(schema: StructType, name: str) -> tuple[str, ...]:
+    try:
+        return resolve(schema, [name]).logical
+    except PredicateError:
+        node = col(name).node
+        if not isinstance(node, Column) or len(node.parts) == 1:
+            raise
+        return resolve(schema, node.parts).logical

@@ -1,0 +1,99 @@
+"""Tables as frames of other libraries, in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaskip.doors import door
+from deltaskip.table.table import DeltaTable
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["read_pandas", "scan_polars"]
+
+
+@door
+def scan_polars(
+    table: str | os.PathLike[str] | DeltaTable,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    *,
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    params: Mapping[str, object] | Sequence[object] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> polars.LazyFrame:
+    """Return the rows of a table as a LazyFrame of Polars, which reads what its query needs when it is collected.
+
+    See `TableScan.to_polars`.
+
+    Args:
+        table: A local path, a URI or a DeltaTable.
+        where: Predicate of the rows, as for `DeltaTable.scan`.
+        columns: Columns to read, as for `DeltaTable.scan`.
+        limit: Most rows; which ones is not defined.
+        version: The version to read; the latest by default.
+        timestamp: The time whose version to read, as for DeltaTable.
+        params: Values of the parameters of `where`.
+        storage_options: Options of object stores, as for DeltaTable.
+
+    Raises:
+        TableNotFound: There is no table.
+        PredicateError: The predicate is not valid, or a column does not exist.
+        InvalidArgument: An argument has a wrong value.
+        InvalidArgumentType: An argument has a wrong type.
+        ModuleNotFoundError: Polars is not installed.
+    """
+    opened = _opened(table, version, timestamp, storage_options)
+    return opened.scan(where, columns, limit, params=params).to_polars(lazy=True)
+
+
+@door
+def read_pandas(
+    table: str | os.PathLike[str] | DeltaTable,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    *,
+    types: Literal["numpy", "arrow"] = "numpy",
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    params: Mapping[str, object] | Sequence[object] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> pandas.DataFrame:
+    """Return the rows of a table as a DataFrame of pandas.
+
+    Args:
+        table: A local path, a URI or a DeltaTable.
+        where: Predicate of the rows, as for `DeltaTable.scan`.
+        columns: Columns to read, as for `DeltaTable.scan`.
+        limit: Most rows; which ones is not defined.
+        types: "numpy" or "arrow", as for `TableScan.to_pandas`.
+        version: The version to read; the latest by default.
+        timestamp: The time whose version to read, as for DeltaTable.
+        params: Values of the parameters of `where`.
+        storage_options: Options of object stores, as for DeltaTable.
+
+    Raises:
+        TableNotFound: There is no table.
+        PredicateError: The predicate is not valid, or a column does not exist.
+        UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
+        StorageError: A file cannot be read.
+        InvalidArgument: An argument has a wrong value.
+        InvalidArgumentType: An argument has a wrong type.
+    """
+    opened = _opened(table, version, timestamp, storage_options)
+    return opened.scan(where, columns, limit, params=params).to_pandas(types)
+
+
+def _opened(table: Any, version: int | None, timestamp: Any, storage_options: Mapping[str, str] | None) -> DeltaTable:
+    if isinstance(table, DeltaTable) and version is timestamp is storage_options is None:
+        return table
+    location = table.uri if isinstance(table, DeltaTable) else table
+    return DeltaTable(location, version=version, timestamp=timestamp, storage_options=storage_options)

@@ -1,0 +1,40 @@
+"""Predicates that are easily written wrong: the message says what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import bind, parse_sql
+from deltaskip.schema.ddl import parse_columns
+
+SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, other STRING")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("id = 1 && id = 2", "write AND for &&"),
+        ("id == 1 && customer = 'x'", "line 1, column 10: write AND for &&"),
+        ("customer = c1", "There is no column c1; .* A text is written in quotes: 'c1'"),
+        ("id = 1 AND customer != others", "did you mean other.* A text is written in quotes: 'others'"),
+        (
+            "day = 20240131",
+            "DATE = INT is not a valid comparison .* write a time as DATE'2026-01-31', or cast",
+        ),
+        ("5 < day", "write a time as DATE'2026-01-31'"),
+        ("ts = 5", "write a time as TIMESTAMP'2026-01-31 12:00:00'"),
+        ("n > 5", "write a time as TIMESTAMP_NTZ'2026-01-31 12:00:00'"),
+        ("id = true", "BOOLEAN is not a valid comparison .*: cast one side"),
+    ],
+)
+def test_the_message_says_what_to_write(where: str, said: str) -> None:
+    with pytest.raises(PredicateError, match=said):
+        bind(parse_sql(where), SCHEMA)
+
+
+def test_a_column_on_the_right_needs_no_quotes() -> None:
+    assert bind(parse_sql("customer = other"), SCHEMA)
+    assert bind(parse_sql("day = current_date"), SCHEMA)
+    with pytest.raises(PredicateError, match=r"There is no column c1; the columns are .*\.$"):
+        bind(parse_sql("c1 = 'x'"), SCHEMA)

@@ -1,0 +1,321 @@
+"""Scans as LazyFrames of Polars, relations of DuckDB and pieces: the rows, and what is read for them."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pds
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
+from deltaskip.reading.scan_dataset import ScanDataset
+
+pl = pytest.importorskip("polars")
+
+FILES, ROWS = 8, 40_000
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
+    """Eight files with a range of ids each, of which some rows are deleted, and a wide column."""
+    made = ds.DeltaTable.create(
+        tmp_path_factory.mktemp("pushed") / "t",
+        "id BIGINT, g DOUBLE, s STRING, p STRING, wide STRING, "
+        "user STRUCT<name: STRING, address: STRUCT<city: STRING>>",
+        ["p"],
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    random = np.random.default_rng(3)
+    for number in range(FILES):
+        ids = np.arange(number * ROWS, (number + 1) * ROWS)
+        numbers = np.where(ids % 7 == 0, np.nan, ids % 100).astype(float)
+        users = [{"name": f"n{i}", "address": {"city": f"c{i % 9}"}} if i % 5 else None for i in range(ROWS)]
+        columns = {
+            "id": ids,
+            "g": pa.array(numbers, mask=ids % 11 == 0),
+            "s": pa.array([None if i % 13 == 0 else f"s{i % 50}" for i in ids.tolist()]),
+            "p": pa.array([f"p{number % 2}"] * ROWS),
+            "wide": pa.array([random.bytes(20).hex() for _ in range(ROWS)]),
+            "user": pa.array(users),
+        }
+        made.append(pa.table(columns))
+    made.delete("id % 1000 = 0")
+    return made
+
+
+def test_a_lazy_frame_has_the_rows_of_the_frame(table: ds.DeltaTable) -> None:
+    scan = table.scan("id < 200000")
+    eager, lazy = scan.to_polars(), scan.to_polars(lazy=True)
+    queries: list[Any] = [
+        lambda f: f.filter(pl.col("id") > 150_000).select("s"),
+        lambda f: f.filter((pl.col("g") > 97) & (pl.col("p") == "p1")).sort("id"),
+        lambda f: f.filter(pl.col("g").is_nan() | pl.col("s").is_null()).select(pl.len()),
+        lambda f: f.filter(pl.col("id") + 1 == 77),
+        lambda f: f.filter(pl.col("user").struct.field("name") == "n6").select("id"),
+        lambda f: f.group_by("p").agg(pl.col("id").sum()).sort("p"),
+        lambda f: f.filter(pl.col("id").is_in([5, 6, 10**9])).select("id", "wide"),
+        lambda f: f.select(pl.len()),
+        lambda f: f.tail(3),
+        lambda f: f.filter(pl.col("s").str.ends_with("7"), pl.col("id") < 1000),
+    ]
+    for number, query in enumerate(queries):
+        wanted = query(eager)
+        for engine in ("auto", "streaming"):
+            assert query(lazy).collect(engine=engine).equals(wanted), (number, engine)
+    assert lazy.collect_schema() == eager.schema
+
+
+def test_a_lazy_frame_takes_a_number_of_rows_before_it_filters_them(table: ds.DeltaTable) -> None:
+    lazy = table.scan().to_polars(lazy=True)
+    assert lazy.head(10).collect().height == 10
+    assert lazy.head(10).filter(pl.col("id") < 0).collect().height == 0
+    assert lazy.filter(pl.col("id") >= 319_990).head(4).collect().height == 4
+    limited = table.scan(limit=10).to_polars(lazy=True)
+    assert limited.filter(pl.col("id") >= 0).collect().height == 10
+    assert limited.filter(pl.col("id") == -5).collect().height == 0
+
+
+def test_a_lazy_frame_reads_what_its_query_needs_and_no_more(table: ds.DeltaTable) -> None:
+    scan = table.scan()
+    lazy = scan.to_polars(lazy=True)
+    assert lazy.filter(pl.col("id") == 100_001).select("s").collect().height == 1
+    assert scan.metrics is not None
+    assert (scan.metrics.files, scan.metrics.files_skipped, scan.metrics.rows) == (1, 7, 1)
+    lazy.filter(pl.col("p") == "p0").select("id").collect()
+    assert scan.metrics.files == 4
+    # What has no predicate here is filtered by Polars alone, and the rest prunes all the same.
+    assert lazy.filter((pl.col("id") % 2 == 1) & (pl.col("id") < 10)).collect().height == 5
+    assert scan.metrics.files == 1
+
+
+def read_bytes(action: Any) -> int:
+    """Bytes that this process reads while an action runs."""
+
+    def total() -> int:
+        return int(Path("/proc/self/io").read_text().split("rchar:")[1].split()[0])
+
+    begun = total()
+    action()
+    return total() - begun
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="Linux counts the bytes that a process reads")
+def test_bytes_that_are_read_are_those_of_the_columns_and_files_that_are_needed(table: ds.DeltaTable) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    scan = table.scan()
+    total = sum(scan.files()["size"].to_pylist())
+    lazy, connection = scan.to_polars(lazy=True), duckdb.connect()
+    scan.to_duckdb(connection, "v")
+    everything = read_bytes(lambda: lazy.collect())
+    assert everything > 0.9 * total
+    one_file = total / FILES
+    # Modules that are imported are read, too.
+    lazy.filter(pl.col("id") == 1).collect()
+    connection.sql("SELECT * FROM v WHERE id = 1").fetchall()
+    for action in (
+        lambda: lazy.filter(pl.col("id") == 100_001).collect(),
+        lambda: connection.sql("SELECT * FROM v WHERE id = 100001").fetchall(),
+    ):
+        assert read_bytes(action) < 1.5 * one_file
+    for action in (
+        lambda: lazy.select("id").collect(),
+        lambda: connection.sql("SELECT max(id) FROM v").fetchall(),
+        lambda: table.scan(columns=["user.address.city"]).to_arrow(),
+    ):
+        assert read_bytes(action) < 0.4 * total
+
+
+def test_rows_of_a_table_larger_than_the_batches_stream(table: ds.DeltaTable) -> None:
+    lazy = table.scan(columns=["id"]).to_polars(lazy=True)
+    heights = [each.height for each in lazy.collect_batches(chunk_size=10_000, lazy=True)]
+    assert sum(heights) == FILES * ROWS - FILES * ROWS // 1000
+    assert len(heights) > FILES
+
+
+def relations(table: ds.DeltaTable) -> tuple[Any, ds.TableScan]:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    scan = table.scan(columns=["id", "g", "s", "p", "user"])
+    scan.to_duckdb(connection, "ours")
+    whole = scan.to_arrow()
+    connection.register("whole", whole)
+    connection.execute("CREATE TABLE own AS SELECT * FROM whole")
+    return connection, scan
+
+
+def test_duckdb_finds_the_rows_that_it_finds_in_a_table_of_its_own(table: ds.DeltaTable) -> None:
+    connection, _ = relations(table)
+    for where in (
+        "id = 77",
+        "id IN (5, 6, 1000000)",
+        "g > 98",
+        "g >= 98 AND p = 'p0'",
+        "g < 2",
+        "g = 'nan'::DOUBLE",
+        "g <> 5",
+        "NOT (g > 5)",
+        "g IS NULL OR s = 's7'",
+        "s >= 's48' AND s IS NOT NULL",
+        "user.address.city = 'c3' AND id < 5000",
+        "s LIKE 's1%' AND id BETWEEN 10 AND 99999",
+        "id % 2 = 1 AND id < 100",
+    ):
+        ours, own = (
+            connection.sql(f"SELECT count(*), sum(id), count(g), min(s) FROM {name} WHERE {where}").fetchall()
+            for name in ("ours", "own")
+        )
+        assert ours == own, where
+
+
+def test_a_query_of_duckdb_reads_what_it_needs_and_no_more(table: ds.DeltaTable) -> None:
+    connection, scan = relations(table)
+    assert connection.sql("SELECT s FROM ours WHERE id = 100001").fetchall() == [("s1",)]
+    assert scan.metrics is not None
+    assert (scan.metrics.files, scan.metrics.files_skipped, scan.metrics.rows) == (1, 7, 1)
+    connection.sql("SELECT count(*) FROM ours WHERE p = 'p1'").fetchall()
+    assert scan.metrics.files == 4
+    relation = scan.to_duckdb(connection)
+    assert relation.filter("id < 10").aggregate("count(*)").fetchall() == [(9,)]
+    assert scan.metrics.files == 1
+    limited = table.scan(limit=10).to_duckdb(connection)
+    assert limited.filter("id >= 0").aggregate("count(*)").fetchall() == [(10,)]
+
+
+def test_what_a_dataset_of_a_scan_does_not_do_is_refused(table: ds.DeltaTable) -> None:
+    dataset = ScanDataset(table.scan("id < 100", columns=["id", "s"]))
+    done = {"schema", "scanner", "to_table", "to_batches", "count_rows", "head", "take", "_scanner_options"}
+    assert dataset.count_rows() == 99
+    assert dataset.to_table(columns=["s"]).num_rows == 99
+    assert dataset.head(3).num_rows == 3
+    assert pickle.loads(pickle.dumps(dataset)).to_table().num_rows == 99
+    for name in set(dir(pds.Dataset)) - done:
+        if name.startswith("_"):
+            continue
+        with pytest.raises(UnsupportedFeature, match="to_dataset"):
+            getattr(dataset, name)()
+    with pytest.raises(InvalidArgumentType, match="a connection of DuckDB"):
+        pytest.importorskip("duckdb")
+        table.scan().to_duckdb("a.db")  # type: ignore[arg-type]
+
+
+def test_pieces_have_the_rows_of_the_scan_in_its_order_also_in_another_process(table: ds.DeltaTable) -> None:
+    scan = table.scan("id >= 30000 AND g < 50", columns=["id"])
+    wanted = scan.to_arrow()
+    for n in (1, 3, 100):
+        pieces = scan.pieces(n)
+        assert 1 <= len(pieces) <= n
+        assert pa.concat_tables([each.to_arrow() for each in pieces]).equals(wanted)
+    found = pickle.loads(pickle.dumps(scan.pieces(3)))
+    assert sum(each.to_polars().height for each in found) == wanted.num_rows
+    assert sum(len(each.to_pandas()) for each in found) == wanted.num_rows
+    assert pa.table(found[0]).equals(found[0].to_arrow())
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).to_arrow().num_rows)"
+    made = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(found[0]), capture_output=True, check=True)
+    assert int(made.stdout) == found[0].to_arrow().num_rows
+    assert table.scan("id < 0").pieces() == []
+    for wrong, message in ((0, "1 or greater"), (-1, "0 or greater")):
+        with pytest.raises(InvalidArgument, match=message):
+            scan.pieces(wrong)
+    with pytest.raises(InvalidArgument, match="A scan with a limit has no pieces"):
+        table.scan(limit=3).pieces()
+
+
+def test_fields_of_structs_are_columns_under_their_own_names(table: ds.DeltaTable) -> None:
+    scan = table.scan("user.name = 'n8'", columns=["user.address.city", "id", "user.name"])
+    found = scan.to_arrow()
+    assert found.schema == pa.schema([("city", pa.string()), ("id", pa.int64()), ("name", pa.string())])
+    assert found.select(["city", "name"]).to_pylist() == [{"city": "c8", "name": "n8"}] * FILES
+    whole = table.scan(columns=["user"]).to_arrow()["user"].combine_chunks().to_pylist()
+    cities = table.scan(columns=["user.address.city"]).to_arrow()["city"].to_pylist()
+    assert cities == [None if each is None else each["address"]["city"] for each in whole]
+    assert scan.to_polars(lazy=True).filter(pl.col("city") == "c8").collect().height == FILES
+    assert pickle.loads(pickle.dumps(scan)).to_arrow().equals(found)
+    assert "user.address.city" in repr(scan)
+    with pytest.raises(ds.PredicateError, match=r"There is no column user\.adress; did you mean user\.address"):
+        table.scan(columns=["user.adress"])
+
+
+def test_two_fields_of_one_name_are_refused(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "a STRUCT<x: INT>, b STRUCT<x: INT>")
+    with pytest.raises(InvalidArgument, match=r"both a\.x and b\.x, which are named x"):
+        made.scan(columns=["a.x", "b.x"])
+
+
+def test_fields_are_found_in_files_with_other_names_and_without_them(tmp_path: Path) -> None:
+    for mode in ("name", "id"):
+        made = ds.DeltaTable.create(
+            tmp_path / mode, "id INT, st STRUCT<a: INT, b: STRING>", properties={"delta.columnMapping.mode": mode}
+        )
+        kind = pa.struct([("a", pa.int32()), ("b", pa.string())])
+        made.append(pa.table({"id": pa.array([1, 2], pa.int32()), "st": pa.array([{"a": 1, "b": "x"}, None], kind)}))
+        made.alter_sql("RENAME COLUMN st.a TO z")
+        made.alter_sql("ADD COLUMN st.c INT")
+        assert made.scan(columns=["st.z"]).to_arrow().to_pylist() == [{"z": 1}, {"z": None}]
+        assert made.scan(columns=["st.c", "st.b"]).to_arrow().to_pylist() == [
+            {"c": None, "b": "x"},
+            {"c": None, "b": None},
+        ]
+        assert made.scan("st.b = 'x'", columns=["st.c"]).to_arrow().to_pylist() == [{"c": None}]
+
+
+def test_counts_and_heads(table: ds.DeltaTable) -> None:
+    assert table.scan("g > 50 AND id < 1000").count() == table.scan("g > 50 AND id < 1000").to_arrow().num_rows
+    assert table.scan("g > 50", limit=7).count() == 7
+    assert table.scan().head().num_rows == 5
+    assert table.scan(limit=2).head(100).num_rows == 2
+    assert table.scan(columns=["s"]).head(0).schema.names == ["s"]
+
+
+def test_frames_in_one_call(table: ds.DeltaTable) -> None:
+    frame = ds.scan_polars(table.uri, [("p", "=", "p0")], ["id"], version=table.version)
+    assert frame.select(pl.len()).collect().item() == FILES * ROWS // 2 - FILES * ROWS // 2000
+    assert list(ds.read_pandas(table, "id < 10", ["id", "s"], 3).columns) == ["id", "s"]
+    types = ds.read_pandas(table, "id = 11", types="arrow").dtypes
+    assert str(types["g"]) == "double[pyarrow]"
+    with pytest.raises(InvalidArgument, match="types must be numpy or arrow"):
+        ds.read_pandas(table, types="polars")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="pass one of them"):
+        table.scan().to_pandas("arrow", types_mapper=str)
+
+
+def test_each_library_s_frames_are_written_back(tmp_path: Path, table: ds.DeltaTable) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    scan = table.scan("id < 50000", columns=["id", "s"])
+    rows = scan.count()
+
+    def frames() -> Iterator[Any]:
+        connection = duckdb.connect()
+        yield scan.to_polars(lazy=True).filter(pl.col("id") >= 0)
+        yield scan.to_polars()
+        yield scan.to_duckdb(connection)
+        yield scan.to_pandas()
+        yield scan.to_pandas("arrow")
+        yield scan.pieces(1)[0]
+        yield scan
+
+    for number, frame in enumerate(frames()):
+        made = ds.DeltaTable.create(tmp_path / str(number), "id BIGINT, s STRING")
+        made.append(frame)
+        assert made.scan().count() == rows
+        if number in (2,):
+            frame = scan.to_duckdb()
+        made.overwrite(frame)
+        assert made.scan().count() == rows
+        merged = made.merge(frame, "t.id = s.id", source_alias="s", target_alias="t")
+        assert merged.when_matched_update_all().execute().metrics["numTargetRowsUpdated"] == rows
+
+
+def test_a_lazy_frame_is_written_while_it_is_computed(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    frame = pl.LazyFrame({"id": range(10)}).map_batches(lambda each: 1 // 0, schema={"id": pl.Int64})
+    with pytest.raises(InvalidArgument, match="rows of data cannot be read"):
+        made.append(frame)
+    assert made.refresh().version == 0
