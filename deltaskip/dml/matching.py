@@ -41,6 +41,10 @@ def positions_where(
         return arrow_array(np.concatenate([np.zeros(0, np.int64), *matches]))
 
     def each() -> Iterator[pa.Int64Array]:
+        if len(files) == 1:
+            # A thread would only take time to start.
+            yield found(0)
+            return
         with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
             for start in range(0, len(files), _FILES_AT_ONCE):
                 yield from pool.map(found, range(start, min(start + _FILES_AT_ONCE, len(files))))

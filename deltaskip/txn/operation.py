@@ -39,6 +39,7 @@ def commit_operation(
             each time.
     """
     cost: CostMeter | None = None
+    given = snapshot
     for left in reversed(range(MAX_TRIES if repeatable else 1)):
         snapshot = refresh(snapshot)
         transaction = begin(snapshot)
@@ -57,6 +58,7 @@ def commit_operation(
             if transaction.has_actions:
                 with cost.phase("commit"):
                     version = transaction.commit()
+                given.followed_by = transaction.after
             if transaction.already_gone and "numDeletedRows" in metrics:
                 metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
             return WriteResult(version, transaction.operation, metrics, cost=cost.cost)
