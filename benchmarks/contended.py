@@ -61,7 +61,9 @@ OPERATIONS: dict[str, tuple[_Run, _Run]] = {
     ),
     "update": (
         lambda table, worker, turn: table.update({"price": "price + 1"}, f"id = {_own(worker, turn)}"),
-        lambda table, worker, turn: table.update(updates={"price": "price + 1"}, predicate=f"id = {_own(worker, turn)}"),
+        lambda table, worker, turn: table.update(
+            updates={"price": "price + 1"}, predicate=f"id = {_own(worker, turn)}"
+        ),
     ),
     "delete": (
         lambda table, worker, turn: table.delete(f"id = {_own(worker, turn)}"),

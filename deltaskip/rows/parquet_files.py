@@ -305,7 +305,9 @@ class _Writer:
             path = f"{folder}/{name}" if folder else name
             self._written.append(path)
             location = join(layout.root, path)
-            return OpenDataFile(layout.storage, location, path, self._parquet, codec, dictionary, without_statistics)
+            in_memory = self._encoders.alone and not layout.storage.remote
+            where = layout.storage, location, path
+            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, in_memory)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

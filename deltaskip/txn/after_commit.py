@@ -22,9 +22,7 @@ __all__ = ["after_commit"]
 _SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
 
-def after_commit(
-    latest: Snapshot, version: int, text: bytes | None = None, after: Snapshot | None = None
-) -> None:
+def after_commit(latest: Snapshot, version: int, text: bytes | None = None, after: Snapshot | None = None) -> None:
     """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
 
     If the table has symlink manifests kept up to date, those are written too. Issues a MaintenanceWarning instead of
