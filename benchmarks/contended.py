@@ -28,7 +28,7 @@ import deltaskip
 
 __all__ = ["OPERATIONS", "main"]
 
-_ROWS = 1000
+_ROWS = 16_000
 
 _Handle = Any
 

@@ -56,24 +56,16 @@ def _compare(cls: Any, has_eq: bool, has_hash: bool, frozen: bool) -> None:
 
 def _equals(names: list[str]) -> Callable[[Any, object], Any]:
     """A comparison by the values of fields, as tuples compare them."""
-    if len(names) != 1:
-        values = _values(names)
+    values = attrgetter(*names) if names else _nothing
+    single = len(names) == 1
 
-        def __eq__(self: Any, other: object) -> Any:
-            if self is other:
-                return True
-            return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-        return __eq__
-    value = attrgetter(*names)
-
-    def __eq__(self: Any, other: object) -> Any:  # noqa: F811
+    def __eq__(self: Any, other: object) -> Any:
         if self is other:
             return True
         if other.__class__ is not self.__class__:
             return NotImplemented
-        mine, its = value(self), value(other)
-        return mine is its or mine == its
+        mine, its = values(self), values(other)
+        return (single and mine is its) or mine == its
 
     return __eq__
 
@@ -86,11 +78,6 @@ def _hash_of(names: list[str]) -> Callable[[Any], int]:
         return hash(values(self))
 
     return __hash__
-
-
-def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that returns the values of none or several fields as a tuple."""
-    return attrgetter(*names) if names else _nothing
 
 
 def _nothing(_: object) -> tuple[()]:

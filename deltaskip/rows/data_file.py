@@ -100,7 +100,7 @@ class OpenDataFile:
                 data = self._sink.getvalue()
                 size = data.size
                 facts = reader.facts(_Written(data), self._location, size=size)
-                self._storage.put_if_absent(self._location, memoryview(data))
+                self._storage.put_if_absent(self._location, data.to_pybytes())
             else:
                 size = self.size
                 facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)

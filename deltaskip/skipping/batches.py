@@ -47,9 +47,8 @@ def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
 def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[Batch], _T]) -> Iterator[_T]:
     """`apply` of every batch that may contain a file that `program` keeps: the checkpoint, then newer commits.
 
-    Batches that are neither small nor cached are read in threads, some ahead of the caller; the order of results is that
-    of the log.
-    A bar shows the progress of longer plans.
+    Batches that are neither small nor cached are read in threads, some ahead of the caller; the order of results is
+    that of the log. A bar shows the progress of longer plans.
     """
     ahead = min(_AHEAD, pa.cpu_count())
     pool: ThreadPoolExecutor | None = None
