@@ -43,7 +43,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, OpenSource, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, OpenSource, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.values import Bound
 
@@ -142,7 +142,7 @@ def _by_footers(term: Term) -> Term:
 class _RowGroups:
     """Statistics of the row groups of one file (skipping.program.Statistics)."""
 
-    def __init__(self, footer: Footer, plans: Sequence[ColumnPlan]) -> None:
+    def __init__(self, footer: Footer, plans: Sequence[FooterColumn]) -> None:
         self.num_rows = len(footer.row_groups)
         self._footer = footer
         self._plans = {plan.column.physical: plan for plan in plans}

@@ -81,10 +81,8 @@ class Transaction:
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
         self._committed: int | None = None
-        self._discarded = False
-        self.cost = CostMeter()
-        self.already_gone = 0
         self.after: Snapshot | None = None
+        self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
         # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
@@ -580,8 +578,8 @@ class Transaction:
         except TableNotFound:
             self._committed = None
             raise
-        parts = [self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())]
-        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, " ".join(parts))
+        parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())])
+        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)
         return committed.version
 
 
