@@ -46,32 +46,42 @@ else:
 def _compare(cls: Any, has_eq: bool, has_hash: bool, frozen: bool) -> None:
     """Give a class what it does not define itself: comparison by its fields, and a hash if it is frozen."""
     fields = dataclasses.fields(cls)
-    compared = _values(field.name for field in fields if field.compare)
-    hashed = _values(field.name for field in fields if (field.compare if field.hash is None else field.hash))
+    compared = [field.name for field in fields if field.compare]
+    hashed = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
+    if not has_eq:
+        cls.__eq__ = _equals(compared)
+    if not has_hash:
+        cls.__hash__ = _hash_of(hashed) if frozen else None
+
+
+def _equals(names: list[str]) -> Callable[[Any, object], Any]:
+    """A comparison by the values of fields, as tuples compare them."""
+    values = attrgetter(*names) if names else _nothing
+    single = len(names) == 1
 
     def __eq__(self: Any, other: object) -> Any:
         if self is other:
             return True
-        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        mine, its = values(self), values(other)
+        return (single and mine is its) or mine == its
+
+    return __eq__
+
+
+def _hash_of(names: list[str]) -> Callable[[Any], int]:
+    """A hash of the values of fields."""
+    values = attrgetter(*names) if names else _nothing
 
     def __hash__(self: Any) -> int:
-        return hash(hashed(self))
+        return hash(values(self))
 
-    if not has_eq:
-        cls.__eq__ = __eq__
-    if not has_hash:
-        cls.__hash__ = __hash__ if frozen else None
+    return __hash__
 
 
-def _values(names: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that returns the values of fields as a tuple."""
-    chosen = tuple(names)
-    if len(chosen) > 1:
-        return attrgetter(*chosen)
-    if not chosen:
-        return lambda _: ()
-    only = attrgetter(*chosen)
-    return lambda record: (only(record),)
+def _nothing(_: object) -> tuple[()]:
+    return ()
 
 
 def _repr(self: Any) -> str:

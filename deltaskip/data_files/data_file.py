@@ -33,6 +33,8 @@ _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 class OpenDataFile:
     """A data file that is being written: a local file, which its storage publishes when it is closed.
 
+    in_memory: whether the file is small enough to be kept in memory until then, and is written by one call.
+
     Attributes:
         without_statistics: Leaves that have no statistics in the footer. Those of Arrow leave NaN out, which readers
             that order it last, as Spark does, would then not find.
@@ -47,17 +49,20 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
+        in_memory: bool = False,
     ) -> None:
         self.without_statistics = without_statistics
         counted = [leaf for f in schema for leaf in leaf_paths(f.name, f.type) if leaf not in without_statistics]
         self._path = path
         self._location = location
+        self._storage = storage
         self._stack = ExitStack()
-        self._local = self._stack.enter_context(storage.publish(location))
+        self._local: str | None = None if in_memory else self._stack.enter_context(storage.publish(location))
         try:
             with self._naming():
                 # A writer that opens a path keeps it open after an error, and so the space that the file takes.
-                sink = self._stack.enter_context(pa.OSFile(self._local, "wb"))
+                self._sink = pa.BufferOutputStream() if self._local is None else pa.OSFile(self._local, "wb")
+                sink = self._stack.enter_context(self._sink)
                 self._parquet = pq.ParquetWriter(
                     sink,
                     schema,
@@ -74,7 +79,7 @@ class OpenDataFile:
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return os.stat(self._local).st_size
+        return int(self._sink.tell()) if self._local is None else os.stat(self._local).st_size
 
     def write(self, rows: pa.Table) -> None:
         """Write rows as a row group. Raises StorageError."""
@@ -91,8 +96,15 @@ class OpenDataFile:
             finally:
                 # Otherwise pyarrow closes it again when it is collected, and prints the error.
                 self._parquet.is_open = False
-            size = self.size
-            stats = stats_json(reader.facts(LocalStorage(), os.path.abspath(self._local), size=size), request)
+            if self._local is None:
+                data = self._sink.getvalue()
+                size = data.size
+                facts = reader.facts(_Written(data), self._location, size=size)
+                self._storage.put_if_absent(self._location, data.to_pybytes())
+            else:
+                size = self.size
+                facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
+            stats = stats_json(facts, request)
         now = time.time_ns() // 1_000_000
         tags = written_tags(stats, request.columns)
         return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats, tags=tags)
@@ -115,6 +127,26 @@ class OpenDataFile:
         self._parquet.is_open = False
         with suppress(StorageError):
             self._stack.__exit__(StorageError, error, None)
+
+
+class _Written:
+    """A file that is still in memory, to be read as one of a storage."""
+
+    def __init__(self, data: pa.Buffer) -> None:
+        self._data = data
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Return the bytes of the range."""
+        found: bytes = self._data[offset : offset + length].to_pybytes()
+        return found
+
+    def size(self, path: str) -> int:
+        """Return the number of bytes."""
+        return int(self._data.size)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open the bytes for random access."""
+        return pa.BufferReader(self._data)
 
 
 def dictionary_columns(table: pa.Table) -> list[str]:

@@ -29,6 +29,7 @@ class Encoders:
     """Threads that encode row groups, as many at once as there are processors, and close files.
 
     Attributes:
+        alone: Whether what runs from now on runs at once, without a thread, because there is little of it.
         done: An add action for each closed file.
         share: Size of files as a part of the size of their rows in memory, as far as it is known.
     """
@@ -36,6 +37,7 @@ class Encoders:
     def __init__(self) -> None:
         self.done: list[AddFile] = []
         self.share = _USUAL_SHARE
+        self.alone = False
         self.stopped = False
         self._pool = ThreadPoolExecutor(_THREADS, "deltaskip")
         # pyarrow encodes without the GIL.
@@ -60,7 +62,10 @@ class Encoders:
                     self.stopped = True
                     self._changed.notify_all()
 
-        self._pool.submit(guarded)
+        if self.alone:
+            guarded()
+        else:
+            self._pool.submit(guarded)
 
     def take(self, n_bytes: int) -> None:
         """Count bytes that wait for a thread. Raises an earlier error."""

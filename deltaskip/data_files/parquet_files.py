@@ -45,6 +45,8 @@ _ROW_GROUP_BYTES = 128 << 20
 _WAITING_BYTES = 512 << 20
 # Rows of this size in memory are a file of their own if several are encoded side by side.
 _PARALLEL_BYTES = 32 << 20
+# One file of fewer rows is written in less time than a thread needs to start.
+_LITTLE_BYTES = 1 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
@@ -235,6 +237,7 @@ class _Writer:
 
     def finish(self) -> list[AddFile]:
         divided = self._divided and len(self._waiting) == 1
+        self._encoders.alone = not self._begun and len(self._waiting) == 1 and self._waiting_bytes < _LITTLE_BYTES
         for partition in list(self._waiting):
             n_bytes = self._waiting[partition].nbytes
             # Consecutive rows go into one file, so that files of ordered rows have narrow bounds.
@@ -340,7 +343,9 @@ class _Writer:
             path = f"{folder}/{name}" if folder else name
             self._written.append(path)
             location = join(layout.root, path)
-            return OpenDataFile(layout.storage, location, path, self._parquet, codec, dictionary, without_statistics)
+            in_memory = self._encoders.alone and not layout.storage.remote
+            where = layout.storage, location, path
+            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, in_memory)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

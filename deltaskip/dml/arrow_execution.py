@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,12 @@ from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles
 from deltaskip.dml.files import FilesToChange
-from deltaskip.dml.matching import positions_where
+from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
+from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
+from deltaskip.features.registry import has_feature
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
@@ -40,6 +42,8 @@ __all__ = ["ArrowExecution", "execution_of"]
 _AHEAD_BYTES = 256 << 20
 _VALUE_BYTES = 16
 _UNKNOWN = 1 << 62
+# Values of files that are kept for the second time that their rows are needed, instead of reading the files again.
+_HELD_BYTES = 1 << 20
 
 
 class ArrowExecution(RowExecution):
@@ -53,6 +57,8 @@ class ArrowExecution(RowExecution):
     def __init__(self, snapshot: Snapshot, time_zone: str) -> None:
         self._snapshot = snapshot
         self._time_zone = time_zone
+        # Rows of the files whose positions were found last, by URI.
+        self._held: dict[str, list[StoredBatch]] = {}
 
     @property
     def snapshot(self) -> Snapshot:
@@ -76,7 +82,22 @@ class ArrowExecution(RowExecution):
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+        marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
+        if not marks and _are_little(files, snapshot.schema):
+            try:
+                return positions_where(self._held_rows(files), files, matching.mask)
+            except (StorageError, UnsupportedFeature):
+                # A column that the predicate does not name may be one that cannot be read here.
+                self._held = {}
         return positions_where(rows, files, matching.mask)
+
+    def _held_rows(self, files: pa.Table) -> _HeldRows:
+        """The rows of files, which are held from now on."""
+        snapshot = self._snapshot
+        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode)
+        uris = files["uri"].to_pylist()
+        self._held = {uri: [batch for _, batch in rows.live(files.slice(i, 1))] for i, uri in enumerate(uris)}
+        return _HeldRows(self._held)
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
@@ -109,17 +130,20 @@ class ArrowExecution(RowExecution):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that `write` writes. Small files are read ahead."""
         columns = [field.name for field in schema.fields if field.type != VOID]
+        snapshot = self._snapshot
+        held = self._held if row_ids is None and schema == snapshot.schema and mode == snapshot.mapping_mode else {}
         row_bytes = _VALUE_BYTES * max(1, len(leaves(schema)))
 
         def reads() -> Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]:
             for part in parts:
                 extra = () if row_ids is None else row_ids.fields
-                rows = StoredRows(self._snapshot, schema, mode, None, extra)
-                for number in range(len(part.files)):
+                stored = StoredRows(self._snapshot, schema, mode, None, extra)
+                for number, uri in enumerate(part.files["uri"].to_pylist()):
+                    rows = _HeldRows(held) if uri in held else stored
                     count = part.files["num_records"][number].as_py()
                     yield _UNKNOWN if count is None else count * row_bytes, partial(of_file, part, rows, number)
 
-        def of_file(part: RowsOfFiles, rows: StoredRows, number: int) -> Iterator[pa.RecordBatch]:
+        def of_file(part: RowsOfFiles, rows: LiveRows, number: int) -> Iterator[pa.RecordBatch]:
             chosen = None if part.positions is None else part.positions[number]
             if chosen is not None and part.only and not len(chosen):
                 return
@@ -129,6 +153,27 @@ class ArrowExecution(RowExecution):
                     yield _written(part, number, batch, columns, row_ids)
 
         return read_ahead(reads(), _AHEAD_BYTES, remote=self._snapshot.storage.remote)
+
+
+class _HeldRows:
+    """The rows of files that were read before, in place of StoredRows."""
+
+    def __init__(self, held: Mapping[str, Sequence[StoredBatch]]) -> None:
+        self._held = held
+
+    def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
+        """See StoredRows.live."""
+        for number, uri in enumerate(files["uri"].to_pylist()):
+            for batch in self._held[uri]:
+                yield number, batch
+
+
+def _are_little(files: pa.Table, schema: StructType) -> bool:
+    """Whether the values of the files fit into what is held."""
+    records = files["num_records"]
+    if records.null_count:
+        return False
+    return (pc.sum(records).as_py() or 0) * _VALUE_BYTES * max(1, len(leaves(schema))) <= _HELD_BYTES
 
 
 def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:

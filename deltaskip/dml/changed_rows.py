@@ -257,7 +257,8 @@ def _applied(
         vectors_removed=whole.num_vectors + ended.num_vectors,
     )
     for gone in (whole, ended):
-        transaction.remove_whole(gone.removed(snapshot.table_root, now))
+        if len(gone):
+            transaction.remove_whole(gone.removed(snapshot.table_root, now))
     cost.count("removed", done.files, done.bytes)
     changes_files = bool(len(whole) or len(touched.files))
     new = changed.new if changes_files or changed.inserts else None

@@ -77,6 +77,8 @@ class DataFiles:
 
     def take(self, positions: Sequence[int]) -> DataFiles:
         """Return the files at these positions."""
+        if list(positions) == list(range(len(self))):
+            return self
         chosen = arrow_array(list(positions), pa.int64())
         return DataFiles(self.listed.take(chosen), self.logged.take(chosen), self.live_rows.take(chosen))
 
@@ -116,8 +118,10 @@ def files_to_change(scan: Scan) -> FilesToChange:
     """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
     snapshot = scan.snapshot
     found = list(each_candidate(snapshot, scan.program, partial(_divided, scan)))
-    whole = _joined(snapshot, _REMOVED, [each[0] for each in found])
-    return FilesToChange(whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found]))
+    whole = _joined(snapshot, _REMOVED, [each[0] for each in found if each[0] is not None])
+    return FilesToChange(
+        whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
+    )
 
 
 def kept_files(scan: Scan) -> DataFiles:
@@ -201,11 +205,15 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
     return total
 
 
-def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles, DataFiles]:
-    """The batch's files that go whole, and those of which rows may go."""
+def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
+    """The batch's files that go whole, and those of which rows may go; None for none."""
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[kept]
-    return _files(scan, batch, kept[~unsure], _REMOVED), _files(scan, batch, kept[unsure], FILE_SCHEMA.names)
+    whole, partly = kept[~unsure], kept[unsure]
+    return (
+        _files(scan, batch, whole, _REMOVED) if len(whole) else None,
+        _files(scan, batch, partly, FILE_SCHEMA.names) if len(partly) else None,
+    )
 
 
 def _kept_of(scan: Scan, batch: FileBatch) -> DataFiles:
@@ -247,6 +255,9 @@ def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequen
 
 
 def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFiles]) -> DataFiles:
+    if len(found) == 1:
+        [only] = found
+        return DataFiles(only.listed.combine_chunks(), only.logged.combine_chunks(), only.live_rows)
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     listed = [files_schema(snapshot, _LISTED).empty_table(), *(each.listed for each in found)]
     counts = [arrow_array([], pa.int64()), *(each.live_rows for each in found)]

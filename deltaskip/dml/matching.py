@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,22 @@ from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["matching_here", "positions_where", "removed_rows_match"]
+__all__ = ["LiveRows", "matching_here", "positions_where", "removed_rows_match"]
 
 # Files whose positions are in memory at once.
 _FILES_AT_ONCE = 64
 
 
+class LiveRows(Protocol):
+    """What has the rows of files that are not deleted, such as StoredRows."""
+
+    def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
+        """See StoredRows.live."""
+        ...
+
+
 def positions_where(
-    rows: StoredRows, files: pa.Table, true_rows: Callable[[StoredBatch], npt.NDArray[Any]]
+    rows: LiveRows, files: pa.Table, true_rows: Callable[[StoredBatch], npt.NDArray[Any]]
 ) -> RowPositions:
     """Return the live rows of each file for which a function of a batch is true, files side by side.
 
@@ -41,6 +49,10 @@ def positions_where(
         return arrow_array(np.concatenate([np.zeros(0, np.int64), *matches]))
 
     def each() -> Iterator[pa.Int64Array]:
+        if len(files) == 1:
+            # A thread would only take time to start.
+            yield found(0)
+            return
         with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
             for start in range(0, len(files), _FILES_AT_ONCE):
                 yield from pool.map(found, range(start, min(start + _FILES_AT_ONCE, len(files))))

@@ -3,7 +3,7 @@
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
 from deltaskip.log.history import History, HistoryEntry, chosen_version, history, version_at_timestamp
-from deltaskip.log.loading import check_same_table, load_snapshot, refresh, same_table
+from deltaskip.log.loading import advanced, check_same_table, is_fresh, load_snapshot, refresh, same_table
 from deltaskip.log.replay import Superseded, dv_ids
 from deltaskip.log.segment import CheckpointRef, LogSegment
 from deltaskip.log.snapshot import Snapshot
@@ -19,10 +19,12 @@ __all__ = [
     "LogSegment",
     "Snapshot",
     "Superseded",
+    "advanced",
     "check_same_table",
     "chosen_version",
     "dv_ids",
     "history",
+    "is_fresh",
     "load_snapshot",
     "refresh",
     "same_table",

@@ -34,8 +34,8 @@ def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None
     _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files, table_bytes)
 
 
-def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
-    """Write the version checksum of the version after `latest`; commit: the text of its commit.
+def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None = None) -> bool:
+    """Write the version checksum of the version after `latest`; commit: the text of its commit; after: its snapshot.
 
     Returns False, without writing, if the table has too many files to count them with every commit. The next
     checkpoint then writes the checksum.
@@ -43,6 +43,10 @@ def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
     groups = ((part, group) for part in latest.checkpoint_parts for group in part.row_groups_with("add"))
     if len(latest.commit_adds) + sum(part.add_rows(group) for part, group in groups) > _COUNTED_FILES:
         return False
+    if after is not None:
+        after_sizes = after.adds(["size"])["size"]
+        write_checksum(after, len(after_sizes), exact_sum(after_sizes))
+        return True
     version = latest.version + 1
     name = commit_name(version)
     file = FileInfo(name, join(latest.root, LOG_FOLDER, name), len(commit), 0)

@@ -18,7 +18,7 @@ from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
@@ -31,7 +31,7 @@ from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["check_same_table", "list_log", "load_snapshot", "refresh", "same_table"]
+__all__ = ["advanced", "check_same_table", "is_fresh", "list_log", "load_snapshot", "refresh", "same_table"]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
@@ -41,6 +41,9 @@ _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
 _LOOK_SECONDS = 0.02
+# A log that was listed so shortly ago is not listed again before a commit is put, unless it may be cleaned up by then.
+_FRESH_SECONDS = 1.0
+_CLEANED_UP_LATER_MS = 60_000
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
@@ -114,11 +117,56 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     not follow without a gap, or if the snapshot's checkpoint or commit was deleted. Raises the same errors as
     load_snapshot, and TableNotFound if the path now contains another table.
     """
+    listed = time.monotonic()
     latest = _refreshed(snapshot)
-    if latest is not snapshot:
-        latest.told_as(snapshot)
-        if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
-            latest.cache = ColumnCache()
+    latest.listed = listed
+    return latest if latest is snapshot else _following(latest, snapshot)
+
+
+def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
+    """Return the snapshot of the commit that was just written after a snapshot, without reading the log.
+
+    None where that takes as many requests as reading it, or where the log is not that of the snapshot any more.
+
+    Args:
+        snapshot: The version before the commit.
+        text: The text of the commit.
+    """
+    storage, old = snapshot.storage, snapshot.segment
+    if storage.remote or is_managed(storage) or old.version < 0:
+        return None
+    version = old.version + 1
+    try:
+        info = storage.info(join(old.root, LOG_FOLDER, commit_name(version)))
+    except (FileNotFoundError, NotADirectoryError, StorageError):
+        return None
+    if info.size != len(text):
+        return None
+    own = LogFile(Kind.COMMIT, version, info)
+    segment = LogSegment(old.root, version, old.checkpoint, (*old.commits, own), old.compactions, own)
+    try:
+        tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0])).following(snapshot.tail)
+        return _following(Snapshot(storage, segment, snapshot.checkpoint, tail, None, snapshot.cache), snapshot)
+    except DeltaSkipError:
+        # A commit may need what cannot be read here. Reading the log says so.
+        return None
+
+
+def is_fresh(snapshot: Snapshot) -> bool:
+    """Return whether a commit can be put after a snapshot without listing the log: if it is not the latest, that fails.
+
+    It would not fail if a later version had been cleaned up since the log was listed.
+    """
+    if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
+        return False
+    return time.monotonic() - snapshot.listed < _FRESH_SECONDS
+
+
+def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
+    """The latest snapshot, with what the caller said of an older one."""
+    latest.told_as(snapshot)
+    if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
+        latest.cache = ColumnCache()
     return latest
 
 

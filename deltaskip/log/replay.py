@@ -145,7 +145,9 @@ def after(older: Replay, newer: Replay) -> Replay:
     """Combine two adjacent ranges of the log."""
     kept = older.adds
     if len(kept):
-        kept = kept.filter(newer.superseded.live_mask(kept["path"], kept["deletion_vector"]))
+        live = newer.superseded.live_mask(kept["path"], kept["deletion_vector"])
+        if live.false_count:
+            kept = kept.filter(live)
     adds = pa.concat_tables([table for table in (kept, newer.adds) if len(table)] or [kept])
     old, new = older.superseded, newer.superseded
     return Replay(

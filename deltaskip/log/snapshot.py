@@ -44,7 +44,9 @@ class Snapshot:
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
     root: the table's location in `storage`. table_root: its absolute, percent-encoded URI. float_bounds: set by
     the caller in place of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of what keeps
-    the snapshot contain the secrets by which its storage is opened.
+    the snapshot contain the secrets by which its storage is opened. listed: when the log was listed in which it is the
+    latest, as time.monotonic has it. followed_by: the version that an operation has committed after it, until
+    `txn.latest_after` takes it.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Snapshot:
         self.float_bounds: FloatBounds | None = None
         self.pickles_secrets = False
         self.allow_reflection = False
+        self.listed = float("-inf")
+        self.followed_by: Snapshot | None = None
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)

@@ -30,6 +30,9 @@ _T = TypeVar("_T")
 _AHEAD = 4
 """At most so many row groups are read at once; this bounds a scan's memory."""
 
+# Fewer local files are evaluated in less time than a thread needs to start.
+_FEW_FILES = 1000
+
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
     """Every batch that may contain a file that `program` keeps, with what it evaluates read: see `each_candidate`."""
@@ -44,8 +47,8 @@ def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
 def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[FileBatch], _T]) -> Iterator[_T]:
     """`apply` of every batch that may contain a file that `program` keeps: the checkpoint, then newer commits.
 
-    Batches that are not cached are read in threads, some ahead of the caller; the order of results is that of the log.
-    A bar shows the progress of longer plans.
+    Batches that are neither small nor cached are read in threads, some ahead of the caller; the order of results is
+    that of the log. A bar shows the progress of longer plans.
     """
     ahead = min(_AHEAD, pa.cpu_count())
     pool: ThreadPoolExecutor | None = None
@@ -60,7 +63,8 @@ def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[FileBa
 
         try:
             for batch in _batches(snapshot, program):
-                if not running and batch.is_cached(program):
+                is_little = batch.num_rows <= _FEW_FILES and not snapshot.storage.remote
+                if not running and (is_little or batch.is_cached(program)):
                     yield apply(batch)
                     progress.advance(batch.num_rows)
                     continue

@@ -22,12 +22,17 @@ __all__ = ["after_commit"]
 _SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
 
-def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> None:
+def after_commit(latest: Snapshot, version: int, text: bytes | None = None, after: Snapshot | None = None) -> None:
     """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
 
-    If the table has symlink manifests kept up to date, those are written too.
-    latest: the newest known snapshot of the table. text: the text of the commit, if the commit directly follows it.
-    Issues a MaintenanceWarning instead of raising an error, since the commit itself has succeeded.
+    If the table has symlink manifests kept up to date, those are written too. Issues a MaintenanceWarning instead of
+    raising an error, since the commit itself has succeeded.
+
+    Args:
+        latest: The newest known snapshot of the table before the commit.
+        version: The version that was committed.
+        text: The text of the commit, if it directly follows `latest`.
+        after: The snapshot of the version, if it is known.
     """
     commits, what = catalog_commits(latest.storage), "publication in its catalog"
     try:
@@ -38,11 +43,11 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
     what = "version checksum"
     try:
         if text is not None:
-            write_checksum_after(latest, text)
+            write_checksum_after(latest, text, after)
             kill_point("checksum written")
         what = "checkpoint"
         if version and not version % latest.table_properties.checkpoint_interval:
-            _write_checkpoint(latest, version)
+            _write_checkpoint(refresh(latest) if after is None else after, version)
     except Exception as error:  # an error from `commit` would mean that nothing was committed
         _warn(latest, version, what, error)
     try:
@@ -52,10 +57,9 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
         _warn(latest, version, "symlink manifests", error)
 
 
-def _write_checkpoint(latest: Snapshot, version: int) -> None:
-    snapshot = refresh(latest)
+def _write_checkpoint(snapshot: Snapshot, version: int) -> None:
     if snapshot.version != version:
-        snapshot = load_snapshot(latest.storage, latest.root, version)
+        snapshot = load_snapshot(snapshot.storage, snapshot.root, version)
     write_checkpoint(snapshot)
     if snapshot.table_properties.expired_log_cleanup and _may_clean_up(snapshot):
         clean_up_log(snapshot)

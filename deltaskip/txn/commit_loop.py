@@ -18,7 +18,7 @@ from deltaskip.errors import (
     TableAlreadyExists,
     TableNotFound,
 )
-from deltaskip.log import LOG_FOLDER, Snapshot, check_same_table, refresh
+from deltaskip.log import LOG_FOLDER, Snapshot, advanced, check_same_table, is_fresh, refresh
 from deltaskip.log.catalog_commits import is_managed, put_commit
 from deltaskip.log.file_names import commit_name, version_prefix
 from deltaskip.log.loading import list_log
@@ -116,7 +116,8 @@ class CommitLoop:
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
             before = latest.version
-            latest = latest if creates else refresh(latest)
+            if not creates and (attempt or not is_fresh(latest)):
+                latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
                     f"The log of {base.root} was put back from version {checked} to version {latest.version}: open the "
@@ -155,8 +156,10 @@ class CommitLoop:
             "busy",
         )
 
-    def settle(self, committed: Committed) -> None:
+    def settle(self, committed: Committed) -> Snapshot | None:
         """Do what follows a commit: write its checksum and a checkpoint that is due.
+
+        Returns the snapshot of the commit; None where the log has to be read for it.
 
         Raises TableNotFound, and withdraws the commit, if the table was dropped or replaced before it was written.
         """
@@ -165,11 +168,13 @@ class CommitLoop:
                 # Both take a request, and neither needs the other's answer.
                 with ThreadPoolExecutor(1, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
-                    after_commit(committed.latest, committed.version, committed.text)
+                    after_commit(committed.latest, committed.version, committed.text, None)
                 kept.result()
-            else:
-                self._check_kept(committed)
-                after_commit(committed.latest, committed.version, committed.text)
+                return None
+            after = None if committed.text is None else advanced(committed.latest, committed.text)
+            self._check_kept(committed)
+            after_commit(committed.latest, committed.version, committed.text, after)
+            return after
         except TableNotFound:
             self._withdraw(committed)
             raise

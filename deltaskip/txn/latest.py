@@ -11,11 +11,14 @@ __all__ = ["latest_after"]
 
 
 def latest_after(snapshot: Snapshot) -> Snapshot:
-    """Return the latest version of a table that an operation has changed.
+    """Return the version of a table that an operation has committed, or a later one.
 
     Where it cannot be read, issues a MaintenanceWarning and returns the version that is given: an error would say that
     the operation failed, which would then be repeated.
     """
+    found, snapshot.followed_by = snapshot.followed_by, None
+    if found is not None:
+        return found
     try:
         return refresh(snapshot)
     except Exception as error:

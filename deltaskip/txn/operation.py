@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.turns import turn
 
 __all__ = ["MAX_TRIES", "commit_operation"]
 
@@ -39,33 +41,46 @@ def commit_operation(
             each time.
     """
     cost: CostMeter | None = None
-    for left in reversed(range(MAX_TRIES if repeatable else 1)):
-        snapshot = refresh(snapshot)
-        transaction = begin(snapshot)
-        if cost is not None:
-            transaction.cost = cost.repeat()
-        cost = transaction.cost
-        try:
-            if txn is not None:
-                done = transaction.read_app(txn[0])
-                if done is not None and done >= txn[1]:
-                    return WriteResult(None, transaction.operation)
-                transaction.set_app_version(*txn)
-            metrics = act(transaction)
-            transaction.set_metrics(metrics)
-            version = None
-            if transaction.has_actions:
-                with cost.phase("commit"):
-                    version = transaction.commit()
-            if transaction.already_gone and "numDeletedRows" in metrics:
-                metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
-            return WriteResult(version, transaction.operation, metrics, cost=cost.cost)
-        except CommitConflict:
-            # Values of identity columns, a merged schema and the files to remove follow the version of the table.
-            transaction.discard()
-            if not left:
+    given = snapshot
+    with ExitStack() as stack:
+        for left in reversed(range(MAX_TRIES if repeatable else 1)):
+            snapshot = refresh(snapshot)
+            transaction = begin(snapshot)
+            if cost is not None:
+                transaction.cost = cost.repeat()
+            cost = transaction.cost
+            try:
+                result = _tried(transaction, act, txn)
+                given.followed_by = transaction.after
+                return result
+            except CommitConflict:
+                # Values of identity columns, a merged schema and the files to remove follow the version of the table.
+                transaction.discard()
+                if not left:
+                    raise
+                if left == MAX_TRIES - 1:
+                    stack.enter_context(turn(snapshot))
+            except BaseException:
+                transaction.discard()
                 raise
-        except BaseException:
-            transaction.discard()
-            raise
     raise AssertionError("unreachable")
+
+
+def _tried(
+    transaction: Transaction, act: Callable[[Transaction], Mapping[str, int]], txn: tuple[str, int] | None
+) -> WriteResult:
+    """Commit what `act` adds to a transaction, once."""
+    if txn is not None:
+        done = transaction.read_app(txn[0])
+        if done is not None and done >= txn[1]:
+            return WriteResult(None, transaction.operation)
+        transaction.set_app_version(*txn)
+    metrics = act(transaction)
+    transaction.set_metrics(metrics)
+    version = None
+    if transaction.has_actions:
+        with transaction.cost.phase("commit"):
+            version = transaction.commit()
+    if transaction.already_gone and "numDeletedRows" in metrics:
+        metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
+    return WriteResult(version, transaction.operation, metrics, cost=transaction.cost.cost)

@@ -64,6 +64,7 @@ class Transaction:
         snapshot: The version of the table that the transaction reads.
         cost: Counts what the transaction's changes of rows cost.
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
+        after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
     """
 
@@ -80,9 +81,8 @@ class Transaction:
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
         self._committed: int | None = None
-        self._discarded = False
-        self.cost = CostMeter()
-        self.already_gone = 0
+        self.after: Snapshot | None = None
+        self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
         # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
@@ -574,12 +574,12 @@ class Transaction:
         self._committed, self.already_gone = committed.version, committed.already_gone
         kill_point("committed")
         try:
-            self._loop.settle(committed)
+            self.after = self._loop.settle(committed)
         except TableNotFound:
             self._committed = None
             raise
-        parts = [self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())]
-        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, " ".join(parts))
+        parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())])
+        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)
         return committed.version
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.actions import FILE_SCHEMA, AddFile, RemoveFile
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit
-from deltaskip.txn import removed_files
+from deltaskip.txn import preparation, removed_files
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.transaction import Transaction
 
@@ -55,6 +56,26 @@ def lines(table: DeltaTable) -> list[Any]:
     first, *rest = path.read_text().splitlines()
     info = json.loads(first)["commitInfo"]
     return [{name: value for name, value in info.items() if name not in ("timestamp", "txnId")}, *rest]
+
+
+@pytest.fixture(autouse=True)
+def few_files_as_columns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "_FEW_REMOVES", 0)
+
+
+def test_few_files_are_committed_as_many_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for name, few in (("columns", 0), ("objects", 1000)):
+        table = make(tmp_path / name, PROPERTIES)
+        monkeypatch.setattr(preparation, "_FEW_REMOVES", few)
+        transaction = table.transaction(operation="DELETE")
+        transaction.remove_whole(removed(table, all_files(table)))
+        transaction.commit()
+        found.append([json.loads(line)["remove"] for line in lines(table)[1:] if '"remove"' in line])
+    columns, objects = ([{k: v for k, v in each.items() if k != "path"} for each in side] for side in found)
+    assert len(columns) > 2
+    key = partial(json.dumps, sort_keys=True)
+    assert sorted(map(key, columns)) == sorted(map(key, objects))
 
 
 @pytest.mark.long(gate=2)
