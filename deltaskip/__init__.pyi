@@ -40,6 +40,7 @@ from .alter.changes import (
 from .catalogs import (
     CatalogIdentifier,
     InstalledCatalog,
+    NamespaceDescription,
     SortOrder,
     StagedTable,
     TableCatalog,
@@ -184,6 +185,7 @@ __all__ = [
     "Metadata",
     "MoveColumn",
     "NamespaceAlreadyExists",
+    "NamespaceDescription",
     "NamespaceNotEmpty",
     "NamespaceNotFound",
     "NotProvable",
