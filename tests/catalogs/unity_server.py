@@ -62,7 +62,7 @@ class UnityServer:
         token: Bearer token that requests need; None for none.
         clients: Secrets of the clients that get tokens at /oidc/v1/token, by their identifiers.
         token_seconds: How long such a token holds; None if the answer does not say.
-        issued: The tokens that were given, of which the server takes the last `valid_tokens`.
+        issued: The tokens that were given, of which the server takes the last one.
         storage_root: URI below which it puts managed tables, with the options to open it.
         credentials: What the server gives for every place; it expires at expires_ms.
         path_credentials: Whether it gives them also for places without a table, which the open server does not.
@@ -86,7 +86,6 @@ class UnityServer:
         self.clients: dict[str, str] = {}
         self.token_seconds: float | None = 3600
         self.issued: list[str] = []
-        self.valid_tokens = 1
         self.credentials: dict[str, Any] = {}
         self.expires_ms: int | None = None
         self.path_credentials = False
@@ -482,7 +481,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Whether the request has a token that is needed."""
         given = self.headers.get("Authorization")
         if self.state.clients:
-            return given in [f"Bearer {token}" for token in self.state.issued[-self.state.valid_tokens :]]
+            return given in [f"Bearer {token}" for token in self.state.issued[-1:]]
         return self.state.token is None or given == f"Bearer {self.state.token}"
 
     def _answer(self, method: str) -> None:
