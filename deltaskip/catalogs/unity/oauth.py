@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 from urllib.parse import quote_plus
@@ -14,11 +15,46 @@ from deltaskip.errors import CatalogError, InvalidArgument
 from deltaskip.json_text import parse_json
 from deltaskip.redaction import keep_secret, redacted
 
-__all__ = ["ClientCredentials"]
+__all__ = ["SECRETS", "ClientCredentials", "completed_login", "login_token"]
 
+SECRETS = {"token": "the token of the catalog", "client_secret": "the client_secret of the catalog"}
+"""Arguments of a login that are secrets, with their names in messages."""
+
+_LOGIN = (*SECRETS, "client_id", "token_url")
+# Where a workspace of Databricks gives tokens to service principals.
+_PATH = "/oidc/v1/token"
 _SECONDS = 30.0
 # A token is renewed this long before it ends, or after half of its life if that is shorter.
 _EARLY_SECONDS = 60.0
+
+
+def login_token(server: str, login: Mapping[str, str]) -> str | ClientCredentials | None:
+    """Return the token of requests, or what gets one; None without either.
+
+    Args:
+        server: URL of the server, without a path of its API.
+        login: The arguments token, client_id, client_secret, token_url and scope that were given.
+
+    Raises InvalidArgument if a client is not whole, or has a token of its own.
+    """
+    if not login.keys() - {"token"}:
+        return login.get("token")
+    if "token" in login or "client_id" not in login or "client_secret" not in login:
+        raise InvalidArgument(
+            "A client of Unity Catalog has client_id and client_secret, and no token: give these two, or a token."
+        )
+    url = login.get("token_url") or server + _PATH
+    return ClientCredentials(url, login["client_id"], login["client_secret"], login["scope"])
+
+
+def completed_login(login: Mapping[str, str], configured: Mapping[str, object]) -> Mapping[str, str]:
+    """Return the arguments of a login with the secret that the configuration has, if they have none."""
+    if login.keys() & SECRETS.keys():
+        return login
+    wanted = ("client_secret",) if "client_id" in login else _LOGIN
+    found = {key: text for key in wanted if isinstance(text := configured.get(key), str)}
+    whole = {**login, **found}
+    return whole if "client_id" not in whole or "client_secret" in whole else {}
 
 
 class ClientCredentials:

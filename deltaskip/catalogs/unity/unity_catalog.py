@@ -23,7 +23,7 @@ from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, ne
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import LoadedTable, TableName
-from deltaskip.catalogs.unity.oauth import ClientCredentials
+from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
 from deltaskip.catalogs.unity.older import external_request
 from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.errors import (
@@ -58,9 +58,6 @@ _NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
 _STORAGE_ROOT = "storage_root"
 """Property of a catalog or schema: where the server puts the managed tables in it. It is given when it is created."""
-_TOKEN_PATH = "/oidc/v1/token"
-"""Where a workspace of Databricks gives tokens to service principals."""
-_SECRET = {"token": "the token of the catalog", "client_secret": "the client_secret of the catalog"}
 _VIEWS = ("VIEW", "MATERIALIZED_VIEW", "METRIC_VIEW")
 
 
@@ -118,7 +115,7 @@ class UnityCatalog(LocatedCatalog):
         self._login = {key: text for key, text in texts.items() if text is not None}
         if "client_id" in self._login:
             self._login["scope"] = arguments.unicode_text("scope", scope)
-        self._client = UnityClient(arguments.text("url", url), _token(url, self._login))
+        self._client = UnityClient(arguments.text("url", url), login_token(root_of(url), self._login))
 
     # Entries
 
@@ -292,7 +289,7 @@ class UnityCatalog(LocatedCatalog):
         left_out: tuple[str, ...] = ()
         if not secrets:
             options, left_out = without_secrets(options)
-            left_out = (*(shown for key, shown in _SECRET.items() if login.pop(key, None) is not None), *left_out)
+            left_out = (*(shown for key, shown in SECRETS.items() if login.pop(key, None) is not None), *left_out)
             url = without_userinfo(url)
         given = (url, self._catalog, options, self.name)
         return partial(_opened_again, given, login, replace(entry, loaded=None)), left_out
@@ -557,29 +554,12 @@ _NO_NAMESPACE = (
 _NO_TABLE = ("NoSuchTableException", "TABLE_NOT_FOUND")
 
 
-def _token(url: str, login: Mapping[str, str]) -> str | ClientCredentials | None:
-    """The token of requests, or what gets one; None without either."""
-    if not login.keys() - {"token"}:
-        return login.get("token")
-    if "token" in login or "client_id" not in login or "client_secret" not in login:
-        raise InvalidArgument(
-            "A client of Unity Catalog has client_id and client_secret, and no token: give these two, or a token."
-        )
-    endpoint = login.get("token_url") or root_of(url) + _TOKEN_PATH
-    return ClientCredentials(endpoint, login["client_id"], login["client_secret"], login["scope"])
-
-
 def _opened_again(
     given: tuple[str, str | None, Mapping[str, str], str], login: Mapping[str, str], entry: _UnityEntry
 ) -> Storage:
     """The storage of a table that was pickled, whose catalog may be configured in this process."""
     url, catalog, options, name = given
-    if not login.keys() & _SECRET.keys():
-        known = configured(name) or {}
-        wanted = ("client_secret",) if "client_id" in login else ("token", "client_id", "client_secret", "token_url")
-        login = {**login, **{key: known[key] for key in wanted if isinstance(known.get(key), str)}}
-        if "client_id" in login and "client_secret" not in login:
-            login = {}
+    login = completed_login(login, configured(name) or {})
     opened = UnityCatalog(url, catalog, storage_options=options, name=name, **login)
     now = opened.find_entry(entry.identifier)
     if now is None:
