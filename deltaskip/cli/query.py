@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.program import Source, debug_option, opens_table, program, storage_option, takes_predicate
+from deltaskip.cli.program import CommandTable, debug_option, opens_table, program, storage_option, takes_predicate
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
@@ -18,7 +18,7 @@ from deltaskip.cli.rows_out import rows_options, write_rows
 @click.option("-n", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows.")
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Column to show. Can be repeated.")
 def _head(
-    source: Source,
+    source: CommandTable,
     as_json: bool,
     chosen: dict[str, Any],
     limit: int,
