@@ -40,6 +40,7 @@ from .alter.changes import (
 from .catalogs import (
     CatalogIdentifier,
     InstalledCatalog,
+    NamespaceDescription,
     SortOrder,
     StagedTable,
     TableCatalog,
@@ -186,6 +187,7 @@ __all__ = [
     "Metadata",
     "MoveColumn",
     "NamespaceAlreadyExists",
+    "NamespaceDescription",
     "NamespaceNotEmpty",
     "NamespaceNotFound",
     "NotProvable",

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.arguments import flag, text, unicode_text
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.resolve import display_name
@@ -85,8 +85,9 @@ class TableChange:
 class AddColumn(TableChange):
     """Add a nullable column, or a field to a struct. Existing rows have NULL there.
 
-    AddColumn("address.city", "STRING", "where") can also be written as AddColumn(parent=["address"], name="city",
-    type="STRING", comment="where"), or with these four in this order.
+    AddColumn("address.city", "STRING", "where") can also be written as the SPIP does: AddColumn(parent=["address"],
+    name="city", type="STRING", comment="where"), or with these four, or the first three, in this order. The parent is
+    then a list, or the second argument is not a type; [] is the parent of a column.
 
     Attributes:
         column: Name of the new column, such as "price" or "address.city"; dots go through structs, and through
@@ -118,11 +119,12 @@ class AddColumn(TableChange):
         parent: str | Sequence[str] | None = None,
         name: str | None = None,
     ) -> None:
-        is_parent_first = (nullable is None or isinstance(nullable, str)) and isinstance(type, str)
-        if is_parent_first and name is None and parent is None:
+        if name is None and parent is None and isinstance(type, str):
             # parent, name, type and comment: `nullable` is a bool otherwise.
-            parent, name, type, comment, nullable = column, type, comment, nullable, True
-            column = None
+            if nullable is None or isinstance(nullable, str):
+                parent, name, type, comment, nullable, column = column, type, comment, nullable, True, None
+            elif comment is not None and _is_parent_first(column, type, comment):
+                parent, name, type, comment, column = column, type, comment, None, None
         path = _new_path(column, parent, name)
         if type is None:
             raise InvalidArgumentType.of("type", "a type such as 'BIGINT'", type)
@@ -131,6 +133,22 @@ class AddColumn(TableChange):
         values = (path, type, comment, flag("nullable", nullable), position)
         for attribute, value in zip(("column", "type", "comment", "nullable", "position"), values, strict=True):
             object.__setattr__(self, attribute, value)
+
+
+def _is_parent_first(first: object, second: str, third: object) -> bool:
+    """Whether three arguments are parent, name and type, not column, type and comment."""
+    return _is_type(third) and (isinstance(first, list) or not first or not _is_type(second))
+
+
+def _is_type(value: object) -> bool:
+    # Importing deltaskip does not import what reads types.
+    from deltaskip.schema.given import field_of
+
+    try:
+        field_of("column", value)
+    except (SchemaError, InvalidArgumentType):
+        return False
+    return True
 
 
 def _new_path(column: object, parent: object, name: object) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from deltaskip.alter.dependents import (
     refuse_dependents,
     remove_from_sort_order,
     remove_from_statistics,
+    rename_in_partitions,
     rename_in_sort_order,
     rename_in_statistics,
 )
@@ -50,6 +51,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.transforms.declared import hidden_columns
 
 __all__ = [
     "add_column",
@@ -134,13 +136,12 @@ def rename_column(state: TableState, change: RenameColumn) -> TableState:
     _, struct = struct_at(state.schema, place.path[:-1], state.table)
     others = StructType(tuple(field for field in struct.fields if field.name != old))
     _refuse_taken(others, new, new_path, state.table, "the name of a column of")
-    refuse_dependents(state, place.path, "renamed")
+    after, followers = rename_in_partitions(state, place.path, new)
+    refuse_dependents(state, place.path, "renamed", followers)
+    state = after
     state = rename_in_statistics(state, place.path, new)
     state = rename_in_sort_order(state, place.path, new)
     state = with_schema(state, with_field(state.schema, place.path, lambda field: renamed(field, new)))
-    if len(place.path) == 1 and old in state.metadata.partition_columns:
-        partitions = tuple(new if name == old else name for name in state.metadata.partition_columns)
-        state = replace(state, metadata=replace(state.metadata, partition_columns=partitions))
     parameters = {"oldColumnPath": logged_name(place.path), "newColumnPath": logged_name(new_path)}
     return done(state, "RENAME COLUMN", parameters)
 
@@ -151,16 +152,13 @@ def move_column(state: TableState, change: MoveColumn) -> TableState:
     if place.inside:
         raise SchemaError(f"{place.name} of {state.table} is part of a type and has no position: move a column.")
     above, struct = struct_at(state.schema, place.path[:-1], state.table)
+    rest = StructType(tuple(field for field in struct.fields if field.name != place.path[-1]))
     position = change.position
-    if isinstance(position, int) and position >= len(struct.fields):
-        raise SchemaError(
-            f"{place.name} of {state.table} cannot be moved to position {position}: there are {len(struct.fields)} "
-            f"columns, counted from 0."
-        )
+    if isinstance(position, int):
+        position = _at(state, place, rest, position)
     if isinstance(position, After) and fold_name(position.column) == fold_name(place.path[-1]):
         return state
-    rest = StructType(tuple(field for field in struct.fields if field.name != place.path[-1]))
-    index = position if isinstance(position, int) else _index(rest, position, place.path, state.table)
+    index = _index(rest, position, place.path, state.table)
 
     def moved(found: StructType) -> StructType:
         field = next(f for f in found.fields if f.name == place.path[-1])
@@ -170,8 +168,6 @@ def move_column(state: TableState, change: MoveColumn) -> TableState:
     schema = with_struct(state.schema, above, moved)
     if schema == state.schema:
         return state
-    if isinstance(position, int):
-        position = First() if index == 0 else After(rest.fields[index - 1].name)
     return done(with_schema(state, schema), "CHANGE COLUMN", {"column": column_json(place), **_position_json(position)})
 
 
@@ -329,6 +325,21 @@ def _index(struct: StructType, position: Position | None, path: ColumnPath, tabl
                 f"{display_name(path)} of {table} cannot be put after {display_name([column])}, which is not beside "
                 f"it; the columns there are {known}."
             )
+
+
+def _at(state: TableState, place: Place, rest: StructType, number: int) -> Position:
+    """The position with a number, counted from 0 among the columns that users see.
+
+    rest: The other fields of the struct.
+    """
+    hidden = hidden_columns(state.schema, state.metadata.partition_columns, state.configuration)
+    others = [name for name in rest.names if len(place.path) > 1 or name not in hidden or place.path[0] in hidden]
+    if number > len(others):
+        raise SchemaError(
+            f"{place.name} of {state.table} cannot be moved to position {number}: there are {len(others) + 1} "
+            f"columns, counted from 0."
+        )
+    return After(others[number - 1]) if number else First()
 
 
 def _position_json(position: Position | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import takewhile
 
@@ -11,27 +12,33 @@ from deltaskip.data_files.sort_order import SORT_ORDER_KEY, sort_order_text, tab
 from deltaskip.errors import SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.schema.column_names import ColumnPath, parse_names
+from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY
+from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY, StructType
 from deltaskip.stats.columns import STATS_COLUMNS
+from deltaskip.transforms.declared import declared, hidden_columns, renamed_declaration
+from deltaskip.transforms.generated import with_renamed_source
 from deltaskip.txn.validation.schema import expressions
 
 __all__ = [
     "refuse_dependents",
     "remove_from_sort_order",
     "remove_from_statistics",
+    "rename_in_partitions",
     "rename_in_sort_order",
     "rename_in_statistics",
 ]
 
 
-def refuse_dependents(state: TableState, path: ColumnPath, what: str) -> None:
+def refuse_dependents(state: TableState, path: ColumnPath, what: str, followers: Collection[str] = ()) -> None:
     """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.
 
-    The generation expression of the column itself does not count, nor its invariant if the column is dropped.
+    The generation expression of the column itself does not count, nor its invariant if the column is dropped, nor the
+    expressions of `followers`.
     """
     own = (GENERATION_KEY, INVARIANTS_KEY) if what == "dropped" else (GENERATION_KEY,)
     skipped = {f"{key} of the column {path[0]}" for key in own} if len(path) == 1 else set()
+    skipped |= {f"{GENERATION_KEY} of the column {name}" for name in followers}
     for owner, text in expressions(state.schema, state.properties):
         if owner in skipped:
             continue
@@ -44,6 +51,30 @@ def refuse_dependents(state: TableState, path: ColumnPath, what: str) -> None:
                 f"{display_name(path)} of {state.table} cannot be {what}, because {owner} uses it ({text}): drop that "
                 f"first."
             )
+
+
+def rename_in_partitions(state: TableState, path: ColumnPath, new_name: str) -> tuple[TableState, Collection[str]]:
+    """Return the state with the new name of a column in hidden partitions, and the names of those made of it.
+
+    The expressions of other generated columns stay as they are. The column itself keeps its name.
+    """
+    partitions = state.metadata.partition_columns
+    hidden = hidden_columns(state.schema, partitions, state.configuration)
+    found = {
+        field.name: with_renamed_source(state.schema, field, path, (*path[:-1], new_name))
+        for field in state.schema.fields
+        if field.name in hidden
+    }
+    followers = {name: field for name, field in found.items() if field is not None}
+    schema = StructType(tuple(followers.get(field.name, field) for field in state.schema.fields))
+    state = replace(state, schema=schema)
+    listed = state.configuration.get(PARTITIONING_KEY)
+    if declared(listed):
+        state = with_property(state, PARTITIONING_KEY, renamed_declaration(str(listed), path, new_name))
+    if len(path) == 1 and path[0] in partitions:
+        names = tuple(new_name if name == path[0] else name for name in partitions)
+        state = replace(state, metadata=replace(state.metadata, partition_columns=names))
+    return state, followers.keys()
 
 
 def rename_in_statistics(state: TableState, path: ColumnPath, new_name: str) -> TableState:

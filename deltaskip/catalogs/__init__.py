@@ -8,11 +8,12 @@ from deltaskip.catalogs.installing import InstalledCatalog, install_catalog
 from deltaskip.catalogs.opening import catalog
 from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
-from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+from deltaskip.catalogs.table_catalog import NamespaceDescription, TableCatalog, TransactionalTableCatalog
 
 __all__ = [
     "CatalogIdentifier",
     "InstalledCatalog",
+    "NamespaceDescription",
     "SortOrder",
     "StagedTable",
     "TableCatalog",

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
-from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
 from deltaskip.doors import door
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.sort_order import SortOrder
@@ -22,13 +24,34 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.transforms import Transform
 
-__all__ = ["Ident", "TableCatalog", "TransactionalTableCatalog"]
+__all__ = ["Ident", "NamespaceDescription", "TableCatalog", "TransactionalTableCatalog"]
 
 _STATEMENTS = "deltaskip.statements.run"
 """The module whose function `run_statement` runs SQL; it is above this one, so only its name is known here."""
 
 Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceDescription:
+    """A namespace and its properties.
+
+    Attributes:
+        catalog: Name of the catalog.
+        namespace: Parts of the namespace's name.
+        comment: Its comment; None without one.
+        location: The folder of its tables; None if the catalog keeps none.
+        owner: Its owner; None if the catalog keeps none.
+        properties: The other properties.
+    """
+
+    catalog: str
+    namespace: tuple[str, ...]
+    comment: str | None = None
+    location: str | None = None
+    owner: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableCatalog(ABC):
@@ -183,6 +206,12 @@ class TableCatalog(ABC):
     @abstractmethod
     def load_namespace(self, namespace: str | Sequence[str]) -> dict[str, str]:
         """Return the properties of a namespace. Raises NamespaceNotFound."""
+
+    def describe_namespace(self, namespace: str | Sequence[str]) -> NamespaceDescription:
+        """Return what DESCRIBE NAMESPACE shows of a namespace. Raises NamespaceNotFound."""
+        own = self.load_namespace(namespace)
+        comment, location, owner = (own.pop(key, None) for key in ("comment", "location", "owner"))
+        return NamespaceDescription(self.name, namespace_of(namespace), comment, location, owner, own)
 
     @abstractmethod
     def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:

@@ -15,7 +15,10 @@ import click
 from deltaskip.cli import (  # noqa: F401
     catalog_commands,
     change_commands,
+    diff,
     maintenance_commands,
+    merge,
+    query,
     read_commands,
     write_commands,
 )

@@ -39,7 +39,8 @@ def program(context: click.Context, catalog: str | None) -> None:
     """Find the files of a Delta table that can contain rows matching a predicate.
 
     TABLE is a path or URI of a folder with a _delta_log, or a name in the catalog. `create`, `append`, `delete`,
-    `update`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint` and `stats --recompute` write to it.
+    `update`, `merge`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint` and `stats --recompute` write to
+    it.
     """
     context.obj = catalog
     if context.invoked_subcommand is None:

@@ -81,6 +81,7 @@ def _explain(
     explained = source.open().scan(**chosen).explain()
     for path in filter(None, (plot, picture)):
         explained.save_plot(path)
+        click.echo(f"wrote the plot to {path}", err=True)
     from deltaskip.cli import explanation
 
     show(explained, as_json, explanation.print_explanation)

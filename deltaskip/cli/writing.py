@@ -93,7 +93,7 @@ def input_files(
 def append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_zone: str, bar: bool) -> dict[str, Any]:
     """Read and check the rows of files as an append does, and write nothing; return the plan for JSON."""
     snapshot = table.snapshot
-    with _errors_of(source):
+    with errors_of(source):
         rows = GivenRows(source)
         plan = plan_rows(
             snapshot.schema,
@@ -103,7 +103,7 @@ def append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_zo
             snapshot.partition_columns,
             mapping_mode=snapshot.mapping_mode,
         )
-        with _progress(source, bar):
+        with progress(source, bar):
             count = sum(batch.num_rows for batch in ArrowRows(plan, time_zone).stream(rows.batches(plan.table)))
     before = {field.name for field in snapshot.schema.fields}
     return {
@@ -141,7 +141,7 @@ def print_append_plan(plan: Mapping[str, Any]) -> None:
 def append(table: DeltaTable, source: InputFiles, chosen: Mapping[str, Any], bar: bool) -> dict[str, Any]:
     """Append the rows of files in one commit; return the result for JSON."""
     start = perf_counter()
-    with _errors_of(source), _progress(source, bar):
+    with errors_of(source), progress(source, bar):
         result = table.append(source, **chosen)
     return {
         "table": table.uri,
@@ -243,7 +243,7 @@ def _protocol_facts(state: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def _errors_of(source: InputFiles) -> Iterator[None]:
+def errors_of(source: InputFiles) -> Iterator[None]:
     """Within the block, an error of the files is raised as it was, and not as Arrow's stream hands it on."""
     try:
         yield
@@ -254,7 +254,7 @@ def _errors_of(source: InputFiles) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(source: InputFiles, shown: bool) -> Iterator[None]:
+def progress(source: InputFiles, shown: bool) -> Iterator[None]:
     """Show a progress bar on standard error: files and rows."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.actions.partition_folders import partition_folder
 from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.table_catalog import NamespaceDescription
 from deltaskip.errors import SchemaError
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.arrow import arrow_schema
@@ -160,7 +161,7 @@ def described_table(table: DeltaTable, name: str, extended: bool, catalog: str) 
         properties = ",".join(f"{key}={value}" for key, value in sorted(table.properties.items()))
         facts = [
             ("Name", name), ("Catalog", catalog), ("Comment", table.metadata.description), ("Provider", "delta"),
-            ("Location", table.uri), ("Table Properties", f"[{properties}]"),
+            ("Location", table.snapshot.root), ("Table Properties", f"[{properties}]"),
         ]  # fmt: skip
         found += [("", "", ""), ("# Detailed Table Information", "", "")]
         found += [(label, fact, "") for label, fact in facts if fact is not None]
@@ -183,18 +184,14 @@ def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
     return rows(_INFO, facts)
 
 
-def described_namespace(name: tuple[str, ...], properties: Mapping[str, str], catalog: str, extended: bool) -> pa.Table:
+def described_namespace(described: NamespaceDescription, extended: bool) -> pa.Table:
     """Return the rows of DESCRIBE NAMESPACE."""
-    own = dict(properties)
-    facts = [("Catalog Name", catalog), ("Namespace Name", display_name(name))]
-    facts += [
-        (label, own.pop(key))
-        for label, key in (("Comment", "comment"), ("Location", "location"), ("Owner", "owner"))
-        if key in own
-    ]
+    facts = [("Catalog Name", described.catalog), ("Namespace Name", display_name(described.namespace))]
+    named = (("Comment", described.comment), ("Location", described.location), ("Owner", described.owner))
+    facts += [(label, text) for label, text in named if text is not None]
     if extended:
-        shown = ", ".join(f"({key},{value})" for key, value in sorted(own.items()))
-        facts.append(("Properties", f"({shown})" if own else ""))
+        shown = ", ".join(f"({key},{value})" for key, value in sorted(described.properties.items()))
+        facts.append(("Properties", f"({shown})" if shown else ""))
     return rows(_INFO, facts)
 
 
@@ -212,7 +209,7 @@ def create_statement(table: DeltaTable, name: str) -> str:
         found.append(f"CLUSTER BY ({', '.join(clustered)})")
     if table.metadata.description is not None:
         found.append(f"COMMENT {_literal(table.metadata.description)}")
-    found.append(f"LOCATION {_literal(table.uri)}")
+    found.append(f"LOCATION {_literal(table.snapshot.root)}")
     properties = {key: value for key, value in table.properties.items() if key not in _OWN_PROPERTIES}
     if properties:
         shown = (f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))

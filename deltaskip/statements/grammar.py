@@ -128,7 +128,7 @@ GRAMMAR: tuple[StatementForm, ...] = (
     StatementForm(
         (_DESCRIBE, _NAMESPACE),
         "DESCRIBE NAMESPACE [EXTENDED] name",
-        "load_namespace",
+        "describe_namespace",
         "no",
         definitions.describe_namespace,
     ),

@@ -190,7 +190,7 @@ def _show(session: StatementSession, statement: v.Statement) -> pa.Table:
             return answers.described_table(session.table(name), shown, extended, catalog.name)
         case v.DescribeNamespace(name, extended):
             own = session.namespace(name)
-            return answers.described_namespace(own, catalog.load_namespace(own), catalog.name, extended)
+            return answers.described_namespace(catalog.describe_namespace(own), extended)
         case v.DescribeDetail(name):
             shown = display_name((catalog.name, *session.ident(name).namespace, name[-1]))
             named = shown if path_of(name) is None else None

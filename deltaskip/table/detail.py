@@ -55,7 +55,7 @@ class TableDetail:
         id: Unique id of the table.
         name: Name in the metaData action, if any.
         description: Description in the metaData action, if any.
-        location: URI of the table.
+        location: Path of a local table, otherwise its URI.
         created_at: Time of creation in UTC; None if the log does not contain it.
         last_modified: Commit time of the version in UTC; None if its commit was cleaned up, or if a table property for
             in-commit timestamps is malformed.
@@ -126,7 +126,7 @@ def table_detail(snapshot: Snapshot) -> TableDetail:
         id=metadata.id,
         name=metadata.name,
         description=metadata.description,
-        location=snapshot.table_root,
+        location=snapshot.root,
         created_at=_moment(metadata.created_time),
         last_modified=_last_modified(snapshot),
         partition_columns=tuple(snapshot.partition_columns),

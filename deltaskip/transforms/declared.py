@@ -18,7 +18,7 @@ from deltaskip.schema.types import GENERATION_KEY, StructType
 from deltaskip.transforms.generated import Partitioned
 from deltaskip.transforms.transform import Identity, Transform
 
-__all__ = ["Declared", "declaration", "declared", "hidden_columns"]
+__all__ = ["Declared", "declaration", "declared", "hidden_columns", "renamed_declaration"]
 
 _TRANSFORM = re.compile(
     r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]"
@@ -93,4 +93,29 @@ def declaration(transforms: Sequence[Transform], made: Partitioned) -> str | Non
         }
         for each, column in zip(transforms, made.partition_columns, strict=True)
     ]
+    return json.dumps(entries, ensure_ascii=False)
+
+
+def renamed_declaration(text: str, old: Sequence[str], new_name: str) -> str:
+    """Return the property with the new name of a column, or of a field or struct that is a part of one.
+
+    Entries that are malformed, or of transforms that are not known, have the new name too.
+
+    Args:
+        text: The property, a JSON list.
+        old: Path as the schema spells it.
+        new_name: The new last part of the path.
+    """
+    old = list(old)
+    entries = parse_json(text)
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        source = entry.get("source")
+        parts = [source] if isinstance(source, str) else source
+        if isinstance(parts, list) and parts[: len(old)] == old:
+            parts = [*old[:-1], new_name, *parts[len(old) :]]
+            entry["source"] = parts[0] if len(parts) == 1 else parts
+        if old == [entry.get("field")]:
+            entry["field"] = new_name
     return json.dumps(entries, ensure_ascii=False)

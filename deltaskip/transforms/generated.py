@@ -42,7 +42,7 @@ from deltaskip.transforms.transform import (
     Year,
 )
 
-__all__ = ["Partitioned", "partitioned", "transform_of"]
+__all__ = ["Partitioned", "partitioned", "transform_of", "with_renamed_source"]
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SMALL = (BYTE, SHORT, INTEGER)
@@ -116,6 +116,31 @@ def transform_of(schema: StructType, field: StructField) -> Transform:
     except PredicateError:
         found = None
     return Expression((field.name,), str(text)) if found is None else found
+
+
+def with_renamed_source(
+    schema: StructType, field: StructField, old: tuple[str, ...], new: tuple[str, ...]
+) -> StructField | None:
+    """Return the generated column of a transform with the new name of the column, or struct, that it is made of.
+
+    None if the column is not made of it, or has not the expression that `partitioned` gives a transform.
+
+    Args:
+        schema: The columns under their old names.
+        field: The generated column.
+        old: Path as the schema spells it.
+        new: The same path with another last part.
+    """
+    transform = transform_of(schema, field)
+    path = transform.path
+    if isinstance(transform, Expression) or path[: len(old)] != old:
+        return None
+    source = resolve(schema, path).type
+    made = _expression(transform, quoted_path(path), source)
+    if made is None or made != (field.type, field.metadata[GENERATION_KEY]):
+        return None
+    _, text = _expression(transform, quoted_path((*new, *path[len(old) :])), source) or made
+    return replace(field, metadata={**field.metadata, GENERATION_KEY: text})
 
 
 def _source(schema: StructType, transform: Transform, table: str) -> tuple[StructField, DataType, str | None]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from deltaskip.arguments import unicode_text
@@ -34,6 +35,8 @@ _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
     "hour": DateHour, "hours": DateHour, "datehour": DateHour, "date_hour": DateHour,
 }  # fmt: skip
 _WITH_WIDTH: dict[str, Callable[[Sequence[str], int], Transform]] = {"bucket": Bucket, "truncate": Truncate}
+# The parser knows `day` as the function dayofmonth, whose other name makes no transform.
+_NAMED_DAY = re.compile(r"\s*`?day`?\s*\(", re.IGNORECASE)
 _FORMS = "a column, years(c), months(c), days(c), hours(c), bucket(n, c) or truncate(w, c)"
 
 
@@ -66,10 +69,10 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
 
 
 def _of_pyspark(column: object) -> Transform:
-    found = _transform(engine("A partition transform of PySpark").column_to_node(column))
+    # The text of a column is Column<'upper(name)'>.
+    shown = str(column).removeprefix("Column<").removesuffix(">").strip("'")
+    found = _transform(engine("A partition transform of PySpark").column_to_node(column), shown)
     if found is None:
-        # Its text is Column<'upper(name)'>.
-        shown = str(column).removeprefix("Column<").removesuffix(">").strip("'")
         raise InvalidArgument(f"{shown} is not a partition transform: write {_FORMS}.")
     return found
 
@@ -80,7 +83,7 @@ def parse_transform(text: str) -> Transform:
     Raises InvalidArgument for an expression that is no partition transform, naming it.
     """
     try:
-        found = _transform(parse_sql(text))
+        found = _transform(parse_sql(text), text)
     except PredicateError:
         found = None
     if found is None:
@@ -88,7 +91,7 @@ def parse_transform(text: str) -> Transform:
     return found
 
 
-def _transform(node: Node) -> Transform | None:
+def _transform(node: Node, text: str) -> Transform | None:
     match node:
         case Column(parts):
             return Identity(parts)
@@ -96,6 +99,8 @@ def _transform(node: Node) -> Transform | None:
             return Date(parts)
         case Call(name, (Column(parts),)) if name in _OF_COLUMN:
             return _OF_COLUMN[name](parts)
+        case Call("dayofmonth", (Column(parts),)) if _NAMED_DAY.match(text):
+            return Date(parts)
         case Call(name, (Literal(int() as width), Column(parts))) | Call(
             name, (Column(parts), Literal(int() as width))
         ) if name in _WITH_WIDTH:

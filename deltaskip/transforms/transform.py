@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, overload
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
@@ -101,14 +102,13 @@ class Bucket(Transform):
 
     Attributes:
         column: Name of the column.
-        buckets: How many buckets there are.
+        buckets: How many buckets there are. It may also be the first of the two, as in SQL.
     """
 
     buckets: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_path("column", self.column))
-        _positive("buckets", self.buckets)
+        _set_column_and_number(self, "buckets")
 
     @property
     def kind(self) -> str:
@@ -125,14 +125,14 @@ class Truncate(Transform):
 
     Attributes:
         column: Name of the column.
-        width: Number of characters (code points), or the divisor of the multiples.
+        width: Number of characters (code points), or the divisor of the multiples. It may also be the first of the two,
+            as in SQL.
     """
 
     width: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_path("column", self.column))
-        _positive("width", self.width)
+        _set_column_and_number(self, "width")
 
     @property
     def kind(self) -> str:
@@ -182,8 +182,14 @@ def identity(column: str | Sequence[str]) -> Identity:
     return Identity(column)
 
 
-def bucket(column: str | Sequence[str], buckets: int) -> Bucket:
-    """Partition by a hash of the column's values. The order of the arguments is the SPIP's; SQL has bucket(16, id).
+@overload
+def bucket(column: str | Sequence[str], buckets: int) -> Bucket: ...
+@overload
+def bucket(column: int, buckets: str | Sequence[str]) -> Bucket: ...
+def bucket(column: Any, buckets: Any) -> Bucket:
+    """Partition by a hash of the column's values.
+
+    The SPIP writes bucket("id", 16), SQL bucket(16, id); both orders of the arguments are taken.
 
     Args:
         column: Name of the column.
@@ -228,14 +234,30 @@ def datehour(column: str | Sequence[str]) -> DateHour:
     return DateHour(column)
 
 
-def truncate(column: str | Sequence[str], width: int) -> Truncate:
+@overload
+def truncate(column: str | Sequence[str], width: int) -> Truncate: ...
+@overload
+def truncate(column: int, width: str | Sequence[str]) -> Truncate: ...
+def truncate(column: Any, width: Any) -> Truncate:
     """Partition by the first characters of strings, or by whole numbers rounded down to multiples.
+
+    Both orders of the arguments are taken, as by `bucket`.
 
     Args:
         column: Name of a column of type STRING, BYTE, SHORT, INT or BIGINT.
         width: Number of characters (code points), or the divisor of the multiples; at least 1.
     """
     return Truncate(column, width)
+
+
+def _set_column_and_number(transform: Transform, argument: str) -> None:
+    """Check the two arguments of a transform, which may be in the order of SQL."""
+    column, number = transform.column, getattr(transform, argument)
+    if isinstance(column, int) and not isinstance(number, int):
+        column, number = number, column
+    object.__setattr__(transform, "column", column_path("column", column))
+    _positive(argument, number)
+    object.__setattr__(transform, argument, number)
 
 
 def _positive(argument: str, value: object) -> None:

@@ -336,3 +336,28 @@ def test_types_of_pyspark_are_accepted(tmp_path: Path) -> None:
     assert table.schema == parse_columns(
         "id BIGINT, n INT, st STRUCT<x: STRING COLLATE UNICODE_CI>, s STRING COLLATE UTF8_LCASE, v VARCHAR(5)"
     )
+
+
+def test_the_first_three_arguments_of_the_spip_are_told_from_column_type_and_comment() -> None:
+    def check(case: tuple[tuple[Any, ...], tuple[str, ...], object, str | None]) -> None:
+        arguments, path, kind, comment = case
+        change = ds.AddColumn(*arguments)
+        assert (change.column, change.type, change.comment) == (path, kind, comment)
+
+    each(
+        [
+            (("a", "INT", "where"), ("a",), "INT", "where"),
+            (("a", "DATE", "date"), ("a",), "DATE", "date"),
+            ((("a", "b"), "DATE", "int"), ("a", "b"), "DATE", "int"),
+            ((["a", "b"], "INT", "where"), ("a", "b"), "INT", "where"),
+            (("a", pa.int32(), "int"), ("a",), pa.int32(), "int"),
+            (("a", "b", "INT"), ("a", "b"), "INT", None),
+            (("a.c", "b", "DECIMAL(4, 2)"), ("a", "c", "b"), "DECIMAL(4, 2)", None),
+            ((["a"], "date", "INT"), ("a", "date"), "INT", None),
+            (([], "b", "INT"), ("b",), "INT", None),
+            (((), "date", "INT"), ("date",), "INT", None),
+            ((["a"], "date", pa.int32()), ("a", "date"), pa.int32(), None),
+            (("a", "b", pa.int32(), "where"), ("a", "b"), pa.int32(), "where"),
+        ],
+        check,
+    )

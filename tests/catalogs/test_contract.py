@@ -307,6 +307,23 @@ class TestRegister:
         assert contract.catalog.drop_table("db.t")
         assert contract.there(place)
 
+    def test_a_place_comes_back_as_it_was_given(self, contract: Contract) -> None:
+        contract.needs("location")
+        for name in ("made elsewhere", "100%25 é+#'"):
+            place = contract.outside(name)
+            ds.DeltaTable.create(place, SCHEMA, storage_options=contract.storage_options)
+            contract.catalog.register_table("db.t", place)
+            shown = contract.catalog.sql(None, "DESCRIBE TABLE EXTENDED db.t").to_pylist()
+            assert {row["data_type"] for row in shown if row["col_name"] == "Location"} == {place}
+            [detail] = contract.catalog.sql(None, "DESCRIBE DETAIL db.t").to_pylist()
+            [created] = contract.catalog.sql(None, "SHOW CREATE TABLE db.t").to_pylist()
+            assert detail["location"] == contract.catalog.load_table("db.t").detail().location == place
+            contract.catalog.drop_table("db.t", purge=True)
+            assert not contract.there(place)
+            contract.catalog.sql(None, created["createtab_stmt"])
+            assert contract.there(place)
+            contract.catalog.drop_table("db.t")
+
     def test_a_place_without_a_table(self, contract: Contract) -> None:
         contract.needs("location")
         with pytest.raises(TableNotFound):

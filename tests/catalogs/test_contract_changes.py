@@ -51,6 +51,10 @@ CHANGES: dict[str, tuple[Any, list[str]]] = {
     "add as the SPIP writes it": (
         ds.AddColumn(["point"], "z", "INT", None), [ID, DATA, "point struct<x:double,y:double,z:int>"],
     ),
+    "add as the SPIP writes it, without a comment": (
+        ds.AddColumn(["point"], "z", "INT"), [ID, DATA, "point struct<x:double,y:double,z:int>"],
+    ),
+    "add to the columns as the SPIP writes it": (ds.AddColumn([], "date", "INT"), [ID, DATA, POINT, "date int"]),
     "rename": (ds.RenameColumn("id", "some_id"), ["some_id bigint", DATA, POINT]),
     "rename nested": (ds.RenameColumn("point.x", "first"), [ID, DATA, "point struct<first:double,y:double>"]),
     "rename a struct": (ds.RenameColumn("point", "p"), [ID, DATA, "p struct<x:double,y:double>"]),

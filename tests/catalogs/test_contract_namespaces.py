@@ -64,6 +64,17 @@ def test_properties_come_back(contract: Contract) -> None:
     assert (found["comment"], found["my.own"]) == ("all of it", "x=y 'z'")
 
 
+def test_a_namespace_is_described(contract: Contract) -> None:
+    contract.needs("namespace properties")
+    contract.catalog.create_namespace("new", {"comment": "all of it", "k": "v"})
+    found = contract.catalog.describe_namespace("new")
+    assert (found.catalog, found.namespace, found.comment) == (contract.catalog.name, ("new",), "all of it")
+    assert found.properties["k"] == "v"
+    assert not {"comment", "location", "owner"} & found.properties.keys()
+    with pytest.raises(NamespaceNotFound, match="nothing"):
+        contract.catalog.describe_namespace("nothing")
+
+
 def test_a_namespace_that_exists_is_not_created_again(contract: Contract) -> None:
     contract.needs("namespace properties")
     contract.catalog.create_namespace("new", {"k": "first"})

@@ -317,7 +317,10 @@ def test_a_catalog_that_does_not_exist_has_no_tables(server: UnityServer) -> Non
 
 def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
-    with pytest.raises(CatalogError, match=r"at http://127\.0\.0\.1:9 cannot be reached"):
+    with pytest.raises(
+        CatalogError,
+        match=r"GET http://127\.0\.0\.1:9/api/2\.1/unity-catalog/\S+: the server of the catalog cannot be reached",
+    ):
         UnityCatalog("http://127.0.0.1:9", "main").list_tables("db")
 
 

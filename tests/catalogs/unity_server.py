@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, unquote_plus, urlsplit
 from uuid import uuid4
 
 from unitycatalog import client
@@ -59,6 +60,9 @@ class UnityServer:
             or Lost.
         delta_api: Whether the server is new enough to have the Delta API.
         token: Bearer token that requests need; None for none.
+        clients: Secrets of the clients that get tokens at /oidc/v1/token, by their identifiers.
+        token_seconds: How long such a token holds; None if the answer does not say.
+        issued: The tokens that were given, of which the server takes the last one.
         storage_root: URI below which it puts managed tables, with the options to open it.
         credentials: What the server gives for every place; it expires at expires_ms.
         path_credentials: Whether it gives them also for places without a table, which the open server does not.
@@ -79,6 +83,9 @@ class UnityServer:
         self.disturb: Callable[[str, str, str, Any], None] = lambda *_: None
         self.delta_api = True
         self.token: str | None = None
+        self.clients: dict[str, str] = {}
+        self.token_seconds: float | None = 3600
+        self.issued: list[str] = []
         self.credentials: dict[str, Any] = {}
         self.expires_ms: int | None = None
         self.path_credentials = False
@@ -396,6 +403,7 @@ class UnityServer:
             "data_source_format": "DELTA",
             "storage_location": table.location,
             "table_id": table.uuid,
+            "comment": table.comment,
         }
         check_model(client.TableInfo, found)
         return found
@@ -447,18 +455,51 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._answer("DELETE")
 
+    def _give_token(self) -> None:
+        """Give a token to a client. # RFC 6749, 4.4.2, 4.4.3, 5.2"""
+        state = self.state
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        given = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode()
+        name, _, secret = (unquote_plus(part) for part in given.partition(":"))
+        found: dict[str, Any]
+        if form.get("grant_type") != ["client_credentials"] or form.get("scope") != ["all-apis"]:
+            status, found = 400, {"error": "invalid_request"}
+        elif state.clients.get(name) != secret:
+            status, found = 401, {"error": "invalid_client", "error_description": f"{secret} is wrong"}
+        else:
+            state.issued.append(f"token-{len(state.issued)}-{uuid4().hex}")
+            status, found = 200, {"access_token": state.issued[-1], "token_type": "Bearer"}
+            if state.token_seconds is not None:
+                found["expires_in"] = state.token_seconds
+        text = json.dumps(found).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _may(self) -> bool:
+        """Whether the request has a token that is needed."""
+        given = self.headers.get("Authorization")
+        if self.state.clients:
+            return given in [f"Bearer {token}" for token in self.state.issued[-1:]]
+        return self.state.token is None or given == f"Bearer {self.state.token}"
+
     def _answer(self, method: str) -> None:
+        if self.path == "/oidc/v1/token":
+            self._give_token()
+            return
         state, parts = self.state, urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
+        sent = self.rfile.read(length)
+        body = json.loads(sent) if length and self.headers.get_content_type() == "application/json" else None
         path = parts.path.removeprefix(API)
         names = [unquote(part) for part in path.split("/")[1:]]
         is_delta = names[0] == "delta"
         try:
             if not parts.path.startswith(API):
                 raise Refusal(404, "NOT_FOUND", self.path)
-            if state.token is not None and self.headers.get("Authorization") != f"Bearer {state.token}":
+            if not self._may():
                 raise Refusal(401, "NotAuthorizedException" if is_delta else "UNAUTHENTICATED", "token")
             state.disturb("before", method, path, body)
             with state.lock:

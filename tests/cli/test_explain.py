@@ -52,7 +52,7 @@ def test_a_plot_is_drawn_beside_the_text_or_the_json(
 ) -> None:
     plot = tmp_path / name
     ran = run("explain", customers, "--where", demo.PREDICATE, "--plot", plot, "--json")
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, ran.err) == (0, f"wrote the plot to {plot}\n")
     assert json.loads(ran.out)["kept_files"] == 7
     assert plot.read_bytes().startswith(begins)
 

@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
@@ -121,6 +123,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     catalog = ds.catalog(f"warehouse:{root / 'warehouse'}")
     catalog.create_namespace("sales")
     catalog.create_table("sales.orders", "id BIGINT, day DATE")
+    orders = ds.DeltaTable.create(root / "orders", "id BIGINT, day DATE")
+    orders.append(pa.table({"id": pa.array([1, 2], pa.int64()), "day": [date(2026, 1, 1), date(2026, 1, 2)]}))
     (root / "new.csv").write_text("id,day\n1,2026-01-02\n")
     return root
 

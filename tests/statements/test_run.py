@@ -167,7 +167,7 @@ def test_show_and_describe(catalog: MemoryCatalog) -> None:
     ]  # fmt: skip
     assert answer(catalog, "DESCRIBE db.t s") == [("col_name", "s"), ("data_type", "string"), ("comment", "text")]
     extended = answer(catalog, "DESCRIBE TABLE EXTENDED db.t")
-    assert ("Location", catalog.load_table("db.t").uri, "") in extended
+    assert ("Location", catalog.load_table("db.t").snapshot.root, "") in extended
     assert answer(catalog, "SHOW TBLPROPERTIES db.t ('none')") == [("none", "Table db.t does not have property: none")]
     detail = catalog.sql(None, "DESCRIBE DETAIL db.t").to_pylist()[0]
     assert (detail["name"], detail["numFiles"], detail["partitionColumns"]) == ("cat.db.t", 2, ["p"])
@@ -186,7 +186,7 @@ def test_show_create_table_makes_such_a_table(catalog: MemoryCatalog, tmp_path: 
     )
     text = answer(catalog, "SHOW CREATE TABLE db.a")[0][0]
     first = catalog.load_table("db.a")
-    answer(catalog, text.replace("db.a", "db.b", 1).replace(first.uri, (tmp_path / "again").as_uri()))
+    answer(catalog, text.replace("db.a", "db.b", 1).replace(first.snapshot.root, str(tmp_path / "again")))
     second = catalog.load_table("db.b")
     assert second.schema == first.schema
     assert second.partitioning == first.partitioning

@@ -112,12 +112,17 @@ def test_a_transform_that_is_given_twice_is_refused() -> None:
         ("identity(region)", t.identity("region")),
         ("days(ts)", t.date("ts")),
         ("date(ts)", t.date("ts")),
+        ("day(ts)", t.date("ts")),
+        ("`DAY` (st.ts)", t.date("st.ts")),
+        ("hour(ts)", t.datehour("ts")),
         ("HOURS(ts)", t.datehour("ts")),
         ("datehour(ts)", t.datehour("ts")),
         ("months(st.ts)", t.month("st.ts")),
         ("years(`a b`)", t.year("`a b`")),
         ("bucket(16, id)", t.bucket("id", 16)),
+        ("bucket(id, 16)", t.bucket("id", 16)),
         ("truncate(3, name)", t.truncate("name", 3)),
+        ("truncate(name, 3)", t.truncate("name", 3)),
     ],
 )
 def test_sql_text_of_a_transform(sql: str, transform: t.Transform) -> None:
@@ -125,15 +130,24 @@ def test_sql_text_of_a_transform(sql: str, transform: t.Transform) -> None:
     assert parse_transform(str(transform)) == transform
 
 
-@pytest.mark.parametrize("sql", ["abs(x)", "days(ts) + 1", "bucket(4, a, b)", "bucket(0, a)", "1", "", "days()"])
+@pytest.mark.parametrize(
+    "sql", ["abs(x)", "days(ts) + 1", "dayofmonth(ts)", "bucket(4, a, b)", "bucket(0, a)", "1", "", "days()"]
+)
 def test_an_expression_that_is_no_transform_is_named(sql: str) -> None:
     with pytest.raises(InvalidArgument, match=r"transform|buckets must be"):
         parse_transform(sql)
 
 
+def test_the_two_arguments_of_a_transform_are_taken_in_both_orders() -> None:
+    assert t.bucket(16, "st.id") == t.bucket("st.id", 16) == t.Bucket(16, "st.id") == t.Bucket("st.id", 16)  # type: ignore[arg-type]
+    assert t.truncate(3, ("a.b",)) == t.truncate(("a.b",), 3) == t.Truncate(("a.b",), 3)
+
+
 def test_arguments_are_checked() -> None:
     wrong: list[tuple[Any, type[Exception]]] = [
-        (lambda: t.bucket(16, "id"), InvalidArgumentType),  # type: ignore[arg-type]
+        (lambda: t.bucket(16, 16), InvalidArgumentType),  # type: ignore[call-overload]
+        (lambda: t.bucket("id", "name"), InvalidArgumentType),  # type: ignore[call-overload]
+        (lambda: t.bucket(0, "id"), InvalidArgument),
         (lambda: t.bucket("id", 0), InvalidArgument),
         (lambda: t.bucket("id", True), InvalidArgumentType),
         (lambda: t.year(""), InvalidArgument),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
@@ -209,6 +210,29 @@ def test_rules_that_old_files_may_break_need_a_table_without_files(tmp_path: Pat
     act(again)
     again.remove(gone("a"), gone("b"))
     assert again.commit() == 3
+
+
+def test_the_expression_of_a_generated_column_changes_with_the_names_of_its_columns_alone(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(
+        tmp_path / "t",
+        "a STRUCT<x: INT>, b INT, g INT GENERATED ALWAYS AS (a.x + b)",
+        properties={"delta.columnMapping.mode": "name"},
+    )
+    rows = pa.schema([("a", pa.struct([("x", pa.int32())])), ("b", pa.int32())])
+    table.append(pa.Table.from_pylist([{"a": {"x": 1}, "b": 2}], rows))
+    a, b, g = table.schema.fields
+
+    def schema(name: str, text: str) -> StructType:
+        generated = replace(g, metadata={**g.metadata, "delta.generationExpression": text})
+        return StructType((a, replace(b, name=name), generated))
+
+    for name, text in (("c", "a.x + a.x"), ("c", "c + a.x"), ("c", "a.x - c"), ("b", "a.x + b + 0")):
+        txn = table.refresh().transaction()
+        change(txn, schema=schema(name, text))
+        refused(txn, InvalidCommit, r"delta\.generationExpression of the column g.* files of version 1")
+    txn = table.refresh().transaction()
+    change(txn, schema=schema("c", "`a`.x + C"))
+    assert txn.commit() == 2
 
 
 def test_a_file_that_is_removed_and_added_again_is_still_there(tmp_path: Path) -> None:

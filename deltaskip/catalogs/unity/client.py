@@ -9,16 +9,17 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName, entry
+from deltaskip.catalogs.unity.oauth import ClientCredentials
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_secret, redacted
 from deltaskip.version import engine_info
 
-__all__ = ["OutcomeUnknown", "Refused", "UnityClient"]
+__all__ = ["OutcomeUnknown", "Refused", "UnityClient", "root_of"]
 
 _API = "/api/2.1/unity-catalog"
 _PROTOCOL = "1.0"
@@ -81,15 +82,16 @@ class UnityClient:
 
     Args:
         url: URL of the server, such as "https://host:8080"; its path may be that of the API.
-        token: Bearer token of the requests, without regard to white space around it; None if the server needs none.
+        token: Bearer token of the requests, without regard to white space around it, or what gets one; None if the
+            server needs none.
 
     Raises:
         InvalidArgument: The URL is not one, or the token cannot be a part of a request.
         CatalogError: The package requests is not installed.
     """
 
-    def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = _root(url)
+    def __init__(self, url: str, token: str | ClientCredentials | None = None) -> None:
+        self.url = root_of(url)
         try:
             import requests
         except ImportError as error:
@@ -97,7 +99,8 @@ class UnityClient:
         self._requests = requests
         self._session = requests.Session()
         self._session.headers.update({"Accept": "application/json", "User-Agent": engine_info().replace(" ", "/")})
-        if token is not None:
+        self._client = token if isinstance(token, ClientCredentials) else None
+        if isinstance(token, str):
             self._session.headers["Authorization"] = f"Bearer {_header_text(token)}"
         self._endpoints: dict[str, frozenset[str] | None] = {}
 
@@ -121,8 +124,8 @@ class UnityClient:
                 version = answer.get("protocol-version")
                 if version != _PROTOCOL:
                     raise CatalogError(
-                        f"{self.url} speaks version {version} of the Delta API, but deltaskip version {_PROTOCOL}: use "
-                        f"a newer deltaskip."
+                        f"{self.url}{_API} speaks version {version} of the Delta API, but deltaskip version "
+                        f"{_PROTOCOL}: use a newer deltaskip."
                     )
                 self._endpoints[catalog] = self._read(_endpoints, answer)
         return self._endpoints[catalog]
@@ -233,7 +236,7 @@ class UnityClient:
             total, empty = total + len(found), 0 if found else empty + 1
             if token in known or empty > _EMPTY_PAGES or total > _MOST_LISTED:
                 reason = "it repeats a page" if token in known else f"{total:,} so far"
-                raise CatalogError(f"The server of the catalog at {self.url} lists {what} without an end: {reason}.")
+                raise CatalogError(f"GET {self.url}{_API}/{what}: the server lists {what} without an end: {reason}.")
             yield from found
             if not token:
                 return
@@ -315,24 +318,29 @@ class UnityClient:
             again: Whether the request changes nothing that another one would miss, so that it is repeated if the
                 connection or the server fails.
         """
-        where = f"{method} {self.url}{path}"
-        until = time.monotonic() + _CALL_SECONDS
+        where = redacted(f"{method} {self.url}{_API}{path}{'?' if query else ''}{urlencode(query or {})}")
+        until, renewed = time.monotonic() + _CALL_SECONDS, False
         attempt = -1
         while True:
             attempt += 1
-            last = attempt + 1 == _TRIES
+            last = attempt + 1 >= _TRIES
+            token = None if self._client is None else self._client.token(self._session)
             try:
-                answer = self._answer(method, path, query, body, until)
+                answer = self._answer(method, path, query, body, until, token)
             # requests lets errors of urllib3 and of Python through, such as those of a redirected or odd answer.
             except (self._requests.exceptions.RequestException, OSError, ValueError, LookupError) as error:
                 if _was_never_sent(error) or again:
                     if last or not _pause(attempt, until):
-                        raise self._unreachable(error) from error
+                        raise _unreachable(where, error) from error
                     continue
                 raise OutcomeUnknown(f"{where}: the connection failed ({_reason(error)}).") from error
             if 200 <= answer.status_code < 300:
                 return _object(where, answer, method == "GET")
             refused = _refused(where, answer)
+            if refused.status == 401 and self._client is not None and not renewed:
+                # The token may have been withdrawn before its end.
+                renewed = bool(self._client.token(self._session, token))
+                continue
             failed = refused.status >= 500 and refused.status != 501
             if refused.kind == "TooManyRequestsException" or (again and failed):
                 if last or not _pause(attempt, until, answer.headers.get("Retry-After")):
@@ -349,6 +357,7 @@ class UnityClient:
         query: Mapping[str, str] | None,
         body: Mapping[str, Any] | None,
         until: float,
+        token: str | None,
     ) -> _Answer:
         """The answer to a request, read until a time of the clock `time.monotonic`."""
         given = self._session.request(
@@ -356,6 +365,7 @@ class UnityClient:
             f"{self.url}{_API}{path}",
             params=query,
             json=body,
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
             timeout=(_CONNECT_SECONDS, max(1.0, until - time.monotonic())),
             allow_redirects=False,
             stream=True,
@@ -371,14 +381,9 @@ class UnityClient:
                 raise self._requests.exceptions.ConnectionError(str(error)) from error
         return _Answer(given.status_code, given.reason or "", given.headers, bytes(content))
 
-    def _unreachable(self, error: Exception) -> CatalogError:
-        return CatalogError(
-            f"The server of the catalog at {self.url} cannot be reached, or does not answer ({_reason(error)}): check "
-            f"that it runs there."
-        )
 
-
-def _root(url: str) -> str:
+def root_of(url: str) -> str:
+    """Return the URL of a server without the path of the API. Raises InvalidArgument for text that is no URL."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -446,6 +451,13 @@ def _refused(where: str, answer: _Answer) -> Refused:
     message = str(error.get("message") or found.get("message") or answer.reason or "").strip().rstrip(".")
     hint = _HINTS.get(answer.status_code, "")
     return Refused(f"{where}: {answer.status_code} {kind}: {message}{hint}.", answer.status_code, str(kind))
+
+
+def _unreachable(where: str, error: Exception) -> CatalogError:
+    return CatalogError(
+        f"{where}: the server of the catalog cannot be reached, or does not answer ({_reason(error)}): check that it "
+        f"runs there."
+    )
 
 
 def _was_never_sent(error: BaseException) -> bool:

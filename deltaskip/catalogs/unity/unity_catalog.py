@@ -17,12 +17,13 @@ from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
 from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
-from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient
+from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
 from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, snapshot_version
 from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import LoadedTable, TableName
+from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
 from deltaskip.catalogs.unity.older import external_request
 from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.errors import (
@@ -83,9 +84,13 @@ class UnityCatalog(LocatedCatalog):
         token: Bearer token of the requests; None if the server needs none.
         storage_options: Options of object stores, as for DeltaTable, beside the credentials that the server gives.
         name: Name of the catalog, for messages and SQL. The default is that of `catalog`, or "unity".
+        client_id: Identifier of a client (a service principal) that gets tokens by itself, in place of `token`.
+        client_secret: Secret of the client.
+        token_url: URL at which it gets tokens. The default is that of Databricks, /oidc/v1/token of the server.
+        scope: Scopes of the tokens, with spaces between them. The default is that of Databricks, "all-apis".
 
     Raises:
-        InvalidArgument: The URL or the name of the catalog is not one.
+        InvalidArgument: The URL or the name of the catalog is not one, or a token and a client are given.
         CatalogError: The package requests is not installed.
     """
 
@@ -96,12 +101,21 @@ class UnityCatalog(LocatedCatalog):
         token: str | None = None,
         storage_options: Mapping[str, str] | None = None,
         name: str | None = None,
+        *,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        token_url: str | None = None,
+        scope: str = "all-apis",
     ) -> None:
         self._catalog = arguments.text_or_none("catalog", catalog)
         given = arguments.text_or_none("name", name)
         super().__init__(given or self._catalog or "unity", storage_options)
-        self._token = arguments.text_or_none("token", token)
-        self._client = UnityClient(arguments.text("url", url), self._token)
+        own = {"token": token, "client_id": client_id, "client_secret": client_secret, "token_url": token_url}
+        texts = {key: arguments.text_or_none(key, text) for key, text in own.items()}
+        self._login = {key: text for key, text in texts.items() if text is not None}
+        if "client_id" in self._login:
+            self._login["scope"] = arguments.unicode_text("scope", scope)
+        self._client = UnityClient(arguments.text("url", url), login_token(root_of(url), self._login))
 
     # Entries
 
@@ -262,15 +276,14 @@ class UnityCatalog(LocatedCatalog):
 
     def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
         """What opens the storage of a table in another process, and the names of secrets that it lacks."""
-        url, token, options = self._client.url, self._token, dict(self.storage_options or {})
+        url, login, options = self._client.url, dict(self._login), dict(self.storage_options or {})
         left_out: tuple[str, ...] = ()
         if not secrets:
             options, left_out = without_secrets(options)
-            if token is not None:
-                left_out = ("the token of the catalog", *left_out)
-            url, token = without_userinfo(url), None
+            left_out = (*(shown for key, shown in SECRETS.items() if login.pop(key, None) is not None), *left_out)
+            url = without_userinfo(url)
         given = (url, self._catalog, options, self.name)
-        return partial(_opened_again, given, token, replace(entry, loaded=None)), left_out
+        return partial(_opened_again, given, login, replace(entry, loaded=None)), left_out
 
     # Staged tables
 
@@ -528,14 +541,12 @@ _NO_TABLE = ("NoSuchTableException", "TABLE_NOT_FOUND")
 
 
 def _opened_again(
-    given: tuple[str, str | None, Mapping[str, str], str], token: str | None, entry: _UnityEntry
+    given: tuple[str, str | None, Mapping[str, str], str], login: Mapping[str, str], entry: _UnityEntry
 ) -> Storage:
     """The storage of a table that was pickled, whose catalog may be configured in this process."""
     url, catalog, options, name = given
-    if token is None:
-        found = (configured(name) or {}).get("token")
-        token = found if isinstance(found, str) else None
-    opened = UnityCatalog(url, catalog, token, options, name)
+    login = completed_login(login, configured(name) or {})
+    opened = UnityCatalog(url, catalog, storage_options=options, name=name, **login)
     now = opened.find_entry(entry.identifier)
     if now is None:
         raise TableNotFound(f"The catalog {name} has no table {entry.identifier}.")

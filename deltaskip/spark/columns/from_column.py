@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyspark
-from py4j.protocol import Py4JError
 from pyspark.sql import Column
 
 from deltaskip.errors import DeltaSkipError
@@ -32,6 +31,11 @@ from deltaskip.spark.columns.column_parts import (
     sequence,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
+
+try:
+    from py4j.protocol import Py4JError
+except ImportError:  # the thin client of Spark Connect has no JVM
+    Py4JError = AttributeError
 
 __all__ = ["column_to_node"]
 

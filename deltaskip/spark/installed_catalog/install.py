@@ -9,7 +9,6 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from deltaskip.catalogs.table_catalog import TableCatalog
@@ -51,11 +50,12 @@ def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callab
                 f"this one."
             )
         gateway: Any = spark.sparkContext._gateway
-        ensure_callback_server_started(gateway)
+        jvm = Jvm(spark)
+        jvm.call_back()
         # Errors of a table that is missing, and others, must reach Spark as the exceptions that it acts upon.
         gateway.callback_server_parameters.propagate_java_exceptions = True
         catalogs = _private_map(manager)
-        catalogs.put(name, SparkPlugin(Jvm(spark), name, catalog))
+        catalogs.put(name, SparkPlugin(jvm, name, catalog))
 
     def uninstall() -> None:
         with _LOCK:

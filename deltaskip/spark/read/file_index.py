@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -71,7 +70,7 @@ def unlisted_scan(
             costs as many requests to the JVM.
     """
     jvm = Jvm(spark)
-    ensure_callback_server_started(spark.sparkContext._gateway)
+    jvm.call_back()
     sources = jvm.view.org.apache.spark.sql.execution.datasources
     statuses = _statuses(jvm, paths, sizes, times, codes)
     index = _Files(jvm, root, statuses, paths, sum(sizes), codes is not None)

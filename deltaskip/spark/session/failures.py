@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pyspark import SparkContext
+import pyspark
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import (
@@ -237,7 +237,9 @@ def first_reason(error: Exception) -> str:
 
 def _keep_settings_secret() -> None:
     """Let messages not show the secrets in the settings of the running session, such as `fs.s3a.secret.key`."""
-    context = SparkContext._active_spark_context
+    # The thin client of Spark Connect has no context.
+    known = getattr(pyspark, "SparkContext", None)
+    context = None if known is None else known._active_spark_context
     if context is not None:
         with suppress(Exception):  # the session may be gone
             keep_options_secret(dict(context.getConf().getAll()))

@@ -7,8 +7,6 @@ from functools import wraps
 from typing import Any, TypeVar
 from zlib import crc32
 
-from py4j.java_collections import JavaArray
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
@@ -50,6 +48,13 @@ class Jvm:
         self.spark = spark
         self.view: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
+
+    def call_back(self) -> None:
+        """Let the JVM call objects of this process from now on."""
+        # The thin client of Spark Connect, which has no JVM, need not have py4j.
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(self._gateway)
 
     def activate(self) -> None:
         """Make the session that of this thread of the JVM, whose settings Spark's readers take."""
@@ -158,7 +163,7 @@ class Jvm:
             about: The Identifier or namespace that the method was called with.
         """
         origin = getattr(error, "_origin", None)
-        found: Any = error.java_exception if isinstance(error, Py4JJavaError) else origin
+        found: Any = getattr(error, "java_exception", origin)
         if found is not None:
             unchecked = self.view.java.lang.RuntimeException
             return _thrown(unchecked(found.getMessage(), found) if _is_checked(found) else found)
@@ -175,7 +180,7 @@ class Jvm:
     def _about(self, about: Any, of: str) -> Any:
         if of == "identifier":
             return about
-        parts = about if isinstance(about, JavaArray) else about.namespace()
+        parts = about if type(about).__name__ == "JavaArray" else about.namespace()
         return self.strings(str(part) for part in parts)
 
     def _plain(self, error: DeltaSkipError) -> Any:
@@ -241,6 +246,9 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
 
 
 def _thrown(exception: Any) -> Exception:
+    # The thin client of Spark Connect, which has no JVM, need not have py4j.
+    from py4j.protocol import Py4JJavaError
+
     found: Exception = Py4JJavaError("An error of deltaskip", exception)
     return found
 

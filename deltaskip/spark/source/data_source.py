@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 from pyspark.sql import datasource
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.types import spark_schema
@@ -24,12 +27,34 @@ from deltaskip.spark.source.write_options import WriteOptions
 __all__ = ["DeltaSkipDataSource"]
 
 
+_HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+"""A variable with which a Python process of Spark says an error without its traceback."""
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _says(method: _Method) -> _Method:
+    """Let Spark show an error of deltaskip as its sentence, and every other one with its traceback."""
+
+    @wraps(method)
+    def call(*args: Any, **named: Any) -> Any:
+        os.environ.pop(_HIDE_TRACEBACK, None)
+        try:
+            return method(*args, **named)
+        except DeltaSkipError:
+            os.environ[_HIDE_TRACEBACK] = "1"
+            raise
+
+    return call  # type: ignore[return-value]
+
+
 class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
     """Reads and writes Delta tables: `spark.read.format("deltaskip").option("where", "id > 9").load(path)`.
 
     Spark makes one in a Python process of the driver for each step of planning.
     """
 
+    @_says
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._options = SourceOptions.of(dict(options))
@@ -39,16 +64,18 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         """The name of the format."""
         return "deltaskip"
 
+    @_says
     def schema(self) -> spark_types.StructType:
         """The columns of the rows."""
+        self._options.refuse_options_of_writes()
         return _columns_of(self._scan())
 
+    @_says
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
         """What reads the rows.
 
         Raises InvalidArgument for a schema that is not the table's.
         """
-        self._options.refuse_options_of_writes()
         scan = self._scan()
         wanted = _columns_of(scan)
         if wanted.simpleString() != schema.simpleString():
@@ -59,6 +86,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         reader = FilteringReader if pushes_filters() and keeps_reads_apart() else BatchReader
         return reader(self._options, scan)
 
+    @_says
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
         """What follows the table.
 
@@ -68,6 +96,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         self._options.refuse_options_of_batches()
         return StreamReader(self._options, schema)
 
+    @_says
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
         """What writes the rows.
 
@@ -75,6 +104,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         """
         return BatchWriter(WriteOptions(self._options, overwrite), schema)
 
+    @_says
     def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
         """What writes the rows of a stream.
 

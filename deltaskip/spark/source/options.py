@@ -46,6 +46,10 @@ _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
 
 
+_OF_A_TABLE = ("owner", "serialization.format")
+"""Options that Spark itself gives to CREATE TABLE … USING."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """The options that a reader or writer got, by lower-case name.
@@ -61,6 +65,12 @@ class SourceOptions:
         known = {name.lower(): name for name in (*_KNOWN, *_BOTH)}
         lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
                    for name, text in given.items()}  # fmt: skip
+        if any(name in lowered for name in _OF_A_TABLE):
+            path = lowered.get("path", "/path/to/table")
+            raise InvalidArgument(
+                f"The format deltaskip cannot be a table of the session's catalog: write ds.register_view(spark, "
+                f"'name', {path!r}) for a view of the table, or ds.install_catalog(spark, catalog) for a catalog."
+            )
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):
                 near = get_close_matches(name, list(known), 1)
@@ -98,7 +108,8 @@ class SourceOptions:
         found = self.given.get("path")
         if not found:
             raise InvalidArgument(
-                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders").'
+                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders"); '
+                "for saveAsTable, write ds.catalog(…).sql(spark, 'CREATE TABLE name AS SELECT …')."
             )
         return found
 

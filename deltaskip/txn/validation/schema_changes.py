@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from deltaskip.errors import InvalidCommit, SchemaError
-from deltaskip.expr import columns_in
+from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
+from deltaskip.expr import bind_expression, columns_in, parse_sql
+from deltaskip.expr.nodes import FieldRef, Node, Opaque, transform, walk
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
@@ -101,7 +103,9 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
             yield f"sets the column {name} to NOT NULL"
         for key, value in field.metadata.items():
             ruled = key.startswith(_RULE_KEYS) and key != IDENTITY_MARK
-            if ruled and (known is None or known.metadata.get(key) != value):
+            if not ruled or (known is not None and known.metadata.get(key) == value):
+                continue
+            if known is None or key != GENERATION_KEY or not _is_renamed(candidate, known.metadata.get(key), value):
                 yield f"sets {key} of the column {name}"
         if known is None:
             if TYPE_CHANGES_KEY in field.metadata:
@@ -113,6 +117,23 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
     for gone in by_name.values():
         if candidate.mode == "none":
             yield f"drops the column {above}{gone.name}"
+
+
+def _is_renamed(candidate: Candidate, old: object, new: object) -> bool:
+    """Whether a generation expression is the one before over the same columns, some of which have new names."""
+    base = candidate.base
+
+    def by_file(node: Node) -> Node:
+        return replace(node, logical=()) if isinstance(node, FieldRef) else transform(node, by_file)
+
+    try:
+        before = bind_expression(parse_sql(str(old)), base.schema, base.partition_columns, base.mapping_mode)
+        columns = candidate.metadata.partition_columns
+        after = bind_expression(parse_sql(str(new)), candidate.schema, columns, candidate.mode)
+    except PredicateError:
+        return False
+    # What is not understood may name a column.
+    return by_file(before) == by_file(after) and not any(isinstance(each, Opaque) for each in walk(before))
 
 
 def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: str) -> Iterator[str]:

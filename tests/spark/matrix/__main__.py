@@ -1,5 +1,8 @@
 """What the installed PySpark can do with tables of this package: `python -m tests.spark.matrix [classic|connect]`.
 
+With SPARK_REMOTE=sc://host:port, `connect` uses the server there, as the thin client `pyspark-client` has to, which
+cannot start one; `python -m tests.spark.matrix server 15077` is one, in an environment with the whole of PySpark.
+
 Runs every case through one local session and prints a line for each: "ok", "refused" where this Spark cannot do it and
 deltaskip has to say so, or what is wrong; the exit status is 1 if something is. `.ci/run` runs it with each PySpark
 that docs/pages/spark.md claims, but for the one of the tests. The server of Spark Connect 3.5 is not part of PySpark:
@@ -24,6 +27,7 @@ from tests.jvm import start_quickly
 from tests.spark.matrix.cases import CASES, Case, Session
 
 KINDS = ("classic", "connect")
+_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 CONNECT_JAR = "DELTASKIP_CONNECT_JAR"
 MODULES = (
     *("reading", "column_mapping", "predicates", "collations", "statistics", "changes", "delta_names", "statements"),
@@ -31,7 +35,7 @@ MODULES = (
 )
 
 
-def local_session(kind: str, folder: Path) -> Any:
+def local_session(kind: str, folder: Path, port: str = "") -> Any:
     """A local session of this kind with two threads."""
     from pyspark.sql import SparkSession
 
@@ -47,7 +51,12 @@ def local_session(kind: str, folder: Path) -> Any:
     }
     start_quickly()
     builder = SparkSession.builder.appName("deltaskip matrix")
-    builder = builder.master("local[2]") if kind == "classic" else builder.remote("local[2]")
+    if kind == "server":
+        settings |= {"spark.plugins": _PLUGIN, "spark.connect.grpc.binding.port": port}
+    remote = os.environ.get("SPARK_REMOTE") if kind == "connect" else None
+    if remote is not None:
+        return builder.remote(remote).getOrCreate()
+    builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -74,6 +83,12 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if arguments[:1] == ["server"]:
+        with tempfile.TemporaryDirectory(prefix="deltaskip-matrix-") as scratch:
+            local_session("server", Path(scratch), arguments[1])
+            print("ready", flush=True)
+            sys.stdin.read()
+        return 0
     import pandas
     import pyspark
 

@@ -1,0 +1,126 @@
+"""`deltaskip merge`: rows of files update, delete and add to rows of a table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from deltaskip.cli.program import debug_option, json_option, program, show, txn_option, written_table
+
+
+@program.command("merge")
+@written_table
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--on",
+    required=True,
+    metavar="SQL",
+    help="Names of the key columns, such as 'id' or 'id, day', or a condition on target and source, such as "
+    "'target.id = source.id AND target.day > 3'.",
+)
+@click.option(
+    "--matched",
+    type=click.Choice(["update", "keep", "delete"]),
+    default="update",
+    show_default=True,
+    help="What happens to a row of the table that a row of the files matches.",
+)
+@click.option(
+    "--not-matched",
+    type=click.Choice(["insert", "ignore"]),
+    default="insert",
+    show_default=True,
+    help="What happens with a row of the files that matches none.",
+)
+@click.option(
+    "--not-matched-by-source",
+    "by_source",
+    type=click.Choice(["keep", "delete"]),
+    default="keep",
+    show_default=True,
+    help="What happens to a row of the table that no row of the files matches.",
+)
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["parquet", "csv", "json"]),
+    help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
+)
+@click.option("--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]")
+@click.option(
+    "--schema-mode",
+    type=click.Choice(["keep", "merge"]),
+    default="keep",
+    show_default=True,
+    help="merge adds columns that the table lacks; keep refuses them.",
+)
+@txn_option("Change nothing if the table contains this version of the application or a later one.")
+@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
+@json_option
+@debug_option
+def _merge(
+    table: str,
+    storage_options: dict[str, str],
+    files: tuple[str, ...],
+    on: str,
+    as_json: bool,
+    matched: str,
+    not_matched: str,
+    by_source: str,
+    file_format: str | None,
+    delimiter: str | None,
+    **chosen: Any,
+) -> None:
+    """Merge Parquet, CSV or JSON lines files into a table in one commit: update the rows that match, insert the others.
+
+    FILES are as for `append`. They have all columns of the table; with --schema-mode merge some of them are enough, and
+    others are added.
+    """
+    from deltaskip.cli import writing
+    from deltaskip.cli.display import counted, print_line
+
+    opened = writing.opened(table, storage_options)
+    source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
+    builder = opened.merge(source, _condition(on), "source", "target", **chosen)
+    if matched == "update":
+        builder = builder.when_matched_update_all()
+    elif matched == "delete":
+        builder = builder.when_matched_delete()
+    if not_matched == "insert":
+        builder = builder.when_not_matched_insert_all()
+    if by_source == "delete":
+        builder = builder.when_not_matched_by_source_delete()
+    with writing.errors_of(source), writing.progress(source, not as_json and sys.stderr.isatty()):
+        result = builder.execute()
+    done = {"table": opened.uri, "version": result.version, "metrics": dict(result.metrics)}
+
+    def print_merged(_done: object) -> None:
+        if result.version is None:
+            print_line("merged nothing: no row was changed or added, or the table has this version of the application")
+            return
+        counts = [
+            f"{verb} {counted(result.metrics.get(name, 0), 'row')}"
+            for verb, name in (
+                ("updated", "numTargetRowsUpdated"),
+                ("deleted", "numTargetRowsDeleted"),
+                ("inserted", "numTargetRowsInserted"),
+            )
+        ]
+        print_line(f"version {result.version}: {', '.join(counts)}")
+
+    show(done, as_json, print_merged)
+
+
+def _condition(on: str) -> str:
+    """The condition: names of columns mean that both sides are equal there."""
+    from deltaskip.errors import SchemaError
+    from deltaskip.schema.column_names import parse_names
+    from deltaskip.schema.sql_text import quoted_path
+
+    try:
+        names = parse_names(on, "--on")
+    except SchemaError:
+        return on
+    return " AND ".join(f"{quoted_path(('target', *path))} = {quoted_path(('source', *path))}" for path in names)

@@ -1,0 +1,53 @@
+"""`deltaskip head` and `deltaskip query`: rows of tables, by a scan or by DuckDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deltaskip.cli.program import CommandTable, debug_option, opens_table, program, storage_option, takes_predicate
+from deltaskip.cli.rows_out import rows_options, write_rows
+
+
+@program.command("head")
+@opens_table
+@takes_predicate
+@rows_options
+@click.option("-n", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows.")
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="Column to show. Can be repeated.")
+def _head(
+    source: CommandTable,
+    as_json: bool,
+    chosen: dict[str, Any],
+    limit: int,
+    columns: tuple[str, ...],
+    file_format: str | None,
+    output: Path | None,
+) -> None:
+    """Show the first rows, or the first that match a predicate."""
+    if as_json and file_format not in (None, "json"):
+        raise click.UsageError("Specify either --json or --format, not both.")
+    scan = source.open().scan(**chosen, columns=list(columns) or None, limit=limit)
+    write_rows(scan.to_batches(), "json" if as_json else file_format, output)
+
+
+@program.command("query")
+@click.argument("text", metavar="SQL")
+@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone.")
+@rows_options
+@storage_option
+@debug_option
+def _query(
+    text: str, time_zone: str, file_format: str | None, output: Path | None, storage_options: dict[str, str]
+) -> None:
+    """Run a query over tables.
+
+    A table is its path or URI in quotes, or its name if --catalog is given: SELECT id, price FROM 'data/orders' WHERE
+    price > 10. Columns with a WHERE in Spark SQL and a LIMIT are read by a scan, which skips files. Any other query is
+    run by DuckDB, in its SQL, if the package duckdb is installed.
+    """
+    from deltaskip.cli.query_text import rows_of
+
+    write_rows(rows_of(text, time_zone, storage_options), file_format, output)

@@ -1,0 +1,166 @@
+"""The text of `deltaskip query`: what a scan can answer, and the tables that DuckDB reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.cli.tables import given_catalog, open_table
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.expr import parse_sql
+from deltaskip.expr.nodes import Column
+from deltaskip.records import dataclass
+from deltaskip.redaction import redacted
+from deltaskip.schema.sql_text import SqlToken, sql_tokens
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["rows_of"]
+
+_SOURCE_WORDS = ("FROM", "JOIN")
+_NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A table of the query: its path or name, and where it stands in the text."""
+
+    table: str
+    start: int
+    end: int
+
+
+def rows_of(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa.RecordBatchReader:
+    """Return the rows of a query.
+
+    Raises:
+        InvalidArgument: The text is no query of tables, or needs DuckDB and that is not installed.
+        PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
+    """
+    try:
+        tokens = sql_tokens(text.rstrip().rstrip(";"))
+    except SchemaError as error:
+        raise InvalidArgument(f"The query cannot be read: {error}") from error
+    if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
+        raise InvalidArgument("A query begins with SELECT, such as SELECT * FROM 'data/orders' WHERE price > 10.")
+    named = _named(tokens)
+    if not named:
+        raise InvalidArgument("The query names no table: put its path in quotes, as in SELECT * FROM 'data/orders'.")
+    tables = {each.table: open_table(each.table, storage_options) for each in named}
+    simple = _scan(text, tokens, named, tables, time_zone)
+    return _by_duckdb(text, named, tables, time_zone) if simple is None else simple
+
+
+def _named(tokens: Sequence[SqlToken]) -> list[_Named]:
+    """The tables after FROM and JOIN: texts in quotes, and names of the catalog that --catalog gives."""
+    found = []
+    for at, token in enumerate(tokens[:-1]):
+        if not token.is_word(*_SOURCE_WORDS):
+            continue
+        first = tokens[at + 1]
+        if first.kind == "string":
+            found.append(_Named(first.text, first.start, first.end))
+        elif given_catalog() is not None and first.kind in ("word", "name"):
+            last = at + 1
+            while last + 2 < len(tokens) and tokens[last + 1].is_symbol("."):
+                last += 2
+            parts = [f"`{each.text}`" for each in tokens[at + 1 : last + 1 : 2]]
+            if len(parts) > 1:
+                found.append(_Named(".".join(parts), first.start, tokens[last].end))
+    return found
+
+
+def _scan(
+    text: str, tokens: Sequence[SqlToken], named: Sequence[_Named], tables: Mapping[str, DeltaTable], time_zone: str
+) -> pa.RecordBatchReader | None:
+    """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+    if len(named) != 1 or not tokens[0].is_word("SELECT"):
+        return None
+    [one] = named
+    before = [token for token in tokens[1:] if token.end <= one.start][:-1]
+    after = [token for token in tokens if token.start >= one.end]
+    columns = _columns(text, before)
+    if columns is None:
+        return None
+    where, limit = None, None
+    if after and after[0].is_word("WHERE"):
+        rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
+        end = after[rest - 1].end
+        where, after = text[after[0].end : end], after[rest:]
+    if len(after) == 2 and after[0].is_word("LIMIT") and after[1].text.isdigit():
+        limit, after = int(after[1].text), []
+    if after:
+        return None
+    if where is not None:
+        try:
+            parse_sql(where)
+        except PredicateError:
+            return None
+    scan = tables[one.table].scan(where, columns=columns or None, limit=limit, time_zone=time_zone)
+    return scan.to_batches()
+
+
+def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
+    """The columns of a select list, [] for `*`; None if it has anything else."""
+    if len(tokens) == 1 and tokens[0].is_symbol("*"):
+        return []
+    found: list[str] = []
+    start = 0
+    for at in range(len(tokens) + 1):
+        if at < len(tokens) and not tokens[at].is_symbol(","):
+            continue
+        part = tokens[start:at]
+        if len(part) != 1 or part[0].kind not in ("word", "name"):
+            return None
+        try:
+            node = parse_sql(text[part[0].start : part[0].end])
+        except PredicateError:
+            return None
+        if not isinstance(node, Column):
+            return None
+        found.append(node.parts[0])
+        start = at + 1
+    return found
+
+
+def _by_duckdb(
+    text: str, named: Sequence[_Named], tables: Mapping[str, DeltaTable], time_zone: str
+) -> pa.RecordBatchReader:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InvalidArgument(
+            "This query needs DuckDB: pip install duckdb. Without it, write SELECT columns FROM 'table' WHERE "
+            "predicate LIMIT n."
+        ) from error
+    names = {table: f"deltaskip_{number}" for number, table in enumerate(tables)}
+    for each in sorted(named, key=lambda one: one.start, reverse=True):
+        text = text[: each.start] + names[each.table] + text[each.end :]
+    connection = duckdb.connect()
+    try:
+        connection.execute("SET TimeZone = ?", [time_zone])
+        for table, name in names.items():
+            connection.register(name, _readable(tables[table], time_zone))
+        found = pa.RecordBatchReader.from_stream(connection.sql(text))
+    except duckdb.Error as error:
+        raise PredicateError(f"DuckDB refuses the query: {redacted(str(error))}") from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from found
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise PredicateError(f"DuckDB cannot finish the query: {redacted(str(error))}") from error
+
+    return pa.RecordBatchReader.from_batches(found.schema, batches())
+
+
+def _readable(table: DeltaTable, time_zone: str) -> Any:
+    """What DuckDB reads columns and filters of; where pyarrow would not have the rows, all of them."""
+    from deltaskip.errors import UnsupportedFeature
+
+    scan = table.scan(time_zone=time_zone)
+    try:
+        return scan.to_dataset()
+    except UnsupportedFeature:
+        return scan.to_arrow()

@@ -1,0 +1,185 @@
+"""Rows that a command prints or writes: as a table, CSV, JSON lines or Parquet, batch by batch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["rows_options", "write_rows"]
+
+_FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
+# What a terminal shows; a table needs all of its rows before its first line.
+_SHOWN_ROWS = 1000
+_BATCH_ROWS = 4096
+
+
+def rows_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a command that prints rows, which gets them as `file_format` and `output`."""
+    chosen = click.option(
+        "--format",
+        "file_format",
+        type=click.Choice(list(_FORMATS)),
+        help="Format of the rows; json is JSON lines. [default: by the name of the output; else a table]",
+    )
+    output = click.option(
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write the rows to this file, in place of one that is there. [default: standard output]",
+    )
+    return chosen(output(command))
+
+
+def write_rows(rows: Any, file_format: str | None, output: Path | None) -> None:
+    """Write the rows of an Arrow reader.
+
+    Args:
+        rows: A reader of record batches.
+        file_format: One of table, csv, json and parquet; None for that of the output's name.
+        output: The file; None for standard output.
+
+    Raises click.UsageError where the format is not known, or Parquet would be written to a terminal.
+    """
+    found = file_format or _format_of(output)
+    if found == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is not shown in a terminal: use --output FILE.")
+    if found == "table":
+        if output is not None:
+            raise click.UsageError("A table is for the terminal: use --format csv, json or parquet for a file.")
+        _write_table(rows)
+        return
+    with _sink(output) as sink:
+        count = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet}[found](rows, sink)
+    if output is not None:
+        from deltaskip.cli.display import counted
+
+        click.echo(f"wrote {counted(count, 'row')} to {output}", err=True)
+
+
+def _format_of(output: Path | None) -> str:
+    if output is None:
+        return "table"
+    for name, endings in _FORMATS.items():
+        if output.suffix.lower() in endings:
+            return name
+    raise click.UsageError(
+        f"The format of {output} is not known: use --format, or the ending .csv, .jsonl or .parquet."
+    )
+
+
+@contextmanager
+def _sink(output: Path | None) -> Iterator[Any]:
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with output.open("wb") as sink:
+        yield sink
+
+
+def _write_table(rows: Any) -> None:
+    """Print the first rows in aligned columns in a terminal; elsewhere all of them, with tabs between values."""
+    from deltaskip.cli.display import print_line, print_table, printable, terminal_width
+
+    if terminal_width() is None:
+        print("\t".join(printable(name) for name in rows.schema.names))
+        for batch in rows:
+            for row in _texts(batch):
+                print("\t".join(map(printable, row)))
+        return
+    found: list[tuple[str, ...]] = []
+    for batch in rows:
+        found += _texts(batch.slice(0, _SHOWN_ROWS + 1 - len(found)))
+        if len(found) > _SHOWN_ROWS:
+            break
+    sides = ["right" if _is_number(field.type) else "prose" for field in rows.schema]
+    print_table(list(zip(rows.schema.names, sides, strict=True)), found[:_SHOWN_ROWS])
+    if len(found) > _SHOWN_ROWS:
+        print_line(f"the first {_SHOWN_ROWS:,} rows; --format csv has all")
+
+
+def _texts(batch: Any) -> list[tuple[str, ...]]:
+    """The rows as texts; NULL is empty, and a value with fields or elements is JSON."""
+    from deltaskip.cli.display import json_values
+
+    columns = [[_text(value) for value in json_values(column)] for column in batch.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write_csv(rows: Any, sink: Any) -> int:
+    """NULL is an empty value and an empty text is `""`; what has fields or elements is JSON."""
+    import pyarrow as pa
+    import pyarrow.csv as pc_csv
+
+    kinds = [each.type if _is_plain(each.type) else pa.string() for each in rows.schema]
+    schema = pa.schema(list(zip(rows.schema.names, kinds, strict=True)))
+    count = 0
+    with pc_csv.CSVWriter(sink, schema) as writer:
+        for batch in rows:
+            columns = [
+                column if _is_plain(column.type) else pa.array(map(_json_or_null, _values(column)), pa.string())
+                for column in batch.columns
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            count += batch.num_rows
+    return count
+
+
+def _values(column: Any) -> Any:
+    from deltaskip.cli.display import json_values
+
+    return json_values(column)
+
+
+def _json_or_null(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _write_json(rows: Any, sink: Any) -> int:
+    encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+    names, count = rows.schema.names, 0
+    for whole in rows:
+        for start in range(0, whole.num_rows, _BATCH_ROWS):
+            batch = whole.slice(start, _BATCH_ROWS)
+            values = [_values(column) for column in batch.columns]
+            lines = (encode(dict(zip(names, row, strict=True))) for row in zip(*values, strict=True))
+            sink.write("".join(f"{line}\n" for line in lines).encode())
+        count += whole.num_rows
+    return count
+
+
+def _write_parquet(rows: Any, sink: Any) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count = 0
+    with pq.ParquetWriter(pa.PythonFile(sink, "w"), rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_plain(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(_is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind))
