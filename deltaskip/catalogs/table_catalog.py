@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.sort_order import SortOrder
@@ -27,7 +27,7 @@ Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
 
 
-class TableCatalog(ABC):
+class TableCatalog(Unpicklable, ABC):
     """A catalog: creates, loads, alters, renames, lists and drops tables by name.
 
     Wherever a method takes the name of a table, it raises InvalidArgument for text that is no name and
@@ -39,6 +39,7 @@ class TableCatalog(ABC):
     """
 
     name: str
+    instead = "open it there with deltaskip.catalog, or pickle the tables that load_table returns"
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)

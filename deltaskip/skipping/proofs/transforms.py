@@ -167,7 +167,7 @@ def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
     column, source, rule = derived.column, derived.source, derived.rule
     if not (derived.binding and column.partition):
         return None
-    empty: tuple[str | bytes, ...] = {STRING: ("",), BINARY: (b"",)}.get(column.type, ())
+    empty: tuple[str | bytes, ...] = ("",) if column.type == STRING else (b"",) if column.type == BINARY else ()
     if isinstance(rule, Transform):
         return () if rule.name in ("truncate", "hash_bucket") else None
     match rule:
