@@ -33,6 +33,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
+from deltaskip.log.new_table import check_no_files
 from deltaskip.records import dataclass
 from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
 from deltaskip.schema.given import schema_of
@@ -176,7 +177,10 @@ class LocatedCatalog(TransactionalTableCatalog):
     ) -> DeltaTable:
         """See TableCatalog.create_table."""
         described = self._described(schema, partitions, properties)
-        return self._staged_create(identifier_of(ident), described, (), "CREATE TABLE").commit_staged_changes()
+        staged = self._staged_create(identifier_of(ident), described, (), "CREATE TABLE")
+        if described.location is not None:
+            check_no_files(*open_storage(described.location, self.storage_options))
+        return staged.commit_staged_changes()
 
     def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
         """See TableCatalog.alter_table."""
