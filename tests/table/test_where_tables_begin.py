@@ -107,6 +107,8 @@ LEFT: list[tuple[tuple[str, ...], type[DeltaSkipError], type[DeltaSkipError] | N
 @pytest.mark.parametrize("number", range(len(LEFT)))
 def test_no_table_begins_on_what_is_left_of_one(tmp_path: Path, number: int) -> None:
     patterns, creating, opening = LEFT[number]
+    # Without later commits, the version of the checkpoint is left.
+    latest = 3 if "_delta_log/*.json" in patterns else 5
     made(tmp_path / "source")
     for name, door in DOORS.items():
         place = without(made(tmp_path / name), *patterns)
@@ -123,7 +125,7 @@ def test_no_table_begins_on_what_is_left_of_one(tmp_path: Path, number: int) -> 
             expected = None if name == "staged" and creating is InvalidArgument else creating
         if expected is None:
             door(tmp_path, place)
-            version = 6 if name == "replace" else 5 if creating is TableAlreadyExists else 0
+            version = latest + (name == "replace") if creating is TableAlreadyExists else 0
             assert DeltaTable(place).version == version, name
             continue
         with pytest.raises(expected, match=str(place)):
@@ -131,7 +133,7 @@ def test_no_table_begins_on_what_is_left_of_one(tmp_path: Path, number: int) -> 
         assert {path: data for path, data in content(place).items() if path != "converted.parquet"} == before, name
     place = without(made(tmp_path / "opened"), *patterns)
     if opening is None:
-        assert DeltaTable(place).version == 5
+        assert DeltaTable(place).version == latest
     else:
         for act in (DeltaTable, lambda each: DeltaTable(each).append(ONE), lambda each: DeltaTable(each).vacuum()):
             with pytest.raises(opening, match=str(place)):
