@@ -18,10 +18,10 @@ import pytest
 import deltaskip as ds
 from deltaskip import DataFileMissing, DeltaTable, StorageError, TableNotFound, VersionNotFound, col
 from deltaskip.catalogs import InstalledCatalog
-from deltaskip.catalogs.views import RegisteredView
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log.reopening import Reopened
+from deltaskip.statements.views import RegisteredView
 from deltaskip.storage.secrets import without_secrets, without_userinfo
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
