@@ -88,8 +88,6 @@ class Transaction(Unpicklable):
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
 
-    instead = "begin it where it is committed"
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
 

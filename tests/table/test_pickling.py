@@ -288,7 +288,7 @@ def test_what_belongs_to_a_process_says_so(table: DeltaTable, tmp_path: Path) ->
     staged = catalogs[0].stage_create("db.t", "id INT")
     given = rows(1)
     cures = {
-        table.transaction(): "begin it where",
+        table.transaction(): "make it where",
         table.snapshot: "pickle the DeltaTable",
         table.merge(given, "target.id = source.id"): "pickle the DeltaTable",
         table.merge(given, "target.id = source.id").when_matched_delete(): "pickle the DeltaTable",
