@@ -79,7 +79,10 @@ def check_no_files(storage: Storage, root: str) -> None:
 
 
 def _data_in(storage: Storage, folder: str) -> Iterator[str]:
-    """Yield the Parquet files in a folder and in those of partitions below it."""
+    """Yield the Parquet files in a folder and in those of partitions below it that a writer of tables has named.
+
+    Others may be there for `add_files`.
+    """
     try:
         listed = storage.list_from(folder, "")
     except (FileNotFoundError, NotADirectoryError):
@@ -87,7 +90,7 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
     for entry in listed:
         if not entry.is_file and "=" in entry.name[1:]:
             yield from (f"{entry.name}/{name}" for name in _data_in(storage, join(folder, entry.name)))
-        elif entry.is_file and entry.name.endswith(".parquet"):
+        elif entry.is_file and entry.name.startswith("part-") and entry.name.endswith(".parquet"):
             yield entry.name
 
 

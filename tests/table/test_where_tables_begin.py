@@ -158,3 +158,9 @@ def test_the_files_of_partitions_are_data_too(tmp_path: Path) -> None:
     without(tmp_path / "t", "_delta_log")
     with pytest.raises(InvalidArgument, match=r"files already, such as p=1/.*\.parquet"):
         DeltaTable.create(tmp_path / "t", "id INT")
+
+
+def test_files_that_are_to_be_added_may_be_there_before_their_table(tmp_path: Path) -> None:
+    pq.write_table(ONE, tmp_path / "given.parquet")
+    DeltaTable.create(tmp_path, "id INT").add_files(["given.parquet"])
+    assert len(DeltaTable(tmp_path).scan().to_arrow()) == 1
