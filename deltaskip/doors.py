@@ -13,12 +13,12 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
 from threading import local
 from types import FunctionType, GeneratorType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
-from deltaskip.errors import DeltaSkipError, OutOfMemory, StorageError, UnexpectedError
+from deltaskip.errors import DeltaSkipError, InvalidArgumentType, OutOfMemory, StorageError, UnexpectedError
 from deltaskip.redaction import redacted
 
-__all__ = ["Redacted", "door", "first_line", "is_door", "without_secrets"]
+__all__ = ["Redacted", "Unpicklable", "door", "first_line", "is_door", "without_secrets"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,23 @@ _state = local()
 
 class Redacted(Exception):
     """Stands for the exception of another library whose text held a secret."""
+
+
+class Unpicklable:
+    """Base class of objects that are of use in this process alone, such as those with a connection or with actions.
+
+    Attributes:
+        instead: What to do in place of pickling one, for messages.
+    """
+
+    __slots__ = ()
+    instead: ClassVar[str] = "make it where it is needed"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise InvalidArgumentType: the object cannot be pickled or copied."""
+        raise InvalidArgumentType(
+            f"{redacted(repr(self))} cannot be pickled or copied, because it belongs to this process: {self.instead}."
+        )
 
 
 def door(of: T) -> T:

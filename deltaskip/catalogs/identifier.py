@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 from deltaskip.arguments import text, unicode_text
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.log.file_names import FOLDERS_OF_TABLES
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.resolve import display_name
 
 __all__ = ["CatalogIdentifier", "Namespace", "check_new_namespace", "identifier_of", "namespace_of", "shown_namespace"]
-
-# Folders in a Delta table, below which writers and readers take every file for one of the table around them.
-_FOLDERS_OF_TABLES = frozenset(("_delta_log", "_change_data", "_delta_index", "_symlink_format_manifest"))
 
 Namespace = tuple[str, ...]
 """The parts of a namespace's name; () for the root of the catalog."""
@@ -75,7 +73,7 @@ def namespace_of(namespace: object, argument: str = "namespace") -> Namespace:
 def check_new_namespace(parts: Sequence[str]) -> None:
     """Raise InvalidArgument if a namespace that is to be created has the name of a folder in a Delta table."""
     for part in parts:
-        if part.lower() in _FOLDERS_OF_TABLES:
+        if part.lower() in FOLDERS_OF_TABLES:
             raise InvalidArgument(
                 f"No namespace can be named {part}: in a Delta table this is the folder of its own files, so "
                 f"that writers would mistake what is in it; choose another name."

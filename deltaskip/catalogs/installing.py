@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.table_catalog import TableCatalog
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
@@ -16,7 +16,7 @@ __all__ = ["InstalledCatalog", "install_catalog"]
 
 
 @door
-class InstalledCatalog:
+class InstalledCatalog(Unpicklable):
     """A catalog that a Spark session knows by a name, until it is closed.
 
     Made by `install_catalog`. As a context manager it closes when the block ends.

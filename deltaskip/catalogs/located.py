@@ -34,6 +34,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
+from deltaskip.log.new_table import check_no_files
 from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
@@ -173,7 +174,10 @@ class LocatedCatalog(TransactionalTableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         described = self._described(schema, partitions, properties)
-        return self._staged_create(identifier_of(ident), described, (), "CREATE TABLE").commit_staged_changes()
+        staged = self._staged_create(identifier_of(ident), described, (), "CREATE TABLE")
+        if described.location is not None:
+            check_no_files(*open_storage(described.location, self.storage_options))
+        return staged.commit_staged_changes()
 
     def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
         checked = [_own_change(change) for change in _flat(changes)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.sort_order import SortOrder
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidCommit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["StagedTable"]
 
 
 @door
-class StagedTable:
+class StagedTable(Unpicklable):
     """A table that was staged by a catalog: it is created or replaced, with its rows, by `commit_staged_changes`.
 
     As a context manager it commits when the block ends, and aborts if the block raises:
@@ -37,6 +37,8 @@ class StagedTable:
         sort_order: Order in which rows are written.
         finish: Makes the committed table visible in the catalog, and returns it.
     """
+
+    instead = "stage the table where it is committed"
 
     # SPIP Spark API for Table Metadata, Atomic Operations; Spark 4.1, StagedTable
 

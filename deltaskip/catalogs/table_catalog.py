@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class NamespaceDescription:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-class TableCatalog(ABC):
+class TableCatalog(Unpicklable, ABC):
     """A catalog: creates, loads, alters, renames, lists and drops tables by name.
 
     Wherever a method takes the name of a table, it raises InvalidArgument for text that is no name and
@@ -66,6 +66,7 @@ class TableCatalog(ABC):
     """
 
     name: str
+    instead = "open it there with deltaskip.catalog, or pickle the tables that load_table returns"
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from deltaskip.delta.checks import found, names, typed_string
 from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
 from deltaskip.schema import types
@@ -37,7 +37,7 @@ class IdentityGenerator:
 
 
 @door
-class DeltaTableBuilder:
+class DeltaTableBuilder(Unpicklable):
     """Describes a table step by step; `execute` creates or replaces it.
 
     Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. A name or a location is needed:

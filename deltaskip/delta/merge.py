@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from deltaskip.delta.checks import assignments, condition
 from deltaskip.delta.errors import spark_errors
 from deltaskip.delta.frames import merge_frame
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.table.merge_builder import MergeBuilder
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def merges_schema(spark: SparkSession) -> bool:
 
 
 @door
-class DeltaMergeBuilder:
+class DeltaMergeBuilder(Unpicklable):
     """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
 
     Made by `DeltaTable.merge`. There may be any number of clauses. A row goes to the first clause of its kind whose

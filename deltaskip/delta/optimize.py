@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deltaskip.delta.checks import names, string
 from deltaskip.delta.errors import spark_errors
 from deltaskip.delta.maintaining import user_metadata
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr import nodes as n
 from deltaskip.expr.render import to_sql
@@ -25,7 +25,7 @@ __all__ = ["DeltaOptimizeBuilder"]
 
 
 @door
-class DeltaOptimizeBuilder:
+class DeltaOptimizeBuilder(Unpicklable):
     """An OPTIMIZE, which its methods run.
 
     Args:

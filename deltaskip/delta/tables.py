@@ -28,7 +28,7 @@ from deltaskip.delta.maintaining import (
 from deltaskip.delta.merge import DeltaMergeBuilder, merges_schema
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.spark.columns.declared import with_declarations
 from deltaskip.spark.session.checks import checked
@@ -44,12 +44,14 @@ convert_conflicts()
 
 
 @door
-class DeltaTable:
+class DeltaTable(Unpicklable):
     """A Delta table, with the methods of delta-spark's class of this name.
 
     Made by `forPath`, `forName`, `convertToDelta` and the builders. Methods see the latest version of the table.
     Errors are those of deltaskip, and also of the class of PySpark that delta-spark raises.
     """
+
+    instead = "open it with the session of the other process, or pickle a deltaskip.DeltaTable"
 
     def __init__(self, spark: SparkSession, table: tables.DeltaTable, name: str | None = None) -> None:
         self._spark = spark

@@ -6,6 +6,7 @@ from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 
 __all__ = [
+    "FOLDERS_OF_TABLES",
     "LOG_FOLDER",
     "SIDECAR_FOLDER",
     "Kind",
@@ -17,6 +18,8 @@ __all__ = [
 ]
 
 LOG_FOLDER = "_delta_log"
+# Below them, writers and readers take every file for one of the table around them.
+FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, "_change_data", "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20
 _MAX_VERSION = 2**63 - 1

@@ -1,17 +1,23 @@
-"""The state of a table before its first version, on which the transaction that creates it is based."""
+"""The state of a table before its first version, on which its creation is based, and where a table may be created."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from uuid import uuid4
 
 from deltaskip.actions import Format, Metadata, Protocol
-from deltaskip.log.segment import LogSegment
+from deltaskip.errors import CorruptLog, InvalidArgument, TableAlreadyExists
+from deltaskip.log.file_names import FOLDERS_OF_TABLES, LOG_FOLDER, parse_log_file
+from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
+from deltaskip.log.segment import LogSegment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
-from deltaskip.storage import Storage
+from deltaskip.storage import Storage, is_local, join
+from deltaskip.storage.location import split_authority
 
-__all__ = ["BEFORE_CREATION", "before_creation", "table_after"]
+__all__ = ["BEFORE_CREATION", "already_exists", "before_creation", "check_no_files", "check_no_table", "table_after"]
 
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""
@@ -29,6 +35,68 @@ def before_creation(storage: Storage, root: str, protocol: Protocol, table_id: s
     metadata = Metadata(table_id or str(uuid4()), Format(), None, (), {})
     segment = LogSegment(root, BEFORE_CREATION, None, ())
     return Snapshot(storage, segment, None, Tail.without_files(root, StateChange(protocol, metadata)))
+
+
+def check_no_table(storage: Storage, root: str) -> None:
+    """Raise unless a log can begin at a root.
+
+    Raises:
+        TableAlreadyExists: There is a table, of which the first commits may have been cleaned up.
+        CorruptLog: Something is left of the log of a table that was deleted in part. Readers would take it for a part
+            of the new log.
+        InvalidArgument: The root is inside a folder that the table around it keeps for its own files.
+    """
+    path = os.path.realpath(root) if is_local(root) else split_authority(root)[1]
+    own = next((name for name in path.split("/") if name in FOLDERS_OF_TABLES), None)
+    if own is not None:
+        raise InvalidArgument(
+            f"No table can be created at {root}: {own} is the folder of a Delta table's own files, so writers would "
+            f"mistake what is in it; choose another location."
+        )
+    try:
+        listed = storage.list_from(join(root, LOG_FOLDER), "")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    listing = read_listing(root, listed)
+    if listing.latest is not None or listing.incomplete:
+        raise already_exists(root)
+    left = [file.name for file in listed if file.name == LAST_CHECKPOINT or parse_log_file(file) is not None]
+    if left:
+        raise CorruptLog(
+            f"No table can be created at {root}: it has what is left of a table that was deleted in part. Its "
+            f"{LOG_FOLDER} contains {left[0]}, but no commit and no checkpoint: restore that log, or delete the folder."
+        )
+
+
+def check_no_files(storage: Storage, root: str) -> None:
+    """Raise InvalidArgument if a folder that is to become a table has data already, which the table would not list."""
+    data = next(_data_in(storage, root), None)
+    if data is not None:
+        raise InvalidArgument(
+            f"No table can be created at {root}: the folder has files already, such as {data}, which would not be "
+            f"rows of the table. Make a table of them with convert_to_delta, choose another folder, or delete them."
+        )
+
+
+def _data_in(storage: Storage, folder: str) -> Iterator[str]:
+    """Yield the Parquet files in a folder and in those of partitions below it that a writer of tables has named.
+
+    Others may be there for `add_files`.
+    """
+    try:
+        listed = storage.list_from(folder, "")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in listed:
+        if not entry.is_file and "=" in entry.name[1:]:
+            yield from (f"{entry.name}/{name}" for name in _data_in(storage, join(folder, entry.name)))
+        elif entry.is_file and entry.name.startswith("part-") and entry.name.endswith(".parquet"):
+            yield entry.name
+
+
+def already_exists(root: str) -> TableAlreadyExists:
+    """Return the error for a location that has a table."""
+    return TableAlreadyExists(f"There is a table at {root} already: open it, or replace it with mode='replace'.")
 
 
 def table_after(base: Snapshot) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
+from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
 from deltaskip.features.registry import check_format, check_readable
 from deltaskip.log.catalog_commits import is_managed
@@ -38,7 +40,7 @@ _T = TypeVar("_T")
 _BATCH_ROWS = 1 << 16
 
 
-class Snapshot:
+class Snapshot(Unpicklable):
     """The state of a table at one version, created by load_snapshot and refresh.
 
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
@@ -48,6 +50,8 @@ class Snapshot:
     latest, as time.monotonic has it. followed_by: the version that an operation has committed after it, until
     `txn.latest_after` takes it.
     """
+
+    instead = "pickle the DeltaTable that has it"
 
     def __init__(
         self,
@@ -117,6 +121,16 @@ class Snapshot:
         self.float_bounds, self.pickles_secrets = other.float_bounds, other.pickles_secrets
         self.allow_reflection = other.allow_reflection
         return self
+
+    def __copy__(self) -> Snapshot:
+        """Return a snapshot with the same attributes."""
+        made = object.__new__(Snapshot)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: object) -> Snapshot:
+        """Return the same: what a snapshot consists of does not change."""
+        return copy(self)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.root!r}, version={self.version})"

@@ -19,7 +19,10 @@ def table_not_found(storage: Storage, root: str) -> TableNotFound:
     if files is None:
         return TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
     if storage.exists(join(root, LOG_FOLDER)):
-        return TableNotFound(f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint.")
+        return TableNotFound(
+            f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint. If there was a "
+            f"table, it was deleted in part: restore its log, or delete the folder."
+        )
     around = _around(storage, root)
     if around:
         return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")

@@ -41,7 +41,7 @@ from deltaskip.features.enabling import (
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
-from deltaskip.log.new_table import before_creation
+from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,
@@ -108,6 +108,9 @@ def clone(
     if target is not None and not replace_table:
         raise TableAlreadyExists(f"There is a table at {root} already: choose another place, or pass replace=True.")
     parameters = {"source": f"delta.`{source.table_root}`", "sourceVersion": source.version}
+    if target is None:
+        check_no_table(storage, root)
+        check_no_files(storage, root)
     base = before_creation(storage, root, NEW_TABLE) if target is None else target
     transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=user_metadata)
     transaction.copy_state()

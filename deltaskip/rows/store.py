@@ -163,8 +163,8 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
                 return StructType(kept)
             if not fields:
                 raise SchemaError(
-                    f"Rows cannot be written to {table}: the column {display_name(path)} is a struct without fields, "
-                    f"which has no form in files. Give it fields first."
+                    f"The column {display_name(path)} of {table} is a struct without fields, which has no form in "
+                    f"files: give it fields first."
                 )
         case ArrayType(element, contains_null):
             if element != VOID:
@@ -176,8 +176,8 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
         case _:
             return data_type
     raise SchemaError(
-        f"Rows cannot be written to {table}: the column {display_name(path)} is of type {simple_string(data_type)}, "
-        f"and files cannot contain void. Give it another type first."
+        f"The column {display_name(path)} of {table} is of type {simple_string(data_type)}, and files cannot contain "
+        f"void: give it another type first."
     )
 
 

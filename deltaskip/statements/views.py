@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from deltaskip import arguments
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import SchemaError
 from deltaskip.schema.column_names import parse_names
@@ -22,7 +22,7 @@ _VIEWS: dict[str, dict[str, RegisteredView]] = {}
 
 
 @door
-class RegisteredView:
+class RegisteredView(Unpicklable):
     """A temporary view of a Spark session over the rows of a Delta table; made by `register_view`.
 
     Spark keeps the plan of a temporary view. So `spark.sql` reads the version of the table that the view was last

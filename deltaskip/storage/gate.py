@@ -1,8 +1,10 @@
 """The gate before every delete: what a caller may delete below a root, whatever a log or a catalog says.
 
 A target is named by its literal path below the root. It is refused if it is not below the root once dots and links are
-resolved, or if its name is not one that the caller deletes. Only this module calls the methods of a
-storage that delete. Which files a version needs is not known here: see `maintenance.needed_files`.
+resolved, or if its name is not one that the caller deletes. The root is resolved once, and what is local is deleted
+without following links (`local_writing`), so that one that is made after the check does not count. Only this module
+calls the methods of a storage that delete. Which files a version needs is not known here: see
+`maintenance.needed_files`.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def deletable(storage: Storage, root: str, paths: pa.Array, names: Names) -> pa.
         names: Which names the caller deletes.
     """
     allowed = pc.and_(pc.invert(pc.match_substring_regex(paths, _NOT_BELOW)), names(paths))
-    if not isinstance(storage_below(storage), LocalStorage):
+    if not _is_local(storage):
         return allowed
     folders = pc.replace_substring_regex(paths, r"/?[^/]*$", "").dictionary_encode()
     linked = [folder for folder in folders.dictionary.to_pylist() if _is_elsewhere(root, folder)]
@@ -97,28 +99,26 @@ def delete_files(storage: Storage, root: str, paths: Iterable[str] | pa.Array, n
     found = paths if isinstance(paths, pa.Array) else _as_text(root, list(paths))
     if not len(found):
         return
-    allowed = deletable(storage, root, found, names)
+    resolved = _resolved(storage, root)
+    allowed = deletable(storage, resolved, found, names)
     if not pc.all(allowed).as_py():
         raise _refused(root, found.filter(pc.invert(allowed))[0].as_py())
-    storage.delete_files([join(root, path) for path in found.to_pylist()])
+    storage.delete_files([join(resolved, path) for path in found.to_pylist()])
 
 
 def delete_file(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
     """Delete a file as delete_files does."""
-    _check(storage, root, path, names)
-    storage.delete(join(root, path))
+    storage.delete(_checked(storage, root, path, names))
 
 
 def delete_empty_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> bool:
     """Delete a folder unless something is in it, and return whether it was deleted. Raises StorageError."""
-    _check(storage, root, path, names)
-    return storage.delete_empty_directory(join(root, path))
+    return storage.delete_empty_directory(_checked(storage, root, path, names))
 
 
 def delete_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
     """Delete a folder with everything in it, of a link only the link. Raises StorageError as delete_files does."""
-    _check(storage, root, path, names)
-    storage.delete_directory(join(root, path))
+    storage.delete_directory(_checked(storage, root, path, names))
 
 
 def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
@@ -140,7 +140,7 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
         raise _kept(root, "it is the root of its store")
     if inside:
         raise _kept(root, f"{inside[0]} is in it")
-    if isinstance(storage_below(storage), LocalStorage) and os.path.islink(root):
+    if _is_local(storage) and os.path.islink(root):
         return
     names = [entry.name for entry in _listed(storage, root)]
     if _LOG not in names and (names or storage.exists(root)):
@@ -151,8 +151,11 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
 
 def delete_whole_folder(storage: Storage, root: str, *kept: str) -> None:
     """Delete the folder of a table with everything in it, of a link only the link. See check_deletable_folder."""
-    check_deletable_folder(storage, root, *kept)
-    storage.delete_directory(root)
+    folder, _, name = root.rstrip("/").rpartition("/")
+    # A link at the end is deleted itself.
+    resolved = join(_resolved(storage, folder), name) if _is_local(storage) and name else root
+    check_deletable_folder(storage, resolved, *kept)
+    storage.delete_directory(resolved)
 
 
 def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
@@ -195,9 +198,21 @@ def _as_text(root: str, paths: list[str]) -> pa.Array:
         raise StorageError(f"Refused to delete files of {root}: a name is no valid Unicode text.") from error
 
 
-def _check(storage: Storage, root: str, path: str, names: Names) -> None:
-    if not deletable(storage, root, _as_text(root, [path]), names)[0].as_py():
+def _checked(storage: Storage, root: str, path: str, names: Names) -> str:
+    """The location of what may be deleted."""
+    resolved = _resolved(storage, root)
+    if not deletable(storage, resolved, _as_text(root, [path]), names)[0].as_py():
         raise _refused(root, path)
+    return join(resolved, path)
+
+
+def _resolved(storage: Storage, root: str) -> str:
+    """The root without links."""
+    return os.path.realpath(root) if _is_local(storage) else root
+
+
+def _is_local(storage: Storage) -> bool:
+    return isinstance(storage_below(storage), LocalStorage)
 
 
 def _refused(root: str, path: str) -> StorageError:

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -28,6 +29,9 @@ _TREE_TRIES = 100
 _LOG = "_delta_log"
 _LATER_COMMIT = re.compile(r"(?!0{20})[0-9]{20}\.json")
 _RENAME_NOREPLACE = 1
+_HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
+# O_PATH needs no permission to list the directory.
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create(path: str, data: bytes) -> None:
@@ -71,26 +75,33 @@ def publish(path: str) -> Iterator[str]:
 
 
 def unlink(path: str) -> None:
-    """Delete a file and Hadoop's checksum file of it. Missing files are not an error."""
+    """Delete a file and Hadoop's checksum file of it. Missing files are not an error.
+
+    Raises StorageError if a link is on the way to it.
+    """
     _check_name(path)
-    with _naming(path):
-        _drop_hadoop_checksum(path)
+    with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
         with suppress(FileNotFoundError):
-            os.unlink(path)
+            os.unlink(_hadoop_checksum(name), dir_fd=folder)
+        os.unlink(name, dir_fd=folder)
 
 
 def delete_tree(path: str) -> None:
-    """Delete a directory and everything below it; of a link only the link. A missing directory is not an error."""
+    """Delete a directory and everything below it; of a link only the link. A missing directory is not an error.
+
+    Raises StorageError if a link is on the way to it.
+    """
     _check_name(path)
     with _naming(path):
         for left in reversed(range(_TREE_TRIES)):
             try:
-                if os.path.islink(path):
-                    os.unlink(path)
-                else:
-                    import shutil
+                with _folder_of(path) as (folder, name):
+                    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                        os.unlink(name, dir_fd=folder)
+                    else:
+                        import shutil
 
-                    shutil.rmtree(path)
+                        shutil.rmtree(name, dir_fd=folder)
                 return
             except OSError as error:
                 # Another process writes below it, or deletes it as well: what is left goes with the next try.
@@ -101,11 +112,15 @@ def delete_tree(path: str) -> None:
 
 
 def remove_empty(path: str) -> bool:
-    """Delete a directory unless something is in it, or it is a link. Return whether it was deleted."""
+    """Delete a directory unless something is in it, or it is a link. Return whether it was deleted.
+
+    Raises StorageError if a link is on the way to it.
+    """
     _check_name(path)
     with _naming(path):
         try:
-            os.rmdir(path)
+            with _folder_of(path) as (folder, name):
+                os.rmdir(name, dir_fd=folder)
         except OSError as error:
             if error.errno in _NOT_EMPTY:
                 return False
@@ -252,9 +267,48 @@ def _rename_without_replacing(temporary: str, path: str) -> None:
 
 
 def _drop_hadoop_checksum(path: str) -> None:
-    folder, name = os.path.split(path)
     with suppress(FileNotFoundError):
-        os.unlink(f"{folder}/.{name}.crc")
+        os.unlink(_hadoop_checksum(path))
+
+
+def _hadoop_checksum(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.crc")
+
+
+@contextmanager
+def _folder_of(path: str) -> Iterator[tuple[int | None, str]]:
+    """Return a context with the directory that an entry is in, opened without following a link, and the entry's name.
+
+    What is deleted there is below the directory that was checked, whatever has taken the place of its name since.
+    """
+    folder, name = os.path.split(path)
+    if not _HAS_DIRECTORIES:
+        yield None, path
+        return
+    handle = os.open("/", _DIRECTORY)
+    try:
+        for part in filter(None, folder.split("/")):
+            inner = _opened_inside(handle, part, path)
+            os.close(handle)
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
+
+
+def _opened_inside(folder: int, name: str, path: str) -> int:
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=folder)
+    except OSError as error:
+        # Systems have one error or the other for a link.
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            with suppress(FileNotFoundError):
+                if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    raise StorageError(
+                        f"Refused to delete {path}: {name} is a symbolic link, which may lead elsewhere."
+                    ) from error
+        raise
 
 
 def _sync_folder(path: str) -> None:

@@ -9,6 +9,7 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, TableNotFound
 from deltaskip.log import load_snapshot
+from deltaskip.log.new_table import check_no_table
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
@@ -69,6 +70,7 @@ def convert_to_delta(
     try:
         load_snapshot(storage, root)
     except TableNotFound:
+        check_no_table(storage, root)
         folder = read_folder(storage, root, partitions, zone)
         operation = (OPERATION, folder.parameters)
         transaction = creation(

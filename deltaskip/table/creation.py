@@ -15,7 +15,7 @@ from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
 from deltaskip.features.row_tracking import with_materialized_columns
-from deltaskip.log.new_table import before_creation
+from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import schema_to_json
@@ -64,12 +64,16 @@ def creation(
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
-        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        InvalidArgument: A feature does not exist, a table is both partitioned and clustered, or the root is inside a
+            table's own folders.
+        TableAlreadyExists: There is a table.
+        CorruptLog: There is a part of the log of a table that was deleted.
     """
     described = describe(root, schema, partition_by, cluster_by, properties)
     protocol = with_features(
         protocol_for(NEW_TABLE, TableProperties(described.configuration, root), described.schema), described.features
     )
+    check_no_table(storage, root)
     snapshot = before_creation(storage, root, NEW_TABLE)
     action, parameters = operation or ("CREATE TABLE", described.parameters(cluster_by, comment))
     transaction = Transaction(snapshot, action, parameters, look_up_files=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["MergeBuilder"]
 
 @door
 @dataclass(frozen=True, slots=True)
-class MergeBuilder:
+class MergeBuilder(Unpicklable):
     """The clauses of a merge, made by `DeltaTable.merge`.
 
     Each method returns a builder with one more clause, and leaves this one as it is. There may be any number of clauses
@@ -32,9 +32,18 @@ class MergeBuilder:
     rows that are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
     """
 
+    instead: ClassVar[str] = "pickle the DeltaTable, and call merge where it is executed"
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()
     _table: str = ""
+
+    def __copy__(self) -> MergeBuilder:
+        """Return the builder: its methods leave it as it is."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> MergeBuilder:
+        """Return the builder."""
+        return self
 
     def __repr__(self) -> str:
         return f"MergeBuilder({self._table!r}, {len(self._clauses)} clauses)"

@@ -18,6 +18,7 @@ from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
 from deltaskip.log.doors import of_one_table
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
+from deltaskip.log.new_table import check_no_files
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.json import simple_string
@@ -177,14 +178,17 @@ class DeltaTable(
             None if comment is None else arguments.unicode_text("comment", comment),
             None if name is None else arguments.unicode_text("name", name),
         )
-        transaction = creation(storage, root, *described)
+        is_new = True
         try:
+            transaction = creation(storage, root, *described)
+            check_no_files(storage, root)
             transaction.commit()
         except TableAlreadyExists:
             if mode == "error":
                 raise
+            is_new = False
         created = cls(table, storage_options=storage_options)
-        if mode == "replace" and transaction.version is None:
+        if mode == "replace" and not is_new:
             from deltaskip.table.replacement import replace_table
 
             replace_table(created.snapshot, *described)

@@ -15,14 +15,13 @@ from deltaskip.errors import (
     CorruptLog,
     DeltaSkipError,
     StorageError,
-    TableAlreadyExists,
     TableNotFound,
 )
 from deltaskip.log import LOG_FOLDER, Snapshot, advanced, check_same_table, is_fresh, refresh
 from deltaskip.log.catalog_commits import is_managed, put_commit
 from deltaskip.log.file_names import commit_name, version_prefix
 from deltaskip.log.loading import list_log
-from deltaskip.log.new_table import BEFORE_CREATION
+from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.records import dataclass
 from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.gate import delete_file, log_names
@@ -147,8 +146,7 @@ class CommitLoop:
             if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
                 raise self._contradicted(latest)
             if creates:
-                cure = "open it, or replace it with mode='replace'"
-                raise TableAlreadyExists(f"There is a table at {latest.root} already: {cure}.")
+                raise already_exists(latest.root)
             _pause(attempt, base.storage.remote)
         raise CommitConflict(
             f"Other writers of {base.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again when fewer "

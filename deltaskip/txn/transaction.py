@@ -11,7 +11,7 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
-from deltaskip.doors import door
+from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import (
     CommitConflict,
     CorruptLog,
@@ -38,7 +38,7 @@ __all__ = ["Transaction"]
 
 
 @door
-class Transaction:
+class Transaction(Unpicklable):
     """Reads and actions on one snapshot, which `commit` writes as one version of the table.
 
     Created by `DeltaTable.transaction`. As a context manager it commits when the block ends, unless the block has

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable
+from deltaskip.errors import InvalidCommit, SchemaError
+from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.schema.ddl import parse_type_text
+from tests.looped import looped
 
 DDL = "id BIGINT, s STRUCT<v: VOID, a: INT, t: STRUCT<w: VOID, b: CHAR(2)>>, l ARRAY<STRUCT<a: INT, v: VOID>>, " \
       "m MAP<STRING, STRUCT<v: VOID, a: INT>>, n VOID"  # fmt: skip
@@ -48,3 +55,59 @@ def test_void_fields_are_read_as_nulls_of_the_type_null_at_every_depth(tmp_path:
     feed = table.changes(0).to_arrow()
     assert feed.schema.field("s").type == read.schema.field("s").type
     assert [row["l"] for row in feed.to_pylist() if row["id"] == 2] == [None]
+
+
+NOTHING = [
+    "STRUCT<v: VOID>",
+    "STRUCT<>",
+    "ARRAY<STRUCT<v: VOID>>",
+    "MAP<STRING, STRUCT<v: VOID>>",
+    "STRUCT<s: STRUCT<v: VOID>>",
+    "STRUCT<s: STRUCT<v: VOID>, x: INT>",
+    "STRUCT<x: INT, a: ARRAY<STRUCT<s: STRUCT<v: VOID>>>>",
+    "ARRAY<VOID>",
+    "MAP<STRING, VOID>",
+    "ARRAY<ARRAY<VOID>>",
+]
+SOMETHING = ["VOID", "STRUCT<v: VOID, x: INT>", "ARRAY<STRUCT<v: VOID, x: INT>>", "MAP<INT, STRUCT<v: VOID, x: INT>>"]
+
+
+@looped("type_, is_refused", [*((each, True) for each in NOTHING), *((each, False) for each in SOMETHING)])
+def test_a_column_that_files_cannot_contain_is_neither_created_nor_added(
+    tmp_path: Path, type_: str, is_refused: bool
+) -> None:
+    """What can be created can be appended to; a struct of void fields alone has no form in Parquet."""
+    plain = DeltaTable.create(tmp_path / "plain", "id INT")
+    given = pa.table({"id": pa.array([1], pa.int32())})
+    column = given.append_column("c", pa.nulls(1, stored_type(parse_type_text(type_))))
+    catalog = ds.catalog(f"warehouse:{tmp_path / 'w'}")
+    catalog.create_namespace("db")
+    doors: list[Callable[[], object]] = [
+        lambda: DeltaTable.create(tmp_path / "t", f"id INT, c {type_}"),
+        lambda: catalog.create_table("db.t", f"id INT, c {type_}"),
+        lambda: plain.alter_sql(f"ADD COLUMN c {type_}"),
+        lambda: DeltaTable.create(tmp_path / "plain", f"id INT, c {type_}", mode="replace"),
+        lambda: plain.append(column, schema_mode="merge"),
+        lambda: plain.overwrite(column, schema_mode="replace"),
+    ]
+    for door in doors:
+        if is_refused:
+            with pytest.raises((InvalidCommit, SchemaError), match=r"has no form in files|cannot contain void"):
+                door()
+            assert DeltaTable(tmp_path / "plain").version == 0
+        else:
+            door()
+            plain = DeltaTable(tmp_path / "plain")
+    if not is_refused:
+        for table in (DeltaTable(tmp_path / "t"), plain):
+            assert len(table.scan().to_arrow()) == table.scan().count()
+            table.append(given)
+            assert table.scan("id = 1").to_arrow()["c"].to_pylist()[-1] is None
+
+
+def test_no_field_goes_that_leaves_void_ones_alone(tmp_path: Path) -> None:
+    table = DeltaTable.create(
+        tmp_path / "t", "id INT, c STRUCT<v: VOID, x: INT>", properties={"delta.columnMapping.mode": "name"}
+    )
+    with pytest.raises(InvalidCommit, match="struct of no fields but void ones"):
+        table.alter_sql("DROP COLUMN c.x")

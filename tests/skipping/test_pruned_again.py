@@ -179,6 +179,56 @@ def test_null_partitions_of_other_expressions(
     assert kept(table, where) == files
 
 
+TEXTS: list[Any] = ["abcd", "abx", " ", "", None, "Zoë"]
+
+
+@pytest.mark.long(gate=2)
+@pytest.mark.parametrize("expression", ["c", "substring(c, 0, 2)", "left(c, 2)", "upper(c)", "trim(c)", "concat(c, c)"])
+def test_the_null_partition_of_a_text_is_that_of_null_and_of_the_empty_string(tmp_path: Path, expression: str) -> None:
+    table = hidden(
+        tmp_path / "t", "id INT, c STRING", f"t STRING GENERATED ALWAYS AS ({expression})", TEXTS, pa.string()
+    )
+    expected = {
+        "c = 'abcd'": [0],
+        "c IN ('abcd', NULL)": [0],
+        "c = 'abcd' OR c = 'Zoë'": [0, 5],
+        "c IN ('abx', '')": [1, 3],
+        "c = ' '": [2],
+        "c < 'Z'": [2, 3],
+        "c LIKE 'ab%'": [0, 1],
+        "c > 'abc'": [0, 1],
+        "c IS NULL OR c = 'abx'": [1, 4],
+        "c <=> 'abcd'": [0],
+        f"{expression} = ''": [2, 3] if expression == "trim(c)" else [3],
+        f"length({expression}) < 1": [2, 3] if expression == "trim(c)" else [3],
+    }
+    found = {where: table.scan(where) for where in expected}
+    assert {where: sorted(scan.to_arrow()["id"].to_pylist()) for where, scan in found.items()} == expected
+    first = {"c": 1, "upper(c)": 1, "trim(c)": 1, "concat(c, c)": 1}.get(expression, 2)
+    files = {where: len(scan.files()) for where, scan in found.items()}
+    assert [files[where] for where in ("c = 'abcd'", "c IN ('abcd', NULL)", "c <=> 'abcd'")] == [first] * 3
+    assert files["c = 'abcd' OR c = 'Zoë'"] == first + 1
+    if expression in ("c", "substring(c, 0, 2)", "left(c, 2)"):
+        assert files["c LIKE 'ab%'"] == 2
+        # NULL and the empty string.
+        assert files[f"{expression} = ''"] == 2
+
+
+@pytest.mark.parametrize(
+    ("partition", "where"),
+    [
+        ("t STRING GENERATED ALWAYS AS (element_at(split(c, 'b'), 1))", "c = 'abcd'"),
+        ("t STRING GENERATED ALWAYS AS (CAST(TRY_CAST(c AS INT) AS STRING))", "c = '7'"),
+    ],
+)
+def test_a_text_that_may_be_null_in_another_session_keeps_its_null_partition(
+    tmp_path: Path, partition: str, where: str
+) -> None:
+    table = hidden(tmp_path / "t", "id INT, c STRING", partition, ["abcd", "7", None], pa.string())
+    kept_values = [values["t"] for values in table.scan(where).files()["partition_values"].to_pylist()]
+    assert None in kept_values
+
+
 @pytest.mark.parametrize("as_json", ["true", "false"])
 def test_a_float_that_became_a_double_is_found_through_a_struct_of_its_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: str

@@ -133,3 +133,77 @@ def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[St
         check_deletable_folder(storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
     delete_whole_folder(storage, f"{base}/t")
     assert not storage.exists(f"{base}/t") and storage.exists(f"{base}/outer/in/_delta_log/0")
+
+
+@pytest.mark.parametrize("has_directories", [True, False])
+def test_a_link_that_is_made_after_the_check_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_directories: bool
+) -> None:
+    """A folder on the way, or the root or one above it, becomes a link to another folder with a file of the name."""
+    if not has_directories:
+        # Where the system lacks them, deletion works as far as the check reaches.
+        monkeypatch.setattr("deltaskip.storage.local_writing._HAS_DIRECTORIES", False)
+    storage = LocalStorage()
+    swapped: list[Path] = []
+
+    def swapping(name: str) -> None:
+        original = getattr(LocalStorage, name)
+
+        def swap(self: LocalStorage, given: object) -> object:
+            while swapped:
+                folder = swapped.pop()
+                folder.rename(f"{folder}.away")
+                folder.symlink_to(f"{tmp_path}/home/{folder.name}")
+            return original(self, given)
+
+        monkeypatch.setattr(LocalStorage, name, swap)
+
+    for name in ("delete", "delete_files", "delete_directory", "delete_empty_directory"):
+        swapping(name)
+    acts: list[tuple[Callable[[str], object], str]] = [
+        (lambda root: delete_file(storage, root, "a/b/x"), "t/a/b/x"),
+        (lambda root: delete_files(storage, root, ["a/b/x", "a/b/y"]), "t/a/b/x"),
+        (lambda root: delete_folder(storage, root, "a/b"), "t/a/b/x"),
+        (lambda root: delete_empty_folder(storage, root, "a/b/e"), "t/a/b/e"),
+        (lambda root: delete_whole_folder(storage, root), "t/_delta_log"),
+    ]
+    number = 0
+    for act, target in acts:
+        for folder in ("", "up", "up/t", "up/t/a") if has_directories else ("",):
+            number += 1
+            base = tmp_path / str(number)
+            homes = [tmp_path / "home" / tail for tail in ("up/t/a/b/e", "t/a/b/e", "a/b/e")]
+            for top in (base / "up" / "t" / "a" / "b" / "e", *homes):
+                top.mkdir(parents=True, exist_ok=True)
+                for name in ("x", "y"):
+                    (top.parent / name).write_bytes(b"abc")
+            for table in (base / "up" / "t", tmp_path / "home" / "up" / "t", tmp_path / "home" / "t"):
+                (table / "_delta_log").mkdir(exist_ok=True)
+            before = sorted(map(str, (tmp_path / "home").rglob("*")))
+            swapped[:] = [base / folder] if folder else []
+            root = str(base / "up" / "t")
+            whole = target == "t/_delta_log"
+            if not folder:
+                act(root)
+                assert not (base / "up" / target).exists()
+            elif whole and folder in ("up/t", "up/t/a"):
+                # Of a link only the link goes.
+                act(root)
+                assert folder == "up/t/a" or (base / "up" / "t.away" / "a" / "b" / "x").exists()
+            else:
+                with pytest.raises(StorageError, match=f"Refused to delete .*: {Path(folder).name} is a symbolic link"):
+                    act(root)
+            swapped.clear()
+            assert sorted(map(str, (tmp_path / "home").rglob("*"))) == before, (target, folder)
+
+
+def test_a_folder_that_cannot_be_listed_loses_files_that_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t" / "a").mkdir(parents=True)
+    (tmp_path / "t" / "a" / "x").write_bytes(b"abc")
+    (tmp_path / "t").chmod(0o311)
+    try:
+        delete_file(LocalStorage(), str(tmp_path / "t"), "a/x")
+        delete_files(LocalStorage(), str(tmp_path / "t"), ["a/x", "none/x", "a/none"])
+    finally:
+        (tmp_path / "t").chmod(0o755)
+    assert not (tmp_path / "t" / "a" / "x").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
+import inspect
 import multiprocessing
 import pickle
 import shutil
@@ -15,6 +17,11 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DataFileMissing, DeltaTable, StorageError, TableNotFound, VersionNotFound, col
+from deltaskip.catalogs import InstalledCatalog
+from deltaskip.doors import Unpicklable
+from deltaskip.errors import InvalidArgumentType
+from deltaskip.log.reopening import Reopened
+from deltaskip.statements.views import RegisteredView
 from deltaskip.storage.secrets import without_secrets, without_userinfo
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
@@ -269,3 +276,58 @@ def test_tables_of_a_warehouse_are_opened_by_their_location(tmp_path: Path) -> N
     catalog.create_table("db.t", "id BIGINT, s STRING").append(rows(1))
     with pytest.raises(TableNotFound, match="replaced by another table"):
         pickle.loads(pickled).version  # noqa: B018
+
+
+def test_what_belongs_to_a_process_says_so(table: DeltaTable, tmp_path: Path) -> None:
+    catalogs = [ds.catalog(f"warehouse:{tmp_path / 'w'}", storage_options={"aws_secret_access_key": "hush"})]
+    if importlib.util.find_spec("sqlalchemy"):
+        catalogs.append(ds.catalog(f"sql:sqlite:///{tmp_path / 'c.db'}", warehouse=str(tmp_path / "v")))
+    if importlib.util.find_spec("requests"):
+        catalogs.append(ds.catalog("unity:http://127.0.0.1:1", token="hush"))
+    catalogs[0].create_namespace("db")
+    staged = catalogs[0].stage_create("db.t", "id INT")
+    given = rows(1)
+    cures = {
+        table.transaction(): "make it where",
+        table.snapshot: "pickle the DeltaTable",
+        table.merge(given, "target.id = source.id"): "pickle the DeltaTable",
+        table.merge(given, "target.id = source.id").when_matched_delete(): "pickle the DeltaTable",
+        staged: "stage the table",
+        catalogs[0].stage_create("db.u", "id INT"): "stage the table",
+        **dict.fromkeys(catalogs, "open it there with deltaskip.catalog"),
+        RegisteredView.__new__(RegisteredView): None,
+        InstalledCatalog("c", catalogs[0], print): None,
+    }
+    for made, cure in cures.items():
+        if cure is None:
+            assert isinstance(made, Unpicklable)
+            continue
+        for pickled in (pickle.dumps, cloudpickle.dumps, lambda each: pickle.dumps({"x": [each]}, protocol=2)):
+            with pytest.raises(
+                InvalidArgumentType, match=f"^{type(made).__name__}.* cannot be pickled .*{cure}"
+            ) as found:
+                pickled(made)
+            assert "hush" not in str(found.value)
+    for mutable in (table.transaction(), staged):
+        for copied in (copy.copy, copy.deepcopy):
+            with pytest.raises(InvalidArgumentType, match="cannot be pickled or copied"):
+                copied(mutable)
+    for fixed in (table.snapshot, table.merge(given, "target.id = source.id").when_matched_delete()):
+        assert repr(copy.copy(fixed)) == repr(copy.deepcopy(fixed)) == repr(fixed)
+    staged.abort_staged_changes()
+
+
+def test_every_public_class_is_pickled_or_says_why_not() -> None:
+    """Those that keep a snapshot, a session, a lock or a connection are made for it, one way or the other."""
+    kept = {"snapshot", "_snapshot", "_storage", "_spark", "_session", "_run", "_uninstall", "_transaction", "_client"}
+    delta = pytest.importorskip("deltaskip.delta")
+    found = [(module, name) for module in (ds, delta) for name in module.__all__]
+    for module, name in found:
+        made = getattr(module, name)
+        if not isinstance(made, type) or issubclass(made, Exception):
+            continue
+        initial = vars(made).get("__init__")
+        code = getattr(initial and inspect.unwrap(initial), "__code__", None)
+        named = {*vars(made).get("__annotations__", ()), *(() if code is None else code.co_names)}
+        if named & kept:
+            assert issubclass(made, (Unpicklable, Reopened)), name

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
-from deltaskip.dml.merge.names import Names
+from deltaskip.dml.merge.names import Names, Side
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of
 from deltaskip.expr.clock import at_time
@@ -34,8 +34,8 @@ __all__ = ["MergeExpressions", "Scope"]
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
-_SIDES = {"target": "t.", "source": "s."}
-_USABLE: Mapping[Kind, tuple[str, ...]] = {
+_SIDES: Mapping[Side, str] = {"target": "t.", "source": "s."}
+_USABLE: Mapping[Kind, tuple[Side, ...]] = {
     "matched": ("target", "source"),
     "not matched": ("source",),
     "not matched by source": ("target",),
@@ -156,14 +156,15 @@ class MergeExpressions:
         node = self.bound(value)
         return self.array(node, columns, rows), type_of(node) or VOID
 
-    def cast(self, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-        """Return values of one type as CAST converts them to another. Raises PredicateError if one cannot be."""
-        scope = StructType((StructField("value", source),))
-        node = bind_expression(Cast(Column(("value",)), target), scope, time_zone=self._zone)
-        return self.array(node, {"value": values}, len(values))
+    def cast(self, name: str, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+        """Return values for a column as CAST converts them to its type. Raises PredicateError if one cannot be."""
+        scope = StructType((StructField(name, source),))
+        node = bind_expression(Cast(Column((name,)), target), scope, time_zone=self._zone)
+        return self.array(node, {name: values}, len(values))
 
-    def needs_session(self, text: str, why: object) -> UnsupportedFeature:
-        """Return the error for an expression that only Spark can evaluate."""
+    def needs_session(self, given: str | Node, why: object) -> UnsupportedFeature:
+        """Return the error for an expression that only Spark can evaluate. given: Its text, or as it is bound."""
+        text = given if isinstance(given, str) else self._text(given)
         return UnsupportedFeature(
             f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark.",
             needs_session=True,
@@ -179,11 +180,27 @@ class MergeExpressions:
         try:
             return evaluate(Evaluator(node, self._zone, self._collations))
         except Undecided as error:
-            raise self.needs_session(to_sql(node), error) from error
+            raise self.needs_session(node, error) from error
         except EvaluationError as error:
             raise PredicateError(
-                f"{to_sql(node)} fails for a row of a merge into {self._table}: {error} Nothing was written."
+                f"{self._text(node)} fails for a row of a merge into {self._table}: {error} Nothing was written."
             ) from error
+
+    def _text(self, node: Node) -> str:
+        """A bound expression as SQL text, with columns named as the caller names them."""
+        return to_sql(self._named(node))
+
+    def _named(self, node: Node) -> Node:
+        if not isinstance(node, FieldRef):
+            return transform(node, self._named)
+        return Column(self._written(node.logical))
+
+    def _written(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The caller's name for a column of the scope's schema."""
+        for side, prefix in _SIDES.items():
+            if path[0].startswith(prefix):
+                return self.names.name(side, (path[0][len(prefix) :], *path[1:]))
+        return path
 
     def _resolved(self, node: Node) -> Node:
         if not isinstance(node, Column):
@@ -204,7 +221,8 @@ class MergeExpressions:
         """Refuse columns of type char(n), which Spark pads."""
         for path in columns_of(node):
             if declared := char_type(self._schema, path):
-                raise self.needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
+                name = display_name(self._written(path))
+                raise self.needs_session(node, f"{name} is {declared} and padded by Spark.")
 
 
 def _fields_in(field: StructField) -> Iterator[StructField]:

@@ -18,7 +18,6 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
-from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.rows.merge import all_nullable
 from deltaskip.schema.arrow_nested import list_items, list_offsets
@@ -94,11 +93,11 @@ def divided(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[
         match part:
             case Compare("=" | "<=>" as op, left, right):
                 if type_of(left) == STRING and comparison_collation(left, right) is not None:
-                    raise expressions.needs_session(to_sql(part), "it compares strings under a collation.")
+                    raise expressions.needs_session(part, "it compares strings under a collation.")
                 types = [_bare(type_of(node)) for node in (left, right)]
                 nested = any(isinstance(each, StructType | ArrayType) for each in types)
                 if nested and (types[0] != types[1] or expressions.is_collated_inside(part)):
-                    raise expressions.needs_session(to_sql(part), "it compares nested values of two types.")
+                    raise expressions.needs_session(part, "it compares nested values of two types.")
                 sides = [{path[0][:2] for path in columns_of(node)} for node in (left, right)]
                 if sides == [{"t."}, {"s."}] and types[0] == types[1] is not None:
                     keys.append(JoinKey(left, right, op == "<=>"))
@@ -107,7 +106,7 @@ def divided(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[
                     keys.append(JoinKey(right, left, op == "<=>"))
                     continue
                 if nested:
-                    raise expressions.needs_session(to_sql(part), "it compares nested values.")
+                    raise expressions.needs_session(part, "it compares nested values.")
         rest.append(part)
     return keys, rest
 

@@ -407,7 +407,7 @@ class _Merge:
         """The values, cast if the column stores their type by a cast only."""
         if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
             return values, type_
-        return scope.cast(values, type_, field.type), field.type
+        return scope.cast(field.name, values, type_, field.type), field.type
 
     def _fields(
         self,

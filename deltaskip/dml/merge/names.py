@@ -70,6 +70,11 @@ class Names:
         number, found = resolve_among(self._relations, parts)
         return _SIDES[number], found.logical
 
+    def name(self, side: Side, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Return how expressions name a column of a side."""
+        qualifiers = self._relations[_SIDES.index(side)].qualifiers
+        return (*qualifiers[0], *path) if qualifiers else path
+
     def side(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]] | None:
         """Return the same, or None if it is not certain."""
         try:

@@ -2,7 +2,8 @@
 
 If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
 generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
-If E is NULL of NULL alone, "g in E(X)" is, and if X is NULL alone and E(NULL) is NULL, "g IS NULL".
+If E is NULL of NULL alone, "g in E(X)" is, unless E(X) has the empty string, for which the log has NULL, and if X is
+NULL alone and E(NULL) is NULL, "g IS NULL".
 
 * Points of X: E of each point, for any E.
 * Spans of X under a monotone E: E(s) is between E of the two ends. E must have a value at both ends, so that nothing in
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import (
     And,
@@ -49,10 +51,10 @@ from deltaskip.skipping.proofs.transforms import (
     derived_columns,
     direction,
     expression_of,
-    null_of_null_only,
     reads_zone,
     value_of,
     wrapping_values,
+    written_as_null,
 )
 
 __all__ = ["Derived", "derive", "derived_columns"]
@@ -106,8 +108,17 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
 
 def _or_null(columns: Sequence[Derived], condition: Node, of_null: bool = False) -> Node:
     """The condition, or NULL in a column that may be NULL. of_null: Whether the source may be NULL."""
-    nulls = [IsNull(one.column) for one in columns if of_null or not null_of_null_only(one)]
+    nulls = [IsNull(one.column) for one in columns if of_null or _may_be_null(one, condition)]
     return Or((*nulls, condition)) if nulls else condition
+
+
+def _may_be_null(one: Derived, condition: Node) -> bool:
+    """Whether a column may be NULL in a row whose source is not NULL and whose value of the rule has the condition."""
+    values = written_as_null(one)
+    try:
+        return values is None or any(evaluate(condition, {one.column.logical: value}) is True for value in values)
+    except EvaluationError:
+        return True
 
 
 def _is_null_of_null(one: Derived) -> bool:

@@ -47,13 +47,29 @@ __all__ = [
     "derived_columns",
     "direction",
     "expression_of",
-    "null_of_null_only",
     "reads_zone",
     "value_of",
     "wrapping_values",
+    "written_as_null",
 ]
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_TEXTS_OF_TEXTS = frozenset(
+    (
+        "concat",
+        "initcap",
+        "left",
+        "lower",
+        "ltrim",
+        "replace",
+        "reverse",
+        "right",
+        "rtrim",
+        "substring",
+        "trim",
+        "upper",
+    )
+)
 _MICROS_PER_HOUR = MICROS_PER_DAY // 24
 
 
@@ -140,28 +156,48 @@ def wrapping_values(derived: Derived) -> tuple[int, int] | None:
     return None if least == -(numbers // 2) else (least, least - rule.width + numbers)
 
 
-def null_of_null_only(derived: Derived) -> bool:
-    """Return whether a partition column that is NULL proves that its source is.
+def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
+    """Return the values of the rule that a partition column has as NULL, beside the NULL of a NULL source.
 
-    Whole numbers, dates and parts of times are never NULL of a value, whatever the session. Of texts only those of
-    times are proof, as the log has NULL for the empty string.
+    The log has NULL for the empty string. Whole numbers, dates, parts of times and texts that are made of a text are
+    never NULL of a value, whatever the session.
+
+    Returns:
+        None if a writer may have written NULL for any value of the source.
     """
     column, source, rule = derived.column, derived.source, derived.rule
     if not (derived.binding and column.partition):
-        return False
+        return None
+    empty: tuple[str | bytes, ...] = ("",) if column.type == STRING else (b"",) if column.type == BINARY else ()
     if isinstance(rule, ColumnTransform):
-        return rule.name in ("truncate", "hash_bucket")
+        return () if rule.name in ("truncate", "hash_bucket") else None
     match rule:
         case FieldRef():
-            return column.type not in (STRING, BINARY)
-        case Cast(FieldRef(), type_):
-            return type_ == DATE and source.type in _TIMES
-        case Call("year" | "month" | "quarter" | "dayofmonth" | "dayofyear" | "hour" | "minute" | "second", (arg,)):
-            return source.type in _TIMES and (arg == source or _is_date_of(arg, source))
-        case Call("date_format", (FieldRef(), Literal(str() as pattern))):
-            return source.type in _TIMES and pattern.strip("'") != ""
-        case Call("substring", (Cast(FieldRef(), type_), Literal(0 | 1), Literal(int() as length))):
-            return type_ == STRING and source.type in _TIMES and length > 0
+            return empty
+        case Cast(FieldRef(), type_) if type_ == DATE and source.type in _TIMES:
+            return ()
+        case Call("year" | "month" | "quarter" | "dayofmonth" | "dayofyear" | "hour" | "minute" | "second", (arg,)) if (
+            source.type in _TIMES and (arg == source or _is_date_of(arg, source))
+        ):
+            return ()
+        case Call("date_format", (FieldRef(), Literal(str() as pattern))) if (
+            source.type in _TIMES and pattern.strip("'") != ""
+        ):
+            return ()
+        case Call("substring", (Cast(FieldRef(), type_), Literal(0 | 1), Literal(int() as length))) if (
+            type_ == STRING and source.type in _TIMES and length > 0
+        ):
+            return ()
+    return empty if _is_text_of_text(rule) else None
+
+
+def _is_text_of_text(node: Node) -> bool:
+    """Whether a text is made of the source by functions that have a value for all texts, in every session."""
+    match node:
+        case FieldRef(type=type_) | Literal(str(), type_) | Literal(int(), type_):
+            return type_ in (STRING, INTEGER)
+        case Call(name, args):
+            return name in _TEXTS_OF_TEXTS and all(map(_is_text_of_text, args))
     return False
 
 

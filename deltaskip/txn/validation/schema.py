@@ -194,6 +194,9 @@ def _types(schema: StructType) -> Iterator[tuple[str, str]]:
             inner = {ArrayType: ("element",), MapType: ("key", "value")}.get(type(type_), ())
             if any(getattr(type_, name) == VOID for name in inner):
                 yield rule, f"has the column {field.name} with void inside an array or map, which has no form in files"
+            if isinstance(type_, StructType) and all(each.type == VOID for each in type_.fields):
+                why = "with a struct of no fields but void ones" if type_.fields else "with a struct without fields"
+                yield rule, f"has the column {field.name} {why}, which has no form in files"
 
 
 def _collations(field: StructField) -> Iterator[tuple[str, str]]:

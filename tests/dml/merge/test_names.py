@@ -16,6 +16,7 @@ from deltaskip.errors import PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import to_node
 from tests.dml.tables import files_below, rows_of
 from tests.each import each
+from tests.looped import looped
 
 DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"
 STRUCT = pa.struct([("x", pa.int32())])
@@ -179,3 +180,36 @@ def test_a_bare_name_in_an_insert_is_of_the_source(tmp_path: Path) -> None:
     merge = table.merge(SOURCE, "t.id = s.id", "s", "t").when_not_matched_insert({"id": "id", "v": "v"})
     merge.when_not_matched_by_source_update({"v": "upper(v)"}).execute()
     assert [(row["id"], row["v"]) for row in rows_of(table)] == [(1, "A"), (2, "b"), (3, "C"), (9, "N9")]
+
+
+@looped(
+    "on, values, message",
+    [
+        ("{t}.id / ({s}.k - 2) = 1", {}, r"CAST\({t}\.id AS DOUBLE\) / CAST\({s}\.k - 2 AS DOUBLE\)\) = 1\.0 fails"),
+        ("{t}.id = {s}.id AND {s}.v > 5", {}, r"CAST\({s}\.v AS BIGINT\) > 5 fails"),
+        ("{t}.id = {s}.id", {"v": "cast({s}.v AS INT)"}, r"CAST\({s}\.v AS INT\) fails"),
+        ("{t}.id = {s}.id", {"s.x": "{t}.id % ({s}.id - 2)"}, r"{t}\.id % \({s}\.id - 2\) fails"),
+        ("{t}.id = {s}.id", {"v": "upper({t}.v COLLATE UNICODE_CI)"}, r"upper\({t}\.v"),
+        ("{t}.c = {s}.v", {}, r"{t}\.c = {s}\.v cannot be evaluated .* {t}\.c is char\(4\) and padded"),
+        ("{t}.m = {s}.id", {}, "{t}\\.m = {s}\\.id is not valid"),
+    ],
+)
+def test_errors_have_the_names_of_the_caller(tmp_path: Path, on: str, values: dict[str, str], message: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", f"{DDL}, c CHAR(4), m MAP<INT, INT>")
+    table.append(ROWS)
+    for aliases in ({}, {"target_alias": "Old", "source_alias": "New"}):
+        sides = {"t": aliases.get("target_alias", "target"), "s": aliases.get("source_alias", "source")}
+        merge = table.merge(SOURCE, on.format(**sides), **aliases)
+        merge = merge.when_matched_update(
+            {name: text.format(**sides) for name, text in (values or {"v": "'x'"}).items()}
+        )
+        with pytest.raises((PredicateError, UnsupportedFeature), match=message.format(**sides)):
+            merge.execute()
+
+
+def test_a_value_that_a_column_cannot_store_is_named_by_the_column(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, n INT")
+    table.append(pa.table({"id": [1]}))
+    source = pa.table({"id": [1], "n": ["x"]})
+    with pytest.raises((PredicateError, SchemaError), match="n"):
+        table.merge(source, "target.id = source.id").when_matched_update_all().execute()
