@@ -115,9 +115,13 @@ class RowReader:
         fields = _fields(scan)
         chars, voids = char_columns(fields), void_columns(fields)
 
+        keys = set() if scan.where is None else top_level_columns(scan.predicate)
+
         def rows(columns: set[str]) -> StoredRows:
-            found = snapshot, snapshot.schema, snapshot.mapping_mode
-            return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
+            found = snapshot, snapshot.schema, snapshot.mapping_mode, columns
+            # What a predicate makes of strings is computed once for each value of a dictionary.
+            options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
+            return StoredRows(*found, cure=_CURE, **options)
 
         if scan.where is None:
             return cls(rows(set(schema.names)), None, schema, chars=chars, voids=voids)
@@ -128,7 +132,6 @@ class RowReader:
             bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
-        keys = top_level_columns(scan.predicate)
         every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars, voids=voids)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
@@ -235,7 +238,8 @@ class RowReader:
         if not len(self.schema):
             # Of no columns, Arrow would take no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-        arrays = [columns[name] for name in self.schema.names]
+        arrays = [columns[field.name] for field in self.schema]
+        arrays = [each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each for each in arrays]
         for name, declared in self.chars.items():
             number = self.schema.get_field_index(name)
             arrays[number] = padded(arrays[number], declared)

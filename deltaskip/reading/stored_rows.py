@@ -61,6 +61,9 @@ _VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+# Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
+_LENGTH_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ class StoredRows:
         pruning: Finds the row groups to read; None for all.
         counts: Gets the numbers of row groups that are read and skipped; left behind by pickling.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
+        encoded: Columns of strings that stay dictionaries where a file has them so.
     """
 
     def __init__(
@@ -153,6 +157,7 @@ class StoredRows:
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
         threads: bool = True,
+        encoded: Collection[str] = (),
     ) -> None:
         self._root, self._table_root = snapshot.root, snapshot.table_root
         self._options = getattr(snapshot.storage, "options", None)
@@ -171,6 +176,7 @@ class StoredRows:
         self._pruning = pruning
         self._counts = counts
         self._threads = threads
+        self._encoded = frozenset(encoded)
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -420,7 +426,7 @@ class StoredRows:
                 continue
             end = start + rows
             with self._naming(location):
-                for batch in self._record_batches(opened, numbers, layout.paths, rows):
+                for batch in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
                     positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
@@ -429,10 +435,13 @@ class StoredRows:
                 self._check_rows(start, end, location)
 
     def _record_batches(
-        self, opened: OpenFile, numbers: list[int], columns: Sequence[str] | None, rows: int
+        self, opened: OpenFile, numbers: list[int], layout: _Layout, rows: int
     ) -> Iterable[pa.RecordBatch]:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
-        parquet = opened.parquet
+        parquet, columns = opened.parquet, layout.paths
+        encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
+        if encoded:
+            parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         if size > _AT_ONCE_BYTES:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
@@ -440,6 +449,18 @@ class StoredRows:
         found = parquet.read_row_groups(numbers, columns=columns, use_threads=self._threads)
         self._check_rows(len(found), rows, opened.location)
         return found.to_batches()  # type: ignore[no-any-return]
+
+    def _encoded_in(self, opened: OpenFile, layout: _Layout, numbers: Sequence[int]) -> list[str]:
+        """The columns, by their names in a file, that row groups have as dictionaries."""
+        footer = opened.parquet.metadata
+        names = [name for column, name in layout.found.items() if column in self._encoded and name in layout.leaves]
+        return [
+            name
+            for name in names
+            if name is not None
+            and opened.schema.field(name).type == pa.string()
+            and all(_is_dictionary(footer.row_group(number).column(layout.leaves[name])) for number in numbers)
+        ]
 
     def _check_rows(self, found: int, expected: int, location: str) -> None:
         """Raise StorageError if pages have other numbers of rows than the footer says: rows would be paired wrongly."""
@@ -514,6 +535,8 @@ class StoredRows:
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
+        if field.name in self._encoded and array.type == _DICTIONARY:
+            return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
         renamed = self._named(array.type, field.type)
@@ -565,6 +588,11 @@ class StoredRows:
                 f"{self._cure}",
                 needs_session=True,
             )
+
+
+def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether the strings of a column chunk are a dictionary, as far as its size shows."""
+    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size < _LENGTH_BYTES * chunk.num_values)
 
 
 def _rows_of(column: pa.ChunkedArray, numbers: pa.Array) -> pa.Array:

@@ -43,6 +43,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     Variable,
     children_of,
+    columns_of,
     transform,
     walk,
 )
@@ -113,9 +114,14 @@ class Batch:
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
         self._read: dict[tuple[str, ...], pa.Array] = {}
+        self._encoded = {name for name, each in columns.items() if _has_few_values(each)}
 
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
+        if self._encoded and not isinstance(node, FieldRef | Literal):
+            found = self.by_dictionary(node)
+            if found is not None:
+                return found
         match node:
             case Literal(_, type_) if type_ in INTERVALS or isinstance(type_, UnknownType):
                 raise Undecided("An interval is left to Spark.")
@@ -150,6 +156,27 @@ class Batch:
             case Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
+
+    def by_dictionary(self, node: Node) -> pa.Array | None:
+        """The values of a node of one column that has a dictionary, computed once for each value of that.
+
+        None for other nodes, and if a value fails, which no row may have, or is not known.
+        """
+        paths = columns_of(node)
+        if len(paths) != 1 or paths[0][0] not in self._encoded:
+            return None
+        name = paths[0][0]
+        column = self.columns[name]
+        values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
+        part = Batch({name: values}, len(values), self.time_zone, self.collations)
+        try:
+            found = repeated(part.value(node), len(values))
+        except EvaluationError:
+            return None
+        if part.unknown:
+            return None
+        indices = column.indices
+        return found.take(indices.fill_null(len(values) - 1) if indices.null_count else indices)
 
     def column(self, node: FieldRef) -> pa.Array:
         """The values of a column, with the Arrow type of its Delta type."""
@@ -488,6 +515,7 @@ class Batch:
         columns = taken_rows(self.columns, node.body, owners)
         columns.update(zip(node.names, elements, strict=False))
         part = Batch(columns, len(owners), self.time_zone, self.collations)
+        part._encoded.clear()
         found = one_chunk(repeated(part.value(node.body), len(owners)))
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -554,6 +582,11 @@ class Batch:
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             found.append(known[key])
         return found
+
+
+def _has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has a dictionary of at most half as many values as it has rows."""
+    return isinstance(column, pa.DictionaryArray) and 2 * len(column.dictionary) <= len(column)
 
 
 def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
