@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+import deltaskip as ds
 from deltaskip.errors import PredicateError
-from deltaskip.expr import bind_expression, parse_sql
+from deltaskip.expr import EvaluationError, Undecided, bind_expression, columns_of, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Node
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import typed_array
+from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
@@ -69,7 +74,22 @@ _MILD: dict[DataType, list[Any]] = {
     DOUBLE: [0.0, 1.0, 2.5, -0.75, 10.0, 0.1, 1e6],
     DecimalType(5, 2): [Decimal("0.00"), Decimal("1.00"), Decimal("2.50"), Decimal("-1.25"), Decimal("9.99")],
     DecimalType(20, 2): [Decimal("0.00"), Decimal("3.00"), Decimal("10.05"), Decimal("-0.01")],
-    STRING: ["", "a", "abc", "a,b,c", "Name-7", "5", "-3", "1.5", "2024-01-31", "é", "x\U0001f600y", "k", "a b", "[1,2]"],
+    STRING: [
+        "",
+        "a",
+        "abc",
+        "a,b,c",
+        "Name-7",
+        "5",
+        "-3",
+        "1.5",
+        "2024-01-31",
+        "é",
+        "x\U0001f600y",
+        "k",
+        "a b",
+        "[1,2]",
+    ],
     BINARY: [b"", b"a", b"abc", b"\xff\x00"],
     DATE: [0, 19_723, 19_782, 20_023, 19_813, -1],
     TIMESTAMP: [1_711_846_799_999_999, 1_711_850_400_000_000, 1_729_990_800_000_000, 1_704_067_200_000_000, 1, -1],
@@ -85,7 +105,9 @@ _LARGE = frozenset(("repeat", "space", "lpad", "rpad", "array_repeat", "array_in
 _CALLED = tuple(name for name in _NAMES if name not in _LARGE)
 
 # What may stand for an argument in a call of the grid: its type by how it is written.
-_ARGUMENT = re.compile(r"(?<![\w'{(.\[])(?:(?P<date>DATE'[^']*')|(?P<string>'[^'\\]{0,8}')|(?P<int>-?\d{1,10}))(?![\w'.\]])")
+_ARGUMENT = re.compile(
+    r"(?<![\w'{(.\[])(?:(?P<date>DATE'[^']*')|(?P<string>'[^'\\]{0,8}')|(?P<int>-?\d{1,10}))(?![\w'.\]])"
+)
 _WRITTEN = {"date": DATE, "string": STRING, "int": INTEGER}
 
 
@@ -120,6 +142,90 @@ def rows(chance: random.Random, count: int = ROWS) -> pa.Table:
     return pa.table(arrays)
 
 
+ERROR, UNDECIDED = "error", "undecided"
+"""What an expression has for a row instead of a value: Spark raises, and only Spark knows the value."""
+
+
+class Rows:
+    """Rows of the table, and the values that expressions have for them."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.columns = {name: one_chunk(table[name]) for name in table.column_names}
+        cells = {(name,): domain_values(array) for name, array in self.columns.items()}
+        self.each = [{name: values[at] for name, values in cells.items()} for at in range(len(table))]
+
+    @classmethod
+    def of(cls, chance: random.Random) -> Rows:
+        """Return random rows."""
+        return cls(rows(chance))
+
+    def by_column(self, node: Node, zone: str, places: Sequence[int] = ()) -> list[Any]:
+        """The values of some rows, all if none are named; those that fail are looked for by halves."""
+        places = places or range(len(self.table))
+        taken = {name: array.take(pa.array(places)) for name, array in self.columns.items()}
+        try:
+            return list(map(shown, domain_values(Evaluator(node, zone).values(taken, len(places)))))
+        except EvaluationError as error:
+            if len(places) == 1:
+                return [UNDECIDED if isinstance(error, Undecided) else ERROR]
+        half = len(places) // 2
+        return self.by_column(node, zone, places[:half]) + self.by_column(node, zone, places[half:])
+
+    def by_row(self, node: Node, zone: str) -> list[Any]:
+        """The values of all rows, each by itself."""
+        return [_by_row(node, zone, row) for row in self.each]
+
+    def files(self, folder: Path, rows: int = 1) -> RowFiles:
+        """Write a table whose files have so many rows each, in the order of the rows."""
+        table = ds.DeltaTable.create(folder, schema())
+        starts = range(0, len(self.table), rows)
+        for start in starts:
+            pq.write_table(self.table.slice(start, rows), folder / f"{start}.parquet")
+        table.add_files([f"{start}.parquet" for start in starts])
+        return RowFiles(table, [f"{at - at % rows}.parquet" for at in range(len(self.table))])
+
+    def told(self, node: Node, found: list[Any], wanted: list[Any]) -> str:
+        """The first row in which two lists of values differ, with the columns of the expression there."""
+        at = next(at for at, (here, there) in enumerate(zip(found, wanted, strict=True)) if here != there)
+        given = {name[0]: self.each[at][name[:1]] for name in columns_of(node)}
+        return f"{found[at]} and not {wanted[at]} of {given}"
+
+
+class RowFiles(NamedTuple):
+    """A table, and the file of each row."""
+
+    table: ds.DeltaTable
+    file_of: list[str]
+
+    def kept(self, predicate: str, zone: str, ansi: bool) -> list[bool] | None:
+        """Whether a scan keeps the file of each row; None where Spark fails on a constant in the predicate."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ds.StatisticsWarning)
+            warnings.simplefilter("ignore", ds.PredicateWarning)
+            try:
+                scan = self.table.scan(predicate, time_zone=zone, ansi=ansi)
+            except ds.PredicateError as error:
+                assert "Spark fails to evaluate the predicate" in str(error)
+                return None
+            found = set(scan.files()["path"].to_pylist())
+        return [file in found for file in self.file_of]
+
+
+def _by_row(node: Node, zone: str, row: dict[tuple[str, ...], Any]) -> Any:
+    try:
+        return shown(evaluate(node, row, zone))
+    except EvaluationError as error:
+        return UNDECIDED if isinstance(error, Undecided) else ERROR
+
+
+def shown(value: Any) -> tuple[str]:
+    """A value as a text that tells everything apart that Spark does."""
+    if isinstance(value, list | tuple):
+        return (f"({', '.join(shown(each)[0] for each in value)})",)
+    return (repr(value),)
+
+
 class Maker:
     """Makes random expressions, each of earlier ones.
 
@@ -143,11 +249,11 @@ class Maker:
             if found is not None:
                 yield found
 
-    def predicates(self) -> Iterator[str]:
+    def predicates(self) -> Iterator[tuple[Made, Node]]:
         """Random predicates, without end."""
-        for made, _ in self.made():
-            if made.type == BOOLEAN:
-                yield made.sql
+        for made, node in self.made():
+            if made.type == BOOLEAN and made.depth:
+                yield made, node
 
     def _attempt(self) -> tuple[Made, Node] | None:
         chance = self.chance

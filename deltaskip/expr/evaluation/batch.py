@@ -59,6 +59,7 @@ from deltaskip.expr.vectors import (
     ordered_floats,
     repeated,
     scattered,
+    taken_truth,
     true_rows,
 )
 from deltaskip.expr.zones import near_clock_changes
@@ -175,8 +176,8 @@ class Batch:
             return None
         if part.unknown:
             return None
-        indices = column.indices
-        return found.take(indices.fill_null(len(values) - 1) if indices.null_count else indices)
+        indices = column.indices.fill_null(len(values) - 1) if column.null_count else column.indices
+        return taken_truth(found, numbers(indices)) if found.type == pa.bool_() else found.take(indices)
 
     def column(self, node: FieldRef) -> pa.Array:
         """The values of a column, with the Arrow type of its Delta type."""

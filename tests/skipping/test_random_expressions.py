@@ -1,0 +1,30 @@
+"""The files of random predicates over all functions: one with a row that matches is kept."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+from tests.expr.random_expressions import ZONES, Maker, Rows
+from tests.extent import extent, seed
+
+TABLES = extent(2, 40)
+PREDICATES = extent(40, 300)
+
+
+def test_files_with_rows_that_match_random_predicates_are_kept(tmp_path: Path) -> None:
+    skipped = 0
+    for number in range(TABLES):
+        chance, zone = random.Random(seed() + number), ZONES[number % len(ZONES)]
+        rows = Rows.of(chance)
+        files = rows.files(tmp_path / str(number), 1 + number % 2)
+        for made, node in itertools.islice(Maker(chance, zone, True).predicates(), PREDICATES):
+            wanted = [value == ("True",) for value in rows.by_row(node, zone)]
+            kept = files.kept(made.sql, zone, True)
+            if kept is None:
+                continue
+            lost = [at for at, (match, there) in enumerate(zip(wanted, kept, strict=True)) if match and not there]
+            assert not lost, f"{made.sql} [{zone}, seed {number}] is TRUE of {rows.each[lost[0]]}"
+            skipped += len(kept) - sum(kept)
+    assert skipped > 2 * TABLES * PREDICATES
