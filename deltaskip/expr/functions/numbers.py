@@ -194,10 +194,8 @@ def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: 
     if call.type != LONG:
         return values
     whole = values.values if isinstance(values, Partly) else values
-    try:
-        longs = pc.cast(whole, pa.int64())
-    except pa.ArrowInvalid as error:
-        raise EvaluationError("A number is out of the range of BIGINT.") from error
+    # Where a quotient has more than 64 bits, pyarrow raises, and all are computed one by one.
+    longs = pc.cast(whole, pa.int64())
     return Partly(longs, values.rest) if isinstance(values, Partly) else longs
 
 
