@@ -17,7 +17,7 @@ from deltaskip.maintenance.vacuum import vacuum as vacuum_table
 from deltaskip.progress import other_display
 from deltaskip.records import dataclass
 from deltaskip.storage import open_storage
-from deltaskip.table.maintaining import retention_ms
+from deltaskip.table.maintain_methods import retention_ms
 
 _SHOWN_FILES = 20
 
@@ -110,7 +110,7 @@ def print_restored(done: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CloneTarget:
     """Where a clone is made, and how."""
 
     target: str
@@ -119,7 +119,7 @@ class Place:
     properties: Mapping[str, str]
 
 
-def clone(table: str, place: Place, version: int | None, timestamp: str | None, dry_run: bool) -> dict[str, Any]:
+def clone(table: str, place: CloneTarget, version: int | None, timestamp: str | None, dry_run: bool) -> dict[str, Any]:
     """Clone a version of a table; return the result for JSON."""
     opened = open_table(table, place.storage_options, version=version, timestamp=timestamp)
     storage, root = open_storage(place.target, place.storage_options or None)

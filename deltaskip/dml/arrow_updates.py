@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
@@ -22,9 +24,7 @@ from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.running_collations import RunningCollations
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
@@ -74,20 +74,17 @@ class ArrowUpdates(NewRows):
 
     @property
     def has_old_values(self) -> bool:
-        """See NewRows.has_old_values."""
         return False
 
     def release(self) -> None:
         """See NewRows.release."""
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write."""
         stays = [] if copied is None else [copied]
         kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
         return write_data_files(chain(kept, self._rows(row_ids)), layout, divided=True)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write_changes."""
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
         return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
 

@@ -240,7 +240,7 @@ class RowReader:
 
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
-            # Of no columns, Arrow would take no rows.
+            # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         arrays = [columns[field.name] for field in self.schema]
         arrays = [each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each for each in arrays]

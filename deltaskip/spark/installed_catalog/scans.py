@@ -28,14 +28,14 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.spark.column_parts import sequence
+from deltaskip.spark.columns.column_parts import sequence
+from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
 from deltaskip.spark.installed_catalog.predicates import required_of_rows
 from deltaskip.spark.installed_catalog.python_rows import python_batch
-from deltaskip.spark.jvm import Jvm, Proxy, answers
-from deltaskip.spark.read import planned_for
-from deltaskip.spark.types import spark_schema
+from deltaskip.spark.read.dataframe import planned_for
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["ScanBuilder"]
@@ -89,7 +89,7 @@ class ScanBuilder(Proxy):
             self._fields = [min(visible_columns(self._table), key=_width)]
         self._fields = read_order(self._fields, self._table)
         scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])
-        return Scan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
+        return InstalledScan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -115,7 +115,7 @@ class Pushed:
     expressions: tuple[Any, ...]
 
 
-class Scan(Proxy):
+class InstalledScan(Proxy):
     """A scan of some columns of the files that can match.
 
     Args:

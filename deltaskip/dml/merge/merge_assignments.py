@@ -1,0 +1,295 @@
+"""What each clause of a MERGE sets in which column, and the table's schema after it.
+
+# delta-spark, ResolveDeltaMergeInto: names resolve against the table, `*` takes columns by name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, is_default
+from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.expr import parse_sql
+from deltaskip.expr.nodes import Column
+from deltaskip.records import dataclass
+from deltaskip.rows.identity import identity_of
+from deltaskip.schema.relations import qualifier_length
+from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
+from deltaskip.schema.types import VOID, DataType, StructField, StructType
+
+__all__ = [
+    "DEFAULT",
+    "Assigned",
+    "AssignedExpression",
+    "AssignedFields",
+    "FromSource",
+    "PlannedClause",
+    "evolved_columns",
+    "planned_clauses",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedExpression:
+    """The value of an expression as the caller wrote it."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FromSource:
+    """The value of a column or nested field of the source."""
+
+    path: tuple[str, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """The default of the column."""
+
+
+DEFAULT = _Default()
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedFields:
+    """Values of some fields of a struct; its other fields stay as they are. NULL becomes a struct with these fields.
+
+    Attributes:
+        fields: The values by name.
+        struct: The struct of the source that has these fields. Where it is NULL and so are all other fields, the whole
+            struct becomes NULL. None if fields are set one by one.
+    """
+
+    fields: Mapping[str, Assigned]
+    struct: FromSource | None = None
+
+
+Assigned = AssignedExpression | FromSource | _Default | AssignedFields
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClause:
+    """A clause whose names are resolved.
+
+    Attributes:
+        kind: The rows that the clause applies to.
+        action: What it does with them.
+        where: Its condition; None for every row.
+        columns: What it sets, by the name of a top-level column of the table.
+    """
+
+    kind: Kind
+    action: Action
+    where: Any
+    columns: Mapping[str, Assigned]
+
+
+def evolved_columns(
+    clauses: Sequence[MergeClause], schema: StructType, source: StructType, target_alias: str | None, table: str
+) -> StructType:
+    """Return the columns of the source that schema evolution merges into the table.
+
+    All that a clause takes by `*`, and those of a name that a clause sets and the table does not have.
+
+    Raises SchemaError for a name that cannot be read.
+    """
+    chosen: dict[str, StructField] = {}
+    for clause in clauses:
+        left_out = frozenset(map(fold_name, clause.except_))
+        for field in source.fields if clause.takes_all else ():
+            if fold_name(field.name) not in left_out:
+                chosen[fold_name(field.name)] = field
+        for key in clause.values or ():
+            new = _new_field(_parts(key, table), schema, source, target_alias, table)
+            if new is not None and fold_name(new.name) not in chosen:
+                chosen[fold_name(new.name)] = new
+    return StructType(tuple(chosen.values()))
+
+
+def planned_clauses(
+    clauses: Sequence[MergeClause],
+    schema: StructType,
+    source: StructType,
+    *,
+    evolves: bool,
+    target_alias: str | None,
+    table: str,
+    hidden: Collection[str] = (),
+) -> tuple[PlannedClause, ...]:
+    """Resolve the names in clauses.
+
+    Args:
+        clauses: The clauses.
+        schema: The schema of the table after the merge.
+        source: The schema of the source.
+        evolves: Whether `*` takes only the columns that the source has, as with schema evolution; otherwise the source
+            must have all columns of the table.
+        target_alias: The name of the table in expressions, which names of columns may begin with.
+        table: The table's location, for messages.
+        hidden: Hidden columns, which `*` does not need: they are computed.
+
+    Raises:
+        SchemaError: A column does not exist, is set twice, or cannot be set.
+    """
+    return tuple(_planned(clause, schema, source, evolves, target_alias, table, hidden) for clause in clauses)
+
+
+def _planned(
+    clause: MergeClause,
+    schema: StructType,
+    source: StructType,
+    evolves: bool,
+    alias: str | None,
+    table: str,
+    hidden: Collection[str],
+) -> PlannedClause:
+    columns: dict[str, Assigned] = {}
+    if clause.takes_all:
+        columns = dict(_all_columns(clause, schema, source, evolves, table, hidden))
+    else:
+        for key, value in (clause.values or {}).items():
+            path = _target(key, schema, alias, table)
+            if clause.action == "insert" and len(path) > 1:
+                raise SchemaError(
+                    f"A row to insert into {table} has a value for the whole column {path[0]}, not for its field "
+                    f"{display_name(path)}."
+                )
+            _set(columns, path, DEFAULT if is_default(value) else AssignedExpression(value), path, table)
+    if clause.action != "delete":
+        _check_settable(clause.action, columns, schema, table)
+    return PlannedClause(clause.kind, clause.action, clause.where, columns)
+
+
+def _all_columns(
+    clause: MergeClause,
+    schema: StructType,
+    source: StructType,
+    evolves: bool,
+    table: str,
+    hidden: Collection[str],
+) -> Sequence[tuple[str, Assigned]]:
+    """What `*` sets: columns of the table from those of the source with the same name."""
+    left_out = frozenset(map(fold_name, clause.except_))
+    unknown = left_out - frozenset(map(fold_name, schema.names)) - frozenset(map(fold_name, source.names))
+    if unknown:
+        name = next(name for name in clause.except_ if fold_name(name) in unknown)
+        raise SchemaError(f"except_ names the column {name}, which neither {table} nor the source has.")
+    given: dict[str, list[StructField]] = {}
+    for field in source.fields:
+        given.setdefault(fold_name(field.name), []).append(field)
+    found: list[tuple[str, Assigned]] = []
+    for field in schema.fields:
+        key = fold_name(field.name)
+        if key in left_out or field.type == VOID:
+            continue
+        match given.get(key, []):
+            case [one]:
+                value = FromSource((one.name,), one.type)
+                update = clause.action == "update" and evolves
+                found.append((field.name, _by_field(field.type, value) if update else value))
+            case []:
+                if not evolves and field.name not in hidden:
+                    raise SchemaError(
+                        f"The source has no column {field.name}, which {table} has: name the columns to set, leave it "
+                        f"out with except_, or merge with schema_mode='merge'."
+                    )
+            case _:
+                raise SchemaError(f"The source has more than one column {field.name}: give the columns other names.")
+    return found
+
+
+def _by_field(target: DataType, value: FromSource) -> Assigned:
+    """The fields of a struct one by one if the source lacks some, which then stay as they are."""
+    if not (isinstance(target, StructType) and isinstance(value.type, StructType)):
+        return value
+    given = {fold_name(field.name): field for field in value.type.fields}
+    inside = {
+        field.name: _by_field(field.type, FromSource((*value.path, source.name), source.type))
+        for field in target.fields
+        if (source := given.get(fold_name(field.name))) is not None
+    }
+    whole = len(inside) == len(target.fields) and all(isinstance(each, FromSource) for each in inside.values())
+    return value if whole else AssignedFields(inside, value)
+
+
+def _set(
+    columns: dict[str, Assigned], path: tuple[str, ...], value: Assigned, whole: tuple[str, ...], table: str
+) -> None:
+    """Add an assignment. Raises SchemaError if the field, one around it or one inside of it is set already."""
+    name, inner = path[0], path[1:]
+    there = columns.get(name)
+    if there is not None and not (inner and isinstance(there, AssignedFields)):
+        raise SchemaError(f"The column {display_name(whole)} of {table} is set twice in one clause.")
+    if not inner:
+        columns[name] = value
+        return
+    fields = dict(there.fields) if isinstance(there, AssignedFields) else {}
+    _set(fields, inner, value, whole, table)
+    columns[name] = AssignedFields(fields)
+
+
+def _check_settable(action: Action, columns: Mapping[str, Assigned], schema: StructType, table: str) -> None:
+    for field in schema.fields:
+        if field.name not in columns or columns[field.name] is DEFAULT:
+            continue
+        identity = identity_of(field)
+        if identity is None:
+            continue
+        if action == "update":
+            raise SchemaError(f"The identity column {field.name} of {table} cannot be updated: leave it out.")
+        if not identity.explicit:
+            raise SchemaError(
+                f"The column {field.name} of {table} is GENERATED ALWAYS AS IDENTITY, so rows must not have values for "
+                f"it: leave it out."
+            )
+
+
+def _target(key: str, schema: StructType, alias: str | None, table: str) -> tuple[str, ...]:
+    """The path of the column or field that a name means."""
+    parts = _parts(key, table)
+    try:
+        return resolve(schema, _unqualified(parts, schema, alias)).logical
+    except PredicateError as error:
+        raise SchemaError(f"{display_name(parts)} of {table} cannot be set: {error}") from error
+
+
+def _unqualified(parts: tuple[str, ...], schema: StructType, alias: str | None) -> tuple[str, ...]:
+    """A name without the name of the table before it."""
+    return parts[qualifier_length(parts, schema, () if alias is None else ((alias,),)) :]
+
+
+def _new_field(
+    parts: tuple[str, ...], schema: StructType, source: StructType, alias: str | None, table: str
+) -> StructField | None:
+    """The column of the source with only the field that a clause sets and the table lacks; None if the table has it."""
+    reading = _unqualified(parts, StructType((*schema.fields, *source.fields)), alias)
+    try:
+        resolve(schema, reading)
+        return None
+    except InsideCollection:
+        return None
+    except PredicateError:
+        pass
+    try:
+        field = resolve(source, reading).field
+    except PredicateError:
+        return None
+    for above in reversed(range(len(reading) - 1)):
+        around = resolve(source, reading[: above + 1]).field
+        field = replace(around, type=StructType((field,)))
+    return field
+
+
+def _parts(key: str, table: str) -> tuple[str, ...]:
+    """The parts of a name as SQL has it."""
+    try:
+        named = parse_sql(key)
+    except PredicateError as error:
+        raise SchemaError(f"{key!r} is not the name of a column of {table}: {error}") from error
+    if not isinstance(named, Column):
+        raise SchemaError(f"{key!r} is not the name of a column of {table}.")
+    return named.parts

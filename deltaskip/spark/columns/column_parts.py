@@ -1,0 +1,184 @@
+"""The nodes of the parts of Spark's column trees that all releases and both kinds of sessions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr import Node, function_node, parse_sql, to_node
+from deltaskip.expr import nodes as n
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
+from deltaskip.schema.json import parse_type
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+
+__all__ = [
+    "cast",
+    "cast_to",
+    "constant",
+    "extract",
+    "function",
+    "java_constant",
+    "opaque",
+    "option",
+    "parsed",
+    "sequence",
+]
+
+_COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+# Functions whose value does not depend on their arguments alone.
+_OF_SESSION = frozenset(
+    ("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog")
+)
+_RESTLESS = _OF_SESSION | frozenset(
+    (
+        *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
+        *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
+        "current_time",
+    )
+)
+
+
+def function(name: str, args: tuple[Node, ...]) -> Node:
+    """The node of an operator or function by Spark's name of it; Opaque if its value depends on more than `args`."""
+    name = name.lower()
+    match name, args:
+        case _, () if name in _OF_SESSION:
+            return n.Opaque(f"{name}()")
+        case _ if name in _RESTLESS:
+            return opaque(name, args)
+        case _, (left, right) if name in _COMPARISONS:
+            return n.Compare(_COMPARISONS[name], left, right)
+        case "and", (left, right):
+            return n.And((*_legs(n.And, left), *_legs(n.And, right)))
+        case "or", (left, right):
+            return n.Or((*_legs(n.Or, left), *_legs(n.Or, right)))
+        case "not" | "!", (child,):
+            return n.Not(child)
+        case "in", (child, *values):
+            return n.In(child, tuple(values))
+        case "between", (child, low, high):
+            return n.And((n.Compare(">=", child, low), n.Compare("<=", child, high)))
+        case "like" | "ilike", (child, pattern, n.Literal(str() as escape)) if len(escape) == 1:
+            return n.Like(child, pattern, escape, name == "ilike")
+        case "collate", (child, n.Literal(str() as collation)):
+            return n.Collate(child, collation)
+        case _:
+            return function_node(name, args)
+
+
+def _legs(kind: type[n.And] | type[n.Or], node: Node) -> tuple[Node, ...]:
+    return node.children if isinstance(node, kind) else (node,)
+
+
+def extract(child: Node, name: Node) -> Node:
+    """The field `name` of a struct, the element of an array, or the value of a key."""
+    match child, name:
+        case n.Column(parts), n.Literal(str() as field, _):
+            return n.Column((*parts, field))
+        case _:
+            return function("[]", (child, name))
+
+
+def cast(child: Node, type_json: str, mode: str | None) -> Node:
+    """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None is that of the session."""
+    return cast_to(child, lambda: parse_type(type_json), mode)
+
+
+def cast_to(child: Node, target: Callable[[], DataType], mode: str | None) -> Node:
+    """A cast to the type that `target` returns; Opaque if it raises."""
+    if mode is not None and mode.lower() not in ("try", "ansi"):
+        return opaque("a cast", (child,))
+    try:
+        return n.Cast(child, target(), safe=mode is not None and mode.lower() == "try")
+    except DeltaSkipError:
+        return opaque("a cast", (child,))
+
+
+def java_constant(value: Any) -> Node:
+    """The literal for a JVM object of a date or time class; Opaque for other classes."""
+    match value.getClass().getName():
+        case "java.sql.Date":
+            return n.Literal(value.toLocalDate().toEpochDay(), DATE)
+        case "java.time.LocalDate":
+            return n.Literal(value.toEpochDay(), DATE)
+        case "java.sql.Timestamp":
+            return n.Literal(_instant_micros(value.toInstant()), TIMESTAMP)
+        case "java.time.Instant":
+            return n.Literal(_instant_micros(value), TIMESTAMP)
+        case "java.time.LocalDateTime":
+            micros = value.toLocalDate().toEpochDay() * MICROS_PER_DAY + value.toLocalTime().toNanoOfDay() // 1000
+            return n.Literal(micros, TIMESTAMP_NTZ)
+        case other:
+            return opaque(other, ())
+
+
+def _instant_micros(instant: Any) -> int:
+    return int(instant.getEpochSecond()) * MICROS_PER_SECOND + int(instant.getNano()) // 1000
+
+
+_PYTHON_TYPES: dict[DataType, type] = {
+    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ), int),
+    **dict.fromkeys((FLOAT, DOUBLE), float),
+    STRING: str,
+    BOOLEAN: bool,
+}
+
+
+def constant(value: Any, data_type: DataType) -> Node:
+    """A literal with a declared type; Opaque if its value does not fit this package's representation of the type."""
+    if value is None:
+        return n.Literal(None, data_type)
+    if hasattr(value, "getClass"):
+        return java_constant(value)
+    if isinstance(data_type, DecimalType) or data_type == VOID:
+        try:
+            return to_node(value)
+        except (TypeError, DeltaSkipError):
+            return opaque("a literal", ())
+    if data_type == BINARY and isinstance(value, bytes | bytearray):
+        return n.Literal(bytes(value), BINARY)
+    if type(value) is _PYTHON_TYPES.get(data_type):
+        return n.Literal(value, data_type)
+    return opaque("a literal", ())
+
+
+def parsed(text: str) -> Node:
+    """The node of SQL text."""
+    try:
+        return parse_sql(text)
+    except DeltaSkipError:
+        # Spark may accept SQL that this package does not parse.
+        return n.Opaque(text)
+
+
+def opaque(what: str, args: tuple[Node, ...]) -> Node:
+    """A node without SQL text, with the columns of `args`."""
+    columns = dict.fromkeys(parts for arg in args for parts in n.columns_of(arg))
+    return n.UnprintableExpression(what, tuple(columns))
+
+
+def sequence(items: Any) -> Iterator[Any]:
+    """The elements of a Scala Seq."""
+    return (items.apply(i) for i in range(items.size()))
+
+
+def option(found: Any) -> Any:
+    """The value of a Scala Option; None if it is empty."""
+    return found.get() if found.isDefined() else None

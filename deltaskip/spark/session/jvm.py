@@ -1,0 +1,254 @@
+"""What objects that Spark calls back have in common: values of the JVM, and errors that it understands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+from zlib import crc32
+
+from py4j.java_collections import JavaArray
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from deltaskip.errors import (
+    CommitConflict,
+    DeltaSkipError,
+    NamespaceAlreadyExists,
+    NamespaceNotEmpty,
+    NamespaceNotFound,
+    TableAlreadyExists,
+    TableNotFound,
+    UnsupportedFeature,
+)
+
+__all__ = ["Jvm", "Proxy", "answers"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+_SEPARATOR = "\0"
+
+# Errors that Spark acts upon, with the class of its own and what that is made of.
+_OF_SPARK: dict[type[DeltaSkipError], tuple[str, str]] = {
+    TableNotFound: ("NoSuchTableException", "identifier"),
+    TableAlreadyExists: ("TableAlreadyExistsException", "identifier"),
+    NamespaceNotFound: ("NoSuchNamespaceException", "namespace"),
+    NamespaceAlreadyExists: ("NamespaceAlreadyExistsException", "namespace"),
+    NamespaceNotEmpty: ("NonEmptyNamespaceException", "namespace"),
+}
+
+
+class Jvm:
+    """Makes values of the JVM of a session.
+
+    Args:
+        spark: A classic session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.view: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
+
+    def activate(self) -> None:
+        """Make the session that of this thread of the JVM, whose settings Spark's readers take."""
+        self.view.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.spark._jsparkSession)
+
+    def array(self, of: Any, items: Iterable[Any]) -> Any:
+        """Return an array. of: the class of its elements."""
+        values = list(items)
+        found = self._gateway.new_array(of, len(values))
+        for i, value in enumerate(values):
+            found[i] = value
+        return found
+
+    def strings(self, items: Iterable[str]) -> Any:
+        """Return an array of strings. Many take 0.1 ms each by themselves, so the JVM splits one text."""
+        values = list(items)
+        if not values or any(_SEPARATOR in value for value in values):
+            return self.array(self.view.java.lang.String, values)
+        return self.view.java.util.regex.Pattern.compile(_SEPARATOR).split(_SEPARATOR.join(values), -1)
+
+    def array_of_strings(self, items: Iterable[Iterable[str]]) -> Any:
+        """Return an array of arrays of strings."""
+        values = [self.strings(item) for item in items]
+        found = self._gateway.new_array(self.view.java.lang.String, len(values), 0)
+        for i, value in enumerate(values):
+            found[i] = value
+        return found
+
+    def list(self, items: Iterable[Any]) -> Any:
+        """Return a java.util.List."""
+        found = self.view.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
+    def sequence(self, items: Iterable[Any]) -> Any:
+        """Return a Seq of Scala."""
+        return self.view.org.apache.spark.api.python.PythonUtils.toSeq(self.list(items))
+
+    def map(self, items: Mapping[str, str]) -> Any:
+        """Return a java.util.Map of strings."""
+        found = self.view.java.util.HashMap()
+        for name, value in items.items():
+            found.put(name, value)
+        return found
+
+    def options(self, items: Mapping[str, str]) -> Any:
+        """Return options of a data source, whose names have no letter case."""
+        return self.view.org.apache.spark.sql.util.CaseInsensitiveStringMap(self.map(items))
+
+    def enums(self, of: Any, names: Iterable[str]) -> Any:
+        """Return a java.util.Set of constants of an enum, without those that this release of Spark lacks."""
+        known = {each.name() for each in of.values()}
+        found = self.view.java.util.HashSet()
+        for name in names:
+            if name in known:
+                found.add(of.valueOf(name))
+        return found
+
+    def schema(self, struct: spark_types.StructType) -> Any:
+        """Return a schema."""
+        return self.view.org.apache.spark.sql.types.DataType.fromJson(struct.json())
+
+    def size(self, count: int | None) -> Any:
+        """Return a java.util.OptionalLong."""
+        longs = self.view.java.util.OptionalLong
+        return longs.empty() if count is None else longs.of(count)
+
+    def none(self) -> Any:
+        """Return Scala's empty Option."""
+        return self.view.scala.Option.empty()
+
+    def columns(self, schema: Any) -> Any:
+        """Return an array of the connectors' columns. schema: a schema of the JVM."""
+        util = self.view.org.apache.spark.sql.connector.catalog.CatalogV2Util
+        return util.structTypeToV2Columns(schema, *([False] if self._converts_ids() else []))
+
+    def _converts_ids(self) -> bool:
+        """Whether the function for columns has a parameter more, as in Spark 4.3."""
+        util = self.companion(self.view.org.apache.spark.sql.connector.catalog, "CatalogV2Util")
+        return any(
+            each.getName() == "structTypeToV2Columns" and len(each.getParameterTypes()) > 1
+            for each in util.getClass().getMethods()
+        )
+
+    def filled(self, of: Any, *given: Any) -> Any:
+        """Return an object of a case class, with defaults for the parameters that are not given.
+
+        Releases of Spark add parameters at the end.
+        """
+        constructors = of._java_lang_class.getConstructors()
+        arity = max(len(each.getParameterTypes()) for each in constructors)
+        rest = (getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))
+        return of(*given, *rest)
+
+    def companion(self, package: Any, name: str) -> Any:
+        """Return the companion object of a class of Scala."""
+        return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+    def error(self, error: Exception, declared: Iterable[str], about: Any) -> Exception:
+        """Return an error that py4j raises in the JVM as an exception that Spark and PySpark know.
+
+        Args:
+            error: The error of Python.
+            declared: Names of the checked exceptions that the method of the interface declares; no other may leave it.
+            about: The Identifier or namespace that the method was called with.
+        """
+        origin = getattr(error, "_origin", None)
+        found: Any = error.java_exception if isinstance(error, Py4JJavaError) else origin
+        if found is not None:
+            unchecked = self.view.java.lang.RuntimeException
+            return _thrown(unchecked(found.getMessage(), found) if _is_checked(found) else found)
+        if not isinstance(error, DeltaSkipError):
+            return error
+        for kind, (name, of) in _OF_SPARK.items():
+            if isinstance(error, kind) and name in declared:
+                return _thrown(self._analysis(name)(self._about(about, of)))
+        return _thrown(self._plain(error))
+
+    def _analysis(self, name: str) -> Any:
+        return getattr(self.view.org.apache.spark.sql.catalyst.analysis, name)
+
+    def _about(self, about: Any, of: str) -> Any:
+        if of == "identifier":
+            return about
+        parts = about if isinstance(about, JavaArray) else about.namespace()
+        return self.strings(str(part) for part in parts)
+
+    def _plain(self, error: DeltaSkipError) -> Any:
+        lang = self.view.java.lang
+        if isinstance(error, UnsupportedFeature):
+            return lang.UnsupportedOperationException(str(error))
+        if isinstance(error, CommitConflict):
+            return self.view.java.util.ConcurrentModificationException(str(error))
+        if isinstance(error, ValueError | TypeError | LookupError | FileExistsError | FileNotFoundError):
+            return lang.IllegalArgumentException(str(error))
+        return lang.RuntimeException(f"{type(error).__name__}: {error}")
+
+
+class Proxy:
+    """An object that Spark calls as one of its interfaces; a subclass names them in `Java.implements`.
+
+    Two objects with the same text are equal: plans that contain them are the same plan.
+
+    Args:
+        jvm: The session's JVM.
+        text: What the object is, with everything that its answers depend on.
+    """
+
+    def __init__(self, jvm: Jvm, text: str) -> None:
+        self.jvm = jvm
+        self.text = text
+
+    def equals(self, other: Any) -> bool:
+        """Object.equals of Java."""
+        return other is not None and self.text == str(other.toString())
+
+    def hashCode(self) -> int:
+        """Object.hashCode of Java."""
+        return crc32(self.text.encode()) - (1 << 31)
+
+    def toString(self) -> str:
+        """Object.toString of Java."""
+        return self.text
+
+
+def answers(*declared: str) -> Callable[[_Method], _Method]:
+    """Return a decorator of methods that Spark calls: errors become exceptions of the JVM.
+
+    declared: names of the checked exceptions of the interface's method, as for `Jvm.error`.
+    """
+
+    def decorate(method: _Method) -> _Method:
+        @wraps(method)
+        def call(self: Any, *args: Any) -> Any:
+            try:
+                return method(self, *args)
+            except Exception as error:
+                # A rename that finds a table names the new one.
+                about = args[1] if method.__name__ == "renameTable" and isinstance(error, TableAlreadyExists) else None
+                raised = self.jvm.error(error, declared, args[0] if about is None and args else about)
+                if raised is error:
+                    raise
+                raise raised from error
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _thrown(exception: Any) -> Exception:
+    found: Exception = Py4JJavaError("An error of deltaskip", exception)
+    return found
+
+
+def _is_checked(exception: Any) -> bool:
+    found = exception.getClass()
+    while found is not None:
+        if found.getName() in ("java.lang.RuntimeException", "java.lang.Error"):
+            return False
+        found = found.getSuperclass()
+    return True
