@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import deltaskip as ds
 from tests.expr.random_expressions import ZONES, Maker, Rows
 from tests.extent import extent, seed
 
@@ -28,3 +33,14 @@ def test_files_with_rows_that_match_random_predicates_are_kept(tmp_path: Path) -
             assert not lost, f"{made.sql} [{zone}, seed {number}] is TRUE of {rows.each[lost[0]]}"
             skipped += len(kept) - sum(kept)
     assert skipped > 2 * TABLES * PREDICATES
+
+
+def test_a_quotient_of_more_than_64_bits_prunes_nothing(tmp_path: Path) -> None:
+    data = pa.table({"d": pa.array([Decimal("127.9")], pa.decimal128(38, 18))})
+    table = ds.DeltaTable.create(tmp_path, data.schema)
+    pq.write_table(data, tmp_path / "a.parquet")
+    table.add_files(["a.parquet"])
+    # The value is Spark's.
+    for where in ("= 6406356919280730112", "< 6406356919280730113", "> 0"):
+        assert table.scan(f"d div 0.00000000000000000001BD {where}").to_arrow().num_rows == 1, where
+    assert not len(table.scan("d div 2BD = 64").files())

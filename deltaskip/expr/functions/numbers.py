@@ -244,7 +244,7 @@ def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
     operands = []
     for operand, type_, other in ((left, types[0], types[1]), (right, types[1], types[0])):
         if isinstance(operand, Literal) and isinstance(operand.value, int) and type_ in INTEGRAL_BITS:
-            target: DataType | None = literal_decimal(operand.value)
+            target: DataType | None = literal_decimal(operand.value, type_)
         else:
             target = other if type_ == VOID else None if type_ is None else decimal_of(type_)
         if target is None:

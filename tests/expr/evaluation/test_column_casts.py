@@ -8,7 +8,7 @@ import re
 import pytest
 
 from deltaskip.expr.casts import try_cast_value
-from deltaskip.expr.evaluation import casts
+from deltaskip.expr.evaluation import column_casts
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
     BYTE,
@@ -43,7 +43,7 @@ def test_no_cast_reads_them(kind: str) -> None:
     words = [*WORDS, *EDGES[STRING]]
     for _ in range(extent(2000, 100_000)):
         words.append("".join(chance.choice(CHARACTERS) for _ in range(chance.randrange(1, 9))))
-    never = [word for word in words if re.search(casts._NEVER[kind], word)]
+    never = [word for word in words if re.search(column_casts._NEVER[kind], word)]
     assert len(never) > len(words) / 20
     zone = zone_of("Europe/Berlin")
     read = [(word, type_) for word in never for type_ in TYPES[kind] if try_cast_value(word, STRING, type_, zone)]
