@@ -21,6 +21,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
+from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FIELD_ID, NamedColumns
 from deltaskip.reading.plain_columns import leaf_numbers
@@ -38,8 +39,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.types import (
-    DATE,
-    TIMESTAMP,
     VOID,
     ArrayType,
     DataType,
@@ -47,17 +46,14 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.bound_rules import GREGORIAN_FROM
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
+__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows"]
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
-_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
@@ -250,7 +246,7 @@ class StoredRows:
         """
         start = 0
         for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
-            readable = opened is not None and not _may_be_julian(opened.metadata)
+            readable = opened is not None and not is_of_old_writer(opened.metadata)
             yield files.slice(start, count), opened if readable else None
             start += count
 
@@ -582,7 +578,7 @@ class StoredRows:
         return str(field_id(field)) if self._mode == "id" else physical_name(field, self._mode)
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
-        if any(_has_older(column) for column in batch.columns):
+        if any(has_older(column) for column in batch.columns):
             raise UnsupportedFeature(
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}",
@@ -598,31 +594,3 @@ def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
 def _rows_of(column: pa.ChunkedArray, numbers: pa.Array) -> pa.Array:
     kind = without_views(column.type)
     return one_chunk((column if kind == column.type else column.cast(kind)).take(numbers))
-
-
-def may_be_julian(footer: pq.FileMetaData) -> bool:
-    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
-    return _may_be_julian(footer.metadata or {})
-
-
-def _may_be_julian(metadata: Mapping[bytes, bytes]) -> bool:
-    return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
-
-
-def _has_older(array: pa.Array) -> bool:
-    """Whether a date or time, at any depth, is from before both calendars agree."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return any(map(_has_older, array.flatten()))
-    if pa.types.is_map(kind):
-        return _has_older(array.keys) or _has_older(array.items)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _has_older(array.flatten())
-    if pa.types.is_date(kind):
-        oldest, first = pc.min(array.cast(pa.date32())).cast(pa.int32()).as_py(), GREGORIAN_FROM[DATE]
-    elif pa.types.is_timestamp(kind):
-        micros = array.cast(pa.timestamp("us", kind.tz), safe=False)
-        oldest, first = pc.min(micros).cast(pa.int64()).as_py(), GREGORIAN_FROM[TIMESTAMP]
-    else:
-        return False
-    return oldest is not None and oldest < first

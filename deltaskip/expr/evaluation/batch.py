@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.column_casts import cast_column
 from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
+from deltaskip.expr.evaluation.row_columns import Columns, column_at, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
@@ -45,7 +46,6 @@ from deltaskip.expr.nodes import (
     children_of,
     columns_of,
     transform,
-    walk,
 )
 from deltaskip.expr.vectors import (
     NotByColumn,
@@ -80,10 +80,8 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["Batch", "CollatedOrder", "Columns", "column_at", "taken_rows"]
+__all__ = ["Batch", "CollatedOrder"]
 
-Columns = Mapping[str, pa.Array]
-"""The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
 
 _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
@@ -115,7 +113,7 @@ class Batch:
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
         self._read: dict[tuple[str, ...], pa.Array] = {}
-        self._encoded = {name for name, each in columns.items() if _has_few_values(each)}
+        self._encoded = {name for name, each in columns.items() if has_few_values(each)}
 
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
@@ -218,7 +216,8 @@ class Batch:
         found = self.value(children[0])
         for child in children[1:]:
             rows = partial(self.undecided, found, decisive)
-            if _decided(found, decisive) >= _MANY * self.rows:
+            decided = 0 if is_constant(found) else found.true_count if decisive else found.false_count
+            if decided >= _MANY * self.rows:
                 found = combine(found, self.selected(child, rows()))
             else:
                 found = combine(found, self.reached(child, rows))
@@ -585,11 +584,6 @@ class Batch:
         return found
 
 
-def _has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column has a dictionary of at most half as many values as it has rows."""
-    return isinstance(column, pa.DictionaryArray) and 2 * len(column.dictionary) <= len(column)
-
-
 def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return rows
 
@@ -603,32 +597,3 @@ def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
     """The node with other operands."""
     each = iter(operands)
     return transform(node, lambda _: next(each))
-
-
-def _decided(values: Values, decisive: bool) -> int:
-    """In how many rows a connective is decided."""
-    return 0 if is_constant(values) else int(values.true_count if decisive else values.false_count)
-
-
-def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
-    """Return the values of a column or nested field, null where a struct around it is.
-
-    Args:
-        columns: The top-level columns.
-        path: The names from the top-level column down to the field.
-    """
-    found = columns[path[0]]
-    for name in path[1:]:
-        if found.type.get_field_index(name) < 0:
-            # A field of type void, which is not stored.
-            return pa.nulls(len(found))
-        found = one_chunk(pc.struct_field(found, name))
-    return found
-
-
-def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
-    """Some rows of the columns of an expression, by their places."""
-    names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
-    names |= {part.name for part in walk(node) if isinstance(part, Variable)}
-    indices = arrow_array(places.astype(np.int64))
-    return {name: columns[name].take(indices) for name in names if name in columns}
