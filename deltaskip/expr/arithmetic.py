@@ -226,8 +226,9 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
             return to_decimal(_quotient(left, right), type_)
         case "%":
             return to_decimal(_EXACT.remainder(left, right), type_)
-    quotient = _EXACT.divide_int(left, right)
-    return checked_integral(int(quotient.to_integral_value(ROUND_DOWN)), LONG)
+    quotient = to_decimal(_EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
+    # Decimal.toLong takes the lower 64 bits, in ANSI mode, too.
+    return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _quotient(left: Decimal, right: Decimal) -> Decimal:

@@ -421,7 +421,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
 def _as_narrow_decimal(node: Node, other: Node) -> Node:
     """An integral literal compared with a decimal gets only the digits it needs, so that the column is rarely cast."""
     if isinstance(node, Literal) and isinstance(node.value, int) and isinstance(type_of(other), DecimalType):
-        return cast_to(node, literal_decimal(node.value)) if node.type in INTEGRAL_BITS else node
+        return cast_to(node, literal_decimal(node.value, node.type)) if node.type in INTEGRAL_BITS else node
     return node
 
 

@@ -258,9 +258,12 @@ def decimal_of(type_: DataType) -> DecimalType | None:
     return None if digits is None else DecimalType(digits, 0)
 
 
-def literal_decimal(value: int) -> DecimalType:
-    """The narrowest decimal type of an integral literal, as Spark uses it in arithmetic with decimals."""
-    return DecimalType(len(str(abs(value))), 0)
+def literal_decimal(value: int, type_: DataType | None) -> DecimalType:
+    """The decimal type of an integral literal, as Spark uses it in arithmetic with decimals.
+
+    It is the narrowest, but not of a byte (DecimalType.fromLiteral).
+    """
+    return DecimalType(3 if type_ == BYTE else len(str(abs(value))), 0)
 
 
 def adjusted_decimal(precision: int, scale: int) -> DecimalType:

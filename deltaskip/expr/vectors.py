@@ -40,6 +40,7 @@ __all__ = [
     "repeated",
     "rescaled",
     "scattered",
+    "taken_truth",
     "texts",
     "true_rows",
     "valid",
@@ -162,8 +163,7 @@ def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
     array = arrow_array(found)
     rows = valid(*given)
     if rows is not None:
-        bits = pa.py_buffer(np.packbits(rows, bitorder="little"))
-        array = pa.Array.from_buffers(array.type, len(array), [bits, array.buffers()[1]])
+        array = pa.Array.from_buffers(array.type, len(array), [_bits(rows), array.buffers()[1]])
     if array.type == type_:
         return array
     return array.view(type_) if type_ == pa.date32() or pa.types.is_timestamp(type_) else array.cast(type_)
@@ -174,8 +174,7 @@ def scattered(values: Values, taken: np.ndarray) -> pa.Array:
     places = np.cumsum(taken, dtype=np.int64) - 1
     if isinstance(values, pa.Scalar):
         values = pa.repeat(values, int(np.count_nonzero(taken)))
-    bits = pa.py_buffer(np.packbits(taken, bitorder="little"))
-    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [bits, pa.py_buffer(places)]))
+    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [_bits(taken), pa.py_buffer(places)]))
 
 
 def rescaled(
@@ -216,6 +215,16 @@ def none_of(type_: pa.DataType) -> pa.Scalar:
 def texts(values: Sequence[str | None]) -> pa.Array:
     """An array of strings."""
     return arrow_array(values, pa.string())
+
+
+def taken_truth(values: pa.Array, places: np.ndarray) -> pa.Array:
+    """Truth values at places, for which pyarrow's take needs many times as long."""
+    bits = [None if rows is None else _bits(np.take(rows, places)) for rows in (valid(values), true_rows(values))]
+    return pa.Array.from_buffers(pa.bool_(), len(places), bits)
+
+
+def _bits(flags: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
 def true_rows(values: pa.Array) -> npt.NDArray[Any]:

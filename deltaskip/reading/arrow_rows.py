@@ -129,9 +129,13 @@ class RowReader:
         chars, voids = char_columns(fields), void_columns(fields)
         shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
 
+        keys = set() if scan.where is None else top_level_columns(scan.predicate)
+
         def rows(columns: set[str]) -> StoredRows:
-            found = snapshot, stored, snapshot.mapping_mode
-            return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
+            found = snapshot, stored, snapshot.mapping_mode, columns
+            # What a predicate makes of strings is computed once for each value of a dictionary.
+            options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
+            return StoredRows(*found, cure=_CURE, **options)
 
         if scan.where is None:
             return cls(rows(names), None, schema, **shown)
@@ -141,7 +145,6 @@ class RowReader:
             bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
-        keys = top_level_columns(scan.predicate)
         every = cls(rows(names | keys), matching(scan.predicate), schema, **shown)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
@@ -166,7 +169,7 @@ class RowReader:
             return
         many = False
         for _, batch in self.rows.live(file, groups):
-            chosen = batch if self.matching is None else batch.filter(self.matching.mask(batch))
+            chosen = batch if self.matching is None else self._selected(batch).filter(self.matching.mask(batch))
             many |= len(chosen.positions) * ROWS_PER_MATCH > len(batch.positions)
             if len(chosen.positions):
                 yield self._record_batch(chosen.columns, len(chosen.positions))
@@ -226,11 +229,11 @@ class RowReader:
             for number, (file, opened, _) in enumerate(parts)
             for _, batch in first.live(file, groups[number], opened)
         )
-        left = _by_number(_matches_of(matching, batches))
+        left = _by_number(_matches_of(matching, batches, None if between else self._selected))
         for rows, part in between:
             assert part is not None
             more = ((number, _with_columns(rows, parts[number], groups[number], left[number])) for number in left)
-            left = _by_number(_matches_of(part, more))
+            left = _by_number(_matches_of(part, more, self._selected))
         for number, (file, opened, _) in enumerate(parts):
             if number not in left:
                 self.matches.add(False)
@@ -244,10 +247,18 @@ class RowReader:
                 start = end
                 yield self._record_batch({**chosen, **batch.columns}, len(batch.positions))
 
+    def _selected(self, batch: StoredBatch) -> StoredBatch:
+        """Without the columns that only the predicate has."""
+        return StoredBatch(batch.positions, {n: each for n, each in batch.columns.items() if n in self.schema.names})
+
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
             # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+        columns = {
+            name: each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each
+            for name, each in columns.items()
+        }
         changed = {name: padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
             changed[name] = with_void_fields(changed.get(name, columns[name]), data_type)
@@ -285,29 +296,36 @@ def _with_columns(rows: StoredRows, part: _Part, groups: RowGroups, known: Store
 
 
 def _matches_of(
-    matching: MatchingRows, batches: Iterable[tuple[int, StoredBatch]]
+    matching: MatchingRows,
+    batches: Iterable[tuple[int, StoredBatch]],
+    selected: Callable[[StoredBatch], StoredBatch] | None,
 ) -> Iterator[tuple[int, StoredBatch]]:
-    """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together."""
+    """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together.
+
+    selected: Gives the columns that are needed after that; None for all.
+    """
     waiting: list[tuple[int, StoredBatch]] = []
     rows = 0
     for number, batch in batches:
         waiting.append((number, batch))
         rows += len(batch.positions)
         if rows >= _EVALUATED_ROWS:
-            yield from _matches_among(matching, waiting)
+            yield from _matches_among(matching, waiting, selected)
             waiting, rows = [], 0
     if waiting:
-        yield from _matches_among(matching, waiting)
+        yield from _matches_among(matching, waiting, selected)
 
 
 def _matches_among(
-    matching: MatchingRows, batches: Sequence[tuple[int, StoredBatch]]
+    matching: MatchingRows,
+    batches: Sequence[tuple[int, StoredBatch]],
+    selected: Callable[[StoredBatch], StoredBatch] | None,
 ) -> Iterator[tuple[int, StoredBatch]]:
     mask, start = matching.mask(StoredBatch.joined([batch for _, batch in batches])), 0
     for number, batch in batches:
         end = start + len(batch.positions)
         if mask[start:end].any():
-            yield number, batch.filter(mask[start:end])
+            yield number, (selected(batch) if selected else batch).filter(mask[start:end])
         start = end
 
 

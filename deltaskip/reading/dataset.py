@@ -16,7 +16,7 @@ from deltaskip.actions import hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_schema_of
-from deltaskip.reading.stored_rows import may_be_julian
+from deltaskip.reading.julian import may_be_julian
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.resolve import fold_name

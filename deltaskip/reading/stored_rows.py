@@ -21,6 +21,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
+from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
 from deltaskip.reading.plain_columns import leaf_numbers
@@ -38,8 +39,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
-    DATE,
-    TIMESTAMP,
     VARIANT,
     VOID,
     ArrayType,
@@ -48,20 +47,20 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.bound_rules import GREGORIAN_FROM
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
+__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows"]
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
-_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+# Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
+_LENGTH_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +121,7 @@ class StoredRows:
         pruning: Finds the row groups to read; None for all.
         counts: Gets the numbers of row groups that are read and skipped; left behind by pickling.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
+        encoded: Columns of strings that stay dictionaries where a file has them so.
     """
 
     def __init__(
@@ -135,6 +135,7 @@ class StoredRows:
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
         threads: bool = True,
+        encoded: Collection[str] = (),
     ) -> None:
         self._root, self._table_root = snapshot.root, snapshot.table_root
         self._options = getattr(snapshot.storage, "options", None)
@@ -156,6 +157,7 @@ class StoredRows:
         self._pruning = pruning
         self._counts = counts
         self._threads = threads
+        self._encoded = frozenset(encoded)
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,7 +235,7 @@ class StoredRows:
             return
         start = 0
         for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
-            readable = opened is not None and not _may_be_julian(opened.metadata)
+            readable = opened is not None and not is_of_old_writer(opened.metadata)
             yield files.slice(start, count), opened if readable else None
             start += count
 
@@ -409,7 +411,7 @@ class StoredRows:
                 continue
             end = start + rows
             with self._naming(location):
-                for batch in self._record_batches(opened, numbers, layout.paths, rows):
+                for batch in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
                     positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
@@ -418,10 +420,13 @@ class StoredRows:
                 self._check_rows(start, end, location)
 
     def _record_batches(
-        self, opened: OpenFile, numbers: list[int], columns: Sequence[str] | None, rows: int
+        self, opened: OpenFile, numbers: list[int], layout: _Layout, rows: int
     ) -> Iterable[pa.RecordBatch]:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
-        parquet = opened.parquet
+        parquet, columns = opened.parquet, layout.paths
+        encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
+        if encoded:
+            parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         if size > _AT_ONCE_BYTES:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
@@ -429,6 +434,18 @@ class StoredRows:
         found = parquet.read_row_groups(numbers, columns=columns, use_threads=self._threads)
         self._check_rows(len(found), rows, opened.location)
         return found.to_batches()  # type: ignore[no-any-return]
+
+    def _encoded_in(self, opened: OpenFile, layout: _Layout, numbers: Sequence[int]) -> list[str]:
+        """The columns, by their names in a file, that row groups have as dictionaries."""
+        footer = opened.parquet.metadata
+        names = [name for column, name in layout.found.items() if column in self._encoded and name in layout.leaves]
+        return [
+            name
+            for name in names
+            if name is not None
+            and opened.schema.field(name).type == pa.string()
+            and all(_is_dictionary(footer.row_group(number).column(layout.leaves[name])) for number in numbers)
+        ]
 
     def _check_rows(self, found: int, expected: int, location: str) -> None:
         """Raise StorageError if pages have other numbers of rows than the footer says: rows would be paired wrongly."""
@@ -509,6 +526,8 @@ class StoredRows:
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
+        if field.name in self._encoded and array.type == _DICTIONARY:
+            return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
         renamed = self._named(array.type, field.type)
@@ -550,7 +569,7 @@ class StoredRows:
         return pa.field(field.name, self._named(stored.type, field.type))
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
-        if any(_has_older(column) for column in batch.columns):
+        if any(has_older(column) for column in batch.columns):
             raise UnsupportedFeature(
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}",
@@ -558,34 +577,11 @@ class StoredRows:
             )
 
 
+def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether the strings of a column chunk are a dictionary, as far as its size shows."""
+    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size < _LENGTH_BYTES * chunk.num_values)
+
+
 def _rows_of(column: pa.ChunkedArray, numbers: pa.Array) -> pa.Array:
     kind = without_views(column.type)
     return one_chunk((column if kind == column.type else column.cast(kind)).take(numbers))
-
-
-def may_be_julian(footer: pq.FileMetaData) -> bool:
-    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
-    return _may_be_julian(footer.metadata or {})
-
-
-def _may_be_julian(metadata: Mapping[bytes, bytes]) -> bool:
-    return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
-
-
-def _has_older(array: pa.Array) -> bool:
-    """Whether a date or time, at any depth, is from before both calendars agree."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return any(map(_has_older, array.flatten()))
-    if pa.types.is_map(kind):
-        return _has_older(array.keys) or _has_older(array.items)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _has_older(array.flatten())
-    if pa.types.is_date(kind):
-        oldest, first = pc.min(array.cast(pa.date32())).cast(pa.int32()).as_py(), GREGORIAN_FROM[DATE]
-    elif pa.types.is_timestamp(kind):
-        micros = array.cast(pa.timestamp("us", kind.tz), safe=False)
-        oldest, first = pc.min(micros).cast(pa.int64()).as_py(), GREGORIAN_FROM[TIMESTAMP]
-    else:
-        return False
-    return oldest is not None and oldest < first

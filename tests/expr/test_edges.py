@@ -50,6 +50,14 @@ def test_the_evaluator_has_spark_s_answers_or_none() -> None:
     each(itertools.product(["on", "off"], TYPES), lambda case: check(*case))
 
 
+def test_types_are_those_of_spark() -> None:
+    known = answers()
+    bound_cases = [(case, node) for case in cases() if case.key in known and (node := bound(case)) is not None]
+    types = [(case.key, simple_string(type_of(node) or BOOLEAN), known[case.key]["type"]) for case, node in bound_cases]
+    assert len(types) > len(known) / 2
+    assert [found for found in types if found[1] != found[2]] == []
+
+
 def test_preimages_contain_the_edges_that_have_the_answer() -> None:
     def check(type_: DataType) -> None:
         wrong: list[str] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.column_casts import cast_column
 from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
+from deltaskip.expr.evaluation.row_columns import Columns, column_at, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
@@ -43,8 +44,8 @@ from deltaskip.expr.nodes import (
     StartsWith,
     Variable,
     children_of,
+    columns_of,
     transform,
-    walk,
 )
 from deltaskip.expr.vectors import (
     NotByColumn,
@@ -58,6 +59,7 @@ from deltaskip.expr.vectors import (
     ordered_floats,
     repeated,
     scattered,
+    taken_truth,
     true_rows,
 )
 from deltaskip.expr.zones import near_clock_changes
@@ -78,10 +80,8 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["Batch", "CollatedOrder", "Columns", "column_at", "taken_rows"]
+__all__ = ["Batch", "CollatedOrder"]
 
-Columns = Mapping[str, pa.Array]
-"""The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
 
 _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
@@ -113,9 +113,14 @@ class Batch:
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
         self._read: dict[tuple[str, ...], pa.Array] = {}
+        self._encoded = {name for name, each in columns.items() if has_few_values(each)}
 
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
+        if self._encoded and not isinstance(node, FieldRef | Literal):
+            found = self.by_dictionary(node)
+            if found is not None:
+                return found
         match node:
             case Literal(_, type_) if type_ in INTERVALS or isinstance(type_, UnknownType):
                 raise Undecided("An interval is left to Spark.")
@@ -150,6 +155,27 @@ class Batch:
             case Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
+
+    def by_dictionary(self, node: Node) -> pa.Array | None:
+        """The values of a node of one column that has a dictionary, computed once for each value of that.
+
+        None for other nodes, and if a value fails, which no row may have, or is not known.
+        """
+        paths = columns_of(node)
+        if len(paths) != 1 or paths[0][0] not in self._encoded:
+            return None
+        name = paths[0][0]
+        column = self.columns[name]
+        values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
+        part = Batch({name: values}, len(values), self.time_zone, self.collations)
+        try:
+            found = repeated(part.value(node), len(values))
+        except EvaluationError:
+            return None
+        if part.unknown:
+            return None
+        indices = column.indices.fill_null(len(values) - 1) if column.null_count else column.indices
+        return taken_truth(found, numbers(indices)) if found.type == pa.bool_() else found.take(indices)
 
     def column(self, node: FieldRef) -> pa.Array:
         """The values of a column, with the Arrow type of its Delta type."""
@@ -190,7 +216,8 @@ class Batch:
         found = self.value(children[0])
         for child in children[1:]:
             rows = partial(self.undecided, found, decisive)
-            if _decided(found, decisive) >= _MANY * self.rows:
+            decided = 0 if is_constant(found) else found.true_count if decisive else found.false_count
+            if decided >= _MANY * self.rows:
                 found = combine(found, self.selected(child, rows()))
             else:
                 found = combine(found, self.reached(child, rows))
@@ -488,6 +515,7 @@ class Batch:
         columns = taken_rows(self.columns, node.body, owners)
         columns.update(zip(node.names, elements, strict=False))
         part = Batch(columns, len(owners), self.time_zone, self.collations)
+        part._encoded.clear()
         found = one_chunk(repeated(part.value(node.body), len(owners)))
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -568,32 +596,3 @@ def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
     """The node with other operands."""
     each = iter(operands)
     return transform(node, lambda _: next(each))
-
-
-def _decided(values: Values, decisive: bool) -> int:
-    """In how many rows a connective is decided."""
-    return 0 if is_constant(values) else int(values.true_count if decisive else values.false_count)
-
-
-def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
-    """Return the values of a column or nested field, null where a struct around it is.
-
-    Args:
-        columns: The top-level columns.
-        path: The names from the top-level column down to the field.
-    """
-    found = columns[path[0]]
-    for name in path[1:]:
-        if found.type.get_field_index(name) < 0:
-            # A field of type void, which is not stored.
-            return pa.nulls(len(found))
-        found = one_chunk(pc.struct_field(found, name))
-    return found
-
-
-def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
-    """Some rows of the columns of an expression, by their places."""
-    names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
-    names |= {part.name for part in walk(node) if isinstance(part, Variable)}
-    indices = arrow_array(places.astype(np.int64))
-    return {name: columns[name].take(indices) for name in names if name in columns}

@@ -62,6 +62,15 @@ _USUAL = {
     "date": f"^{_DATE}([ T][0-9:.]*)?$",
     "time": rf"^{_DATE}([ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?)?$",
 }
+# Texts that no cast reads, such as names: with letters that are not those of an exponent, a suffix, NaN or infinity.
+_NEVER = {
+    "integer": "^[ -~]*[A-Za-z][ -~]*$",
+    "number": "^([A-Za-z][ -~]*)?[GHJ-MOQRSUVWZghj-moqrsuvwz][ -~]*$",
+    "decimal": "^[ -~]*[A-DF-Za-df-z][ -~]*$",
+    # Others than epoch, now, today, tomorrow and yesterday.
+    "date": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Tt][^Oo]|[Yy][^Ee])[ -~]*$",
+    "time": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Yy][^Ee])[ -~]*$",
+}
 _TRUTH = {
     shown: truth
     for words, truth in ((("true", "t", "yes", "y", "1"), True), (("false", "f", "no", "n", "0"), False))
@@ -311,16 +320,15 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
         failed = (values < -limit) | (values > limit - 1)
         rows = valid(read.values)
         failed = failed if rows is None else failed & rows
-        if failed.any():
-            return Converted(read.values.cast(arrow_type(target), safe=False), failed, read.rest)
-        return Converted(read.values.cast(arrow_type(target)), rest=read.rest)
+        failed = failed if read.failed is None else failed | read.failed
+        return Converted(read.values.cast(arrow_type(target), safe=False), failed if failed.any() else None, read.rest)
     if target == BOOLEAN:
         return _truth(texts)
     if isinstance(target, DecimalType):
         read = _usual(texts, "decimal", lambda usual: usual.cast(pa.decimal128(2 * _DECIMAL_DIGITS, _DECIMAL_DIGITS)))
         found = _rescaled(read.values, target)
         rests = [each for each in (read.rest, found.rest) if each is not None]
-        return Converted(found.values, rest=np.logical_or.reduce(rests) if rests else None)
+        return Converted(found.values, read.failed, np.logical_or.reduce(rests) if rests else None)
     if target in _FLOATING:
         return _usual(texts, "number", lambda usual: usual.cast(arrow_type(target)))
     if target == DATE:
@@ -328,21 +336,23 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
     if target in _TIMES:
         read = _usual(texts, "time", lambda usual: usual.cast(pa.timestamp("us")))
         if target == TIMESTAMP:
-            return Converted(
-                made(instants(filled(read.values), zone), arrow_type(TIMESTAMP), read.values), rest=read.rest
-            )
+            found = made(instants(filled(read.values), zone), arrow_type(TIMESTAMP), read.values)
+            return Converted(found, read.failed, read.rest)
         return read
     raise NotByColumn
 
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
-    """The values of the texts in the usual form; the others are left over."""
+    """The values of the texts in the usual form. Those that no cast reads fail, and the others are left over."""
     usual = pc.match_substring_regex(texts, _USUAL[kind])
-    others = pc.fill_null(pc.invert(usual), FALSE)
-    rest = numpy_values(others)
-    some = pc.if_else(usual, texts, none_of(pa.string())) if rest.any() else texts
+    rest = numpy_values(pc.fill_null(pc.invert(usual), FALSE))
+    if not rest.any():
+        return Converted(read(texts))
     # Arrow raises for February 30 and its like, and then all are cast one by one.
-    return Converted(read(some), rest=rest if rest.any() else None)
+    found = read(pc.if_else(usual, texts, none_of(pa.string())))
+    failed = numpy_values(pc.fill_null(pc.match_substring_regex(texts, _NEVER[kind]), FALSE))
+    left = rest & ~failed
+    return Converted(found, failed if failed.any() else None, left if left.any() else None)
 
 
 def _truth(texts: pa.Array) -> Converted:

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.evaluation.batch import Batch, CollatedOrder, Columns, column_at, taken_rows
+from deltaskip.expr.evaluation.batch import Batch, CollatedOrder
+from deltaskip.expr.evaluation.row_columns import Columns, column_at, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.literal_list import nodes_in

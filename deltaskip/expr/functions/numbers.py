@@ -197,10 +197,8 @@ def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: 
     if call.type != LONG:
         return values
     whole = values.values if isinstance(values, Partly) else values
-    try:
-        longs = pc.cast(whole, pa.int64())
-    except pa.ArrowInvalid as error:
-        raise EvaluationError("A number is out of the range of BIGINT.") from error
+    # Where a quotient has more than 64 bits, pyarrow raises, and all are computed one by one.
+    longs = pc.cast(whole, pa.int64())
     return Partly(longs, values.rest) if isinstance(values, Partly) else longs
 
 
@@ -249,7 +247,7 @@ def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
     operands = []
     for operand, type_, other in ((left, types[0], types[1]), (right, types[1], types[0])):
         if isinstance(operand, Literal) and isinstance(operand.value, int) and type_ in INTEGRAL_BITS:
-            target: DataType | None = literal_decimal(operand.value)
+            target: DataType | None = literal_decimal(operand.value, type_)
         else:
             target = other if type_ == VOID else None if type_ is None else decimal_of(type_)
         if target is None:

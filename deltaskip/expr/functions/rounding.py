@@ -152,7 +152,7 @@ def _whole_signature(args: tuple[Node, ...]) -> Typed:
     if type_ == LONG:
         return args, LONG
     if isinstance(type_, DecimalType):
-        return args, adjusted_decimal(type_.precision - type_.scale + 1, 0)
+        return args, adjusted_decimal(type_.precision - type_.scale + 1, 0) if type_.scale else type_
     cast = None if type_ is None else implicit_cast(args[0], DOUBLE)
     return None if cast is None else ((cast,), LONG)
 

@@ -1,0 +1,48 @@
+"""Columns of rows that an expression is evaluated for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.nodes import FieldRef, Node, Variable, walk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+
+__all__ = ["Columns", "column_at", "has_few_values", "taken_rows"]
+
+Columns = Mapping[str, pa.Array]
+"""The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
+
+
+def has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has a dictionary of at most half as many values as it has rows."""
+    return isinstance(column, pa.DictionaryArray) and 2 * len(column.dictionary) <= len(column)
+
+
+def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
+    """Return the values of a column or nested field, null where a struct around it is.
+
+    Args:
+        columns: The top-level columns.
+        path: The names from the top-level column down to the field.
+    """
+    found = columns[path[0]]
+    for name in path[1:]:
+        if found.type.get_field_index(name) < 0:
+            # A field of type void, which is not stored.
+            return pa.nulls(len(found))
+        found = one_chunk(pc.struct_field(found, name))
+    return found
+
+
+def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
+    """Some rows of the columns of an expression, by their places."""
+    names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
+    names |= {part.name for part in walk(node) if isinstance(part, Variable)}
+    indices = arrow_array(places.astype(np.int64))
+    return {name: columns[name].take(indices) for name in names if name in columns}

@@ -1,0 +1,45 @@
+"""Dates and times of files that may be of the Julian calendar, which Spark converts and pyarrow does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.schema.types import DATE, TIMESTAMP
+from deltaskip.stats.bound_rules import GREGORIAN_FROM
+
+__all__ = ["has_older", "is_of_old_writer", "may_be_julian"]
+
+_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_VERSION_KEY = b"org.apache.spark.version"
+
+
+def may_be_julian(footer: pq.FileMetaData) -> bool:
+    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
+    return is_of_old_writer(footer.metadata or {})
+
+
+def is_of_old_writer(metadata: Mapping[bytes, bytes]) -> bool:
+    return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
+
+
+def has_older(array: pa.Array) -> bool:
+    """Whether a date or time, at any depth, is from before both calendars agree."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(map(has_older, array.flatten()))
+    if pa.types.is_map(kind):
+        return has_older(array.keys) or has_older(array.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return has_older(array.flatten())
+    if pa.types.is_date(kind):
+        oldest, first = pc.min(array.cast(pa.date32())).cast(pa.int32()).as_py(), GREGORIAN_FROM[DATE]
+    elif pa.types.is_timestamp(kind):
+        micros = array.cast(pa.timestamp("us", kind.tz), safe=False)
+        oldest, first = pc.min(micros).cast(pa.int64()).as_py(), GREGORIAN_FROM[TIMESTAMP]
+    else:
+        return False
+    return oldest is not None and oldest < first

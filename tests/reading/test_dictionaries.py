@@ -1,0 +1,82 @@
+"""Strings that a file has as a dictionary: what a predicate makes of them is computed once for each value."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip.expr.evaluation.batch import Batch
+from deltaskip.settings import options
+from tests.each import each
+
+ROWS = 12_000
+PREDICATES: dict[str, Callable[[int, str | None], bool]] = {
+    "upper(s) = 'NAME-7'": lambda n, s: s == "name-7",
+    "s LIKE '%9' OR s IS NULL": lambda n, s: s is None or s.endswith("9"),
+    "length(s) = 7 AND n % 2 = 0": lambda n, s: s is not None and len(s) == 7 and n % 2 == 0,
+    "concat(s, CAST(n % 3 AS STRING)) = 'name-52'": lambda n, s: s == "name-5" and n % 3 == 2,
+    "coalesce(s, 'name-7') = 'name-7'": lambda n, s: s in (None, "name-7"),
+    "s <> 'name-1'": lambda n, s: s is not None and s != "name-1",
+    "s IN ('name-1', NULL)": lambda n, s: s == "name-1",
+    "exists(array('name-1', 'name-2'), x -> x = s)": lambda n, s: s in ("name-1", "name-2"),
+    "if(n >= 6000, CAST(substring(s, 6) AS INT), 1) = 9": lambda n, s: n >= 6000 and s == "name-9",
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[tuple[int, str | None]]:
+    """Rows whose strings are others in each row group; some before row 6,000 have no number at the end."""
+    chance = random.Random(3)
+    found: list[tuple[int, str | None]] = []
+    for n in range(ROWS):
+        text = f"name-{chance.randrange(n // 1000, n // 1000 + 20)}"
+        found.append((n, chance.choice([None, text, text, "other" if n < 6000 else text])))
+    return found
+
+
+def written(folder: Path, rows: list[tuple[int, str | None]]) -> ds.DeltaTable:
+    numbers, texts = zip(*rows, strict=True)
+    data = pa.table({"n": pa.array(numbers, pa.int64()), "s": pa.array(texts, pa.string())})
+    table = ds.DeltaTable.create(folder, data.schema)
+    pq.write_table(data, folder / "a.parquet", row_group_size=3000)
+    table.add_files(["a.parquet"])
+    return table
+
+
+@pytest.mark.parametrize("staged", [1, 1 << 40])
+def test_the_rows_are_those_of_each_string(
+    tmp_path: Path, rows: list[tuple[int, str | None]], staged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "read_staged_bytes", staged)
+    table = written(tmp_path / "t", rows)
+
+    def check(where: str) -> None:
+        wanted = [{"n": n, "s": s} for n, s in rows if PREDICATES[where](n, s)]
+        assert wanted
+        assert table.scan(where).to_arrow().to_pylist() == wanted
+        assert table.scan(where, columns=["n"]).to_arrow().to_pylist() == [{"n": row["n"]} for row in wanted]
+
+    each(PREDICATES, check)
+
+
+def test_a_string_fails_only_where_a_row_has_it(tmp_path: Path, rows: list[tuple[int, str | None]]) -> None:
+    table = written(tmp_path / "t", rows)
+    with pytest.raises(ds.PredicateError, match="cannot be cast to INT"):
+        table.scan("CAST(substring(s, 6) AS INT) = 4").to_arrow()
+
+
+def test_a_function_gets_each_string_once(
+    tmp_path: Path, rows: list[tuple[int, str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = written(tmp_path / "t", rows)
+    sizes: list[int] = []
+    call = Batch.call
+    monkeypatch.setattr(Batch, "call", lambda self, node: (sizes.append(self.rows), call(self, node))[1])
+    assert table.scan("upper(s) = 'NAME-7' AND n > 5").to_arrow().num_rows
+    assert sizes and max(sizes) < 30
