@@ -139,6 +139,28 @@ cdef class RowTaker:
             fault = self.take(chunk, values, codec)
         checked(fault)
 
+    def take_pages(self, object data not None, int64_t first_row, int64_t values, int codec):
+        """Take the rows of pages that follow each other in a column chunk; those before and after need not be there.
+
+        Args:
+            data: Buffer of the pages: of the dictionary, which comes first and holds for all later ones, or of data.
+            first_row: Number of the first row in them.
+            values: Number of their values, null or not; 0 for the page of the dictionary alone.
+            codec: As for `take_chunk`.
+
+        Raises:
+            ValueError: As `take_chunk`.
+        """
+        cdef HeldBytes held = HeldBytes(data)
+        cdef Cursor pages = cursor_over(held)
+        cdef int fault
+        if not 0 <= first_row <= self.chunk_rows:
+            raise ValueError("the pages begin with no row of the column chunk")
+        self.first_row = first_row
+        with nogil:
+            fault = self._pages(pages, values, codec)
+        checked(fault)
+
     def finish(self):
         """Return the buffers of the values: validity (None without nulls), offsets (of byte arrays) and values.
 
@@ -158,11 +180,15 @@ cdef class RowTaker:
 
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
         """Take the rows of the next column chunk, see `take_chunk`."""
+        self.has_dictionary = False
+        return self._pages(chunk, values, codec)
+
+    cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
+        """Take the rows of the next pages, which have so many values."""
         cdef PageHeader header
         cdef Cursor page
         cdef int64_t seen = 0
         cdef int fault
-        self.has_dictionary = False
         # pyarrow refuses others also where no page is compressed.
         if not is_known(codec):
             return CODEC

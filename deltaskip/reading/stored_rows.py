@@ -50,6 +50,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.bound_rules import GREGORIAN_FROM
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
+from deltaskip.storage.range_file import RemoteInput
 
 __all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
 
@@ -59,6 +60,8 @@ CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of on
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
+# As ROWS_PER_MATCH, where bytes take longer than decoding.
+_FAR_ROWS_PER_MATCH = 3
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
 
@@ -98,6 +101,16 @@ class OpenFile:
     location: str
     parquet: pq.ParquetFile
     schema: pa.Schema
+
+    @property
+    def is_far(self) -> bool:
+        """Whether each read is a request over a network."""
+        return isinstance(self.source, RemoteInput)
+
+    @property
+    def one_in(self) -> int:
+        """Rows for each one taken, from which taking rows from their pages is faster than decoding all of them."""
+        return _FAR_ROWS_PER_MATCH if self.is_far else ROWS_PER_MATCH
 
     @cached_property
     def own_footer(self) -> Footer | None:
@@ -205,8 +218,9 @@ class StoredRows:
                 [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
             for batch in self._batches(files.slice(number, 1), groups, opened):
                 if deleted is not None and len(batch.positions):
-                    keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
-                    batch = batch.filter(numpy_values(keep.to_arrow()))
+                    first, last = batch.positions[[0, -1]].tolist()
+                    keep = numpy_values(live_rows(deleted, first, last + 1 - first).to_arrow())
+                    batch = batch.filter(keep[batch.positions - first])
                 if len(batch.positions):
                     yield number, batch
 
@@ -227,7 +241,7 @@ class StoredRows:
             rows = opened.parquet.metadata.row_group(number).num_rows
             first, last = np.searchsorted(positions, (start, start + rows))
             wanted = positions[first:last]
-            if len(wanted) * ROWS_PER_MATCH <= rows and layout.leaves:
+            if len(wanted) * opened.one_in <= rows and layout.leaves:
                 yield self._few(opened, layout, constants, number, start, wanted)
                 continue
             group = RowGroups(groups.footer, [number], [start])
@@ -349,6 +363,9 @@ class StoredRows:
         if self._pruning is not None:
             kept = self._pruning.kept(opened.source, footer, opened.location, lambda: opened.own_footer)
         groups = RowGroups.of(footer, kept)
+        if self._pruning is not None and opened.own_footer is not None:
+            rows = self._pruning.rows(opened.source, opened.own_footer, groups, opened.one_in)
+            groups = groups if rows is None else groups.only(rows)
         if self._counts is not None:
             self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))
         return groups
@@ -357,10 +374,13 @@ class StoredRows:
         self, file: pa.Table, groups: RowGroups | None, opened: OpenFile | None = None
     ) -> Iterator[StoredBatch]:
         """The rows of one file, or of some row groups of it."""
-        constants = self._constants(file)
         footer = None if groups is None else groups.footer
         with self.open(file, footer) if opened is None else nullcontext(opened) as there:
-            yield from self._read(there, constants, groups or self.row_groups_of(there))
+            chosen = groups or self.row_groups_of(there)
+            if chosen.rows is not None:
+                yield from self.at(file, chosen, chosen.rows, there)
+            else:
+                yield from self._read(there, self._constants(file), chosen)
 
     def _constants(self, file: pa.Table) -> dict[str, pa.Array]:
         """The partition values of files."""

@@ -27,6 +27,9 @@ _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
+# With less, files grow; with more, a row needs more bytes. Readers take pages alone by their index.
+_PAGE_ROWS = 2048
+
 _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 
 
@@ -66,6 +69,8 @@ class OpenDataFile:
                     write_statistics=not without_statistics or counted or False,
                     store_schema=False,
                     store_decimal_as_integer=True,
+                    write_page_index=True,
+                    max_rows_per_page=_PAGE_ROWS,
                 )
         except BaseException as error:
             self._stack.__exit__(type(error), error, error.__traceback__)

@@ -1,9 +1,18 @@
-"""A file for random access over a function that reads ranges."""
+"""A file for random access over a function that reads ranges, and many ranges of a file at once."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-__all__ = ["RangeFile"]
+import pyarrow as pa
+
+__all__ = ["Range", "RangeFile", "RemoteInput", "read_ranges"]
+
+Range = tuple[int, int]
+"""Offset and length of bytes of a file."""
+
+# Ranges with at most so many bytes between them are read as one. Over a network, where many requests are in flight, one
+# more takes as long as the bytes that its share of the line carries meanwhile: 30 ms at 100 MB/s, shared by a hundred.
+_NEAR_GAP, _FAR_GAP = 1 << 14, 1 << 15
 
 
 class RangeFile(io.RawIOBase):
@@ -52,3 +61,49 @@ class RangeFile(io.RawIOBase):
         if not self.closed and self._close is not None:
             self._close()
         super().close()
+
+
+class RemoteInput(pa.PythonFile):  # type: ignore[misc]
+    """A remote file that is open for random access.
+
+    Args:
+        file: The file.
+        read_side_by_side: Reads several ranges, which do not overlap and are not joined, at once.
+    """
+
+    def __init__(self, file: RangeFile, read_side_by_side: Callable[[Sequence[Range]], Sequence[bytes]]) -> None:
+        super().__init__(file, mode="r")
+        self.read_side_by_side = read_side_by_side
+
+
+def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryview]:
+    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are read together, remote ones at once.
+
+    Memory is that of the ranges and of what is between neighbours.
+
+    Args:
+        source: The file.
+        ranges: The ranges, in any order; they may overlap.
+    """
+    gap = _FAR_GAP if isinstance(source, RemoteInput) else _NEAR_GAP
+    order = sorted(range(len(ranges)), key=ranges.__getitem__)
+    spans: list[Range] = []
+    owner = [0] * len(ranges)
+    for number in order:
+        offset, length = ranges[number]
+        start, size = spans[-1] if spans else (0, 0)
+        if spans and offset - start - size <= gap:
+            spans[-1] = start, max(size, offset + length - start)
+        else:
+            spans.append((offset, length))
+        owner[number] = len(spans) - 1
+    if isinstance(source, RemoteInput):
+        found = source.read_side_by_side(spans)
+    else:
+        found = [source.read_at(length, offset) for offset, length in spans]
+    views = [memoryview(data) for data in found]
+    parts = []
+    for (offset, length), span in zip(ranges, owner, strict=True):
+        start = offset - spans[span][0]
+        parts.append(views[span][start : start + length])
+    return parts

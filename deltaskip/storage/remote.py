@@ -26,7 +26,7 @@ from deltaskip.storage.interface import (
 )
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
-from deltaskip.storage.range_file import RangeFile
+from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import naming
 
 __all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
@@ -229,7 +229,25 @@ class ObjectStorage:
                 return held[offset - start : offset - start + wanted]
             return self.read_range(path, offset, wanted)
 
-        return pa.PythonFile(RangeFile(length, read_at), mode="r")
+        def read_side_by_side(ranges: Sequence[Range]) -> list[bytes]:
+            found = [b"" if offset < start else read_at(offset, wanted) for offset, wanted in ranges]
+            far = [number for number, (offset, _) in enumerate(ranges) if offset < start]
+            for number, data in zip(far, self._read_ranges(path, [ranges[each] for each in far]), strict=True):
+                found[number] = data
+            return found
+
+        return RemoteInput(RangeFile(length, read_at), read_side_by_side)
+
+    def _read_ranges(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
+        """Read ranges that do not overlap, each by a request of its own, side by side."""
+        import obstore
+
+        if len(ranges) < 2:
+            return [self.read_range(path, *each) for each in ranges]
+        with naming(path):
+            starts, lengths = [offset for offset, _ in ranges], [length for _, length in ranges]
+            found = obstore.get_ranges(self._store, self._key(path), starts=starts, lengths=lengths, coalesce=0)
+            return [bytes(each) for each in found]
 
     def _tail(self, path: str, size: int) -> bytes | None:
         """The last bytes of the file, of a small one all, by one request; None if it has another size."""
