@@ -381,8 +381,6 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
         share = max(
             options.read_together_bytes, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
         )
-    elif reader.stages:
-        share = sum(sizes) // (4 * pa.cpu_count())
     end = 0
     for number, size in enumerate(sizes):
         if number < end:
