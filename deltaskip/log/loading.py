@@ -114,7 +114,9 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     not follow without a gap, or if the snapshot's checkpoint or commit was deleted. Raises the same errors as
     load_snapshot, and TableNotFound if the path now contains another table.
     """
+    begun = time.monotonic()
     latest = _refreshed(snapshot)
+    latest.listed_at = begun
     if latest is not snapshot:
         latest.told_as(snapshot)
         if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):

@@ -68,6 +68,10 @@ class Snapshot:
         self.float_bounds: FloatBounds | None = None
         self.pickles_secrets = False
         self.allow_reflection = False
+        # When the log was listed last and had no later version, by time.monotonic(); None if that is not known.
+        self.listed_at: float | None = None
+        # A later version that was read after a commit on this one, for the operation that has committed.
+        self.following: Snapshot | None = None
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)

@@ -37,6 +37,8 @@ _PARALLEL_READS = 32
 _WHOLE_BYTES = 1 << 20
 # What a reader of a Parquet file asks for first.
 _TAIL_BYTES = 1 << 16
+# Larger files are uploaded in parts of this size, as obstore does.
+_PART_BYTES = 5 << 20
 # The most that one request of S3 deletes.
 _BULK_DELETES = 1000
 # Rows of a batch of a listing: some pages of a store's answers.
@@ -301,11 +303,17 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a local file to write, which is uploaded in parts if `path` is free."""
+        """Return a context manager with a local file, which is uploaded if `path` is free, in parts if large."""
         import obstore
 
         def send(file: str) -> None:
-            if self.exists(path):
+            if os.path.getsize(file) <= _PART_BYTES:
+                with suppress(FileExistsError):
+                    self.put_if_absent(path, Path(file).read_bytes())
+                return
+            # An upload in parts has no condition.
+            with suppress(FileNotFoundError):
+                self.size(path)
                 return
             with naming(path, "write"):
                 obstore.put(self._store, self._key(path), Path(file))

@@ -40,6 +40,7 @@ __all__ = ["MAX_ATTEMPTS", "CommitLoop", "Committed"]
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
+_FRESH_SECONDS = 5.0
 # Attempts in turn to which the store answers that the version exists, while it lists no such version.
 _MOST_CONTRADICTIONS = 8
 
@@ -116,7 +117,8 @@ class CommitLoop:
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
             before = latest.version
-            latest = latest if creates else refresh(latest)
+            if not (creates or (attempt == 0 and _is_fresh(latest))):
+                latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
                     f"The log of {base.root} was put back from version {checked} to version {latest.version}: open the "
@@ -162,11 +164,13 @@ class CommitLoop:
         """
         try:
             if committed.latest.storage.remote:
-                # Both take a request, and neither needs the other's answer.
-                with ThreadPoolExecutor(1, "deltaskip") as beside:
+                # Each takes requests, and none needs the others' answers.
+                with ThreadPoolExecutor(2, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
+                    following = beside.submit(_read_after, committed)
                     after_commit(committed.latest, committed.version, committed.text)
                 kept.result()
+                committed.latest.following = following.result()
             else:
                 self._check_kept(committed)
                 after_commit(committed.latest, committed.version, committed.text)
@@ -274,6 +278,28 @@ class CommitLoop:
             return False
         self.outcome_unknown = ours
         return ours
+
+
+def _is_fresh(latest: Snapshot) -> bool:
+    """Whether a store far away was asked so recently for later versions that creating the next one asks it better.
+
+    If another writer was faster, its version is refused. That the log of the version is still there is checked after
+    the commit.
+    """
+    known = latest.listed_at is not None and time.monotonic() - latest.listed_at < _FRESH_SECONDS
+    return known and latest.storage.remote and not is_managed(latest.storage)
+
+
+def _read_after(committed: Committed) -> Snapshot | None:
+    """The version of the commit or a later one, for who goes on from there; None where that is not known."""
+    if committed.latest.version == BEFORE_CREATION:
+        return None
+    try:
+        found = refresh(committed.latest)
+    except Exception:
+        # Whoever needs it finds out why.
+        return None
+    return found if found.version >= committed.version else None
 
 
 def _pause(attempt: int, remote: bool) -> None:

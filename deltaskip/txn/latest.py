@@ -16,6 +16,9 @@ def latest_after(snapshot: Snapshot) -> Snapshot:
     Where it cannot be read, issues a MaintenanceWarning and returns the version that is given: an error would say that
     the operation failed, which would then be repeated.
     """
+    following, snapshot.following = snapshot.following, None
+    if following is not None:
+        return following
     try:
         return refresh(snapshot)
     except Exception as error:

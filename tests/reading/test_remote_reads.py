@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import deltaskip as ds
 from benchmarks.slow_s3 import SlowS3
+from tests.storage.counted import server, stored_at
 
 pytest.importorskip("obstore")
 
+__all__ = ["server"]
+
 FILES, ROWS = 3, 100_000
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowS3]:
-    server = SlowS3(0, tmp_path_factory.mktemp("buckets"), 0, 1e12)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +36,7 @@ def stored(server: SlowS3) -> ds.DeltaTable:
 
 def files_read(server: SlowS3, where: str) -> tuple[pa.Table, list[str], int]:
     """The rows of a predicate, the requests for data files, and all bytes."""
-    options = {"aws_endpoint": f"http://127.0.0.1:{server.server_port}", "aws_allow_http": "true"}
-    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
-    table = ds.DeltaTable("s3://bucket/t", storage_options={**options, **keys})
+    table = stored_at(server, "t")
     server.begin()
     rows = table.scan(where).to_arrow()
     return rows, [each for each in server.log if "/part-" in each], server.bytes
@@ -78,7 +65,7 @@ def test_of_scattered_rows_the_column_of_the_predicate_and_then_pages_are_read(
 
 
 def test_what_matches_nothing_costs_the_end_of_each_file(server: SlowS3, stored: ds.DeltaTable) -> None:
-    rows, requests, size = files_read(server, "id BETWEEN 50000 AND 50999 AND a > 2")
+    rows, requests, _ = files_read(server, "id BETWEEN 50000 AND 50999 AND a > 2")
     assert len(rows) == 0
     assert requests == []
     rows, requests, _ = files_read(server, "id * 1 = 50000 AND id < 60000")
