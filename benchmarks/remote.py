@@ -45,7 +45,8 @@ CASES = (
 )
 _CODE = {
     "deltaskip": """
-import deltaskip, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet, obstore, asyncio
+import deltaskip, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet, asyncio
+import deltaskip.rows.append, deltaskip.table.table, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore
 def work(table, options, where):
     found = deltaskip.DeltaTable(table, storage_options=options)
     if where == "plan":

@@ -295,7 +295,7 @@ def _read_after(committed: Committed) -> Snapshot | None:
     if committed.latest.version == BEFORE_CREATION:
         return None
     try:
-        found = refresh(committed.latest)
+        found = refresh(committed.latest, committed.text)
     except Exception:
         # Whoever needs it finds out why.
         return None
