@@ -46,7 +46,7 @@ CASES = (
 _CODE = {
     "deltaskip": """
 import deltaskip, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet, asyncio
-import deltaskip.rows.append, deltaskip.table.table, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore
+import deltaskip.data_files.append, deltaskip.table.table, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore
 def work(table, options, where):
     found = deltaskip.DeltaTable(table, storage_options=options)
     if where == "plan":

@@ -222,7 +222,7 @@ class TableCatalog(ABC):
             SparkUnavailable: The statement needs a session.
             DeltaSkipError: As the methods raise that the statement becomes.
         """
-        from deltaskip.catalogs.statements.run import run_statement
+        from deltaskip.statements.run import run_statement
 
         return run_statement(self, spark, text, params)
 

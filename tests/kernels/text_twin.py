@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 
-from deltaskip.expr import encodings, strings
+from deltaskip.expr import strings
+from deltaskip.expr import text_encodings as encodings
 
 
 def part_between(text: str, delimiter: str, number: int) -> str:
