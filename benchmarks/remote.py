@@ -45,8 +45,8 @@ CASES = (
 )
 _CODE = {
     "deltaskip": """
-import deltaskip, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet, asyncio
-import deltaskip.data_files.append, deltaskip.table.table, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore
+import deltaskip, deltaskip.table.table, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet
+import deltaskip.data_files.append, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore, asyncio
 def work(table, options, where):
     found = deltaskip.DeltaTable(table, storage_options=options)
     if where == "plan":

@@ -59,8 +59,8 @@ from deltaskip.stats.footer import (
     NULL_COUNT,
     NUM_VALUES,
     STATISTICS,
-    ColumnPlan,
     Footer,
+    FooterColumn,
     OpenSource,
     Planner,
     footer_facts,
@@ -230,7 +230,7 @@ def _by_footers(term: Term) -> Term:
 class _RowGroups:
     """Statistics of the row groups of one file (skipping.program.Statistics)."""
 
-    def __init__(self, footer: Footer, plans: Sequence[ColumnPlan]) -> None:
+    def __init__(self, footer: Footer, plans: Sequence[FooterColumn]) -> None:
         self.num_rows = len(footer.row_groups)
         self._footer = footer
         self._plans = {plan.column.physical: plan for plan in plans}

@@ -24,7 +24,7 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condi
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.merge_assignments import Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
@@ -394,11 +394,11 @@ class _Merge:
         match assigned:
             case None if old is not None:
                 return old
-            case Expression(value):
+            case AssignedExpression(value):
                 return self._stored(*scope.values(value, columns, rows), field, scope)
             case FromSource(path, type_):
                 return self._stored(_taken(source, path), type_, field, scope)
-            case Fields():
+            case AssignedFields():
                 return self._fields(field, assigned, old, scope, columns, source, rows)
             case _:
                 if assigned is None or old is None:
@@ -417,7 +417,7 @@ class _Merge:
     def _fields(
         self,
         field: StructField,
-        assigned: Fields,
+        assigned: AssignedFields,
         old: tuple[pa.Array, DataType] | None,
         scope: MergeExpressions,
         columns: Mapping[str, pa.Array],

@@ -38,7 +38,7 @@ from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["Committed", "Engines", "intact", "run_job"]
+__all__ = ["CommittedBins", "Engines", "intact", "run_job"]
 
 # The mark of identity columns moves with every append, and no file depends on it.
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
@@ -62,7 +62,7 @@ class Engines(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedBins:
     """One commit: its version, the bins that it replaces, and the new files."""
 
     version: int
@@ -88,7 +88,7 @@ def run_job(
     user_metadata: str | None = None,
     finished: Callable[[Bin], None] = lambda _bin: None,
     txn: tuple[str, int] | None = None,
-) -> tuple[Committed | None, list[Bin]]:
+) -> tuple[CommittedBins | None, list[Bin]]:
     """Rewrite bins and commit the new files.
 
     Args:
@@ -144,7 +144,7 @@ def run_job(
             transaction.discard()
             raise
         adds = tuple(add for each in done for add in each.adds)
-        return Committed(version, tuple(each.bin for each in done), adds), broken
+        return CommittedBins(version, tuple(each.bin for each in done), adds), broken
     raise AssertionError("unreachable")
 
 

@@ -37,7 +37,7 @@ from deltaskip.spark.columns.collations import check_compared
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.read.dataframe import source_of
-from deltaskip.spark.read.parquet_scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
+from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version
@@ -205,7 +205,7 @@ class SparkExecution(RowExecution):
 
     def rows_by_path(
         self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
-    ) -> tuple[DataFrame, Source]:
+    ) -> tuple[DataFrame, ScanSettings]:
         """The rows of files that are not deleted, with the path of their file and their position in it.
 
         Files without deleted rows are joined with nothing; `with_values_of_files` tells the rows that are left their
@@ -257,7 +257,9 @@ class SparkExecution(RowExecution):
         source = self._source(files, schema, mode, stored)
         return rows_at(source, PositionalRows(positions, only, position, values=values or {}, stored=stored))
 
-    def _source(self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()) -> Source:
+    def _source(
+        self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
+    ) -> ScanSettings:
         snapshot, wanted = self._snapshot, frozenset(schema.names)
         source = source_of(
             self._spark,
