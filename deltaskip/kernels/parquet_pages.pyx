@@ -121,13 +121,14 @@ cdef class RowTaker:
             self.values = zeros((self.count + 7) >> 3)
         self.out = self.values.data
 
-    def take_chunk(self, object data not None, int64_t values, int codec):
-        """Take the rows of the next column chunk.
+    def take_chunk(self, object data not None, int64_t values, int codec, int64_t first_row=-1):
+        """Take the rows of the next column chunk, or of pages that follow each other in one.
 
         Args:
-            data: Buffer of the column chunk, from its first page on.
-            values: Number of its values, null or not.
+            data: Buffer of the column chunk, or of some pages: of its dictionary, which comes before all others, or data.
+            values: Number of their values, null or not.
             codec: Its codec, one of CODECS.
+            first_row: Number of the first row in pages; -1 for a column chunk.
 
         Raises:
             ValueError: A page violates the format, or another reader is needed.
@@ -136,29 +137,11 @@ cdef class RowTaker:
         cdef Cursor chunk = cursor_over(held)
         cdef int fault
         with nogil:
-            fault = self.take(chunk, values, codec)
-        checked(fault)
-
-    def take_pages(self, object data not None, int64_t first_row, int64_t values, int codec):
-        """Take the rows of pages that follow each other in a column chunk; those before and after need not be there.
-
-        Args:
-            data: Buffer of the pages: of the dictionary, which comes first and holds for all later ones, or of data.
-            first_row: Number of the first row in them.
-            values: Number of their values, null or not; 0 for the page of the dictionary alone.
-            codec: As for `take_chunk`.
-
-        Raises:
-            ValueError: As `take_chunk`.
-        """
-        cdef HeldBytes held = HeldBytes(data)
-        cdef Cursor pages = cursor_over(held)
-        cdef int fault
-        if not 0 <= first_row <= self.chunk_rows:
-            raise ValueError("the pages begin with no row of the column chunk")
-        self.first_row = first_row
-        with nogil:
-            fault = self._pages(pages, values, codec)
+            if first_row < 0:
+                fault = self.take(chunk, values, codec)
+            else:
+                self.first_row = first_row
+                fault = self._pages(chunk, values, codec)
         checked(fault)
 
     def finish(self):

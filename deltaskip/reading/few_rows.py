@@ -161,7 +161,7 @@ def _taken(chunk: _Chunk, data: Sequence[memoryview], positions: npt.NDArray[np.
     taker = RowTaker(positions, chunk.num_values, *chunk.column.stored_as)
     if chunk.parts:
         for (_, first, end), pages in zip(chunk.parts, data, strict=True):
-            taker.take_pages(pages, first, end - first, chunk.codec)
+            taker.take_chunk(pages, end - first, chunk.codec, first)
     else:
         taker.take_chunk(data[0], chunk.num_values, chunk.codec)
     return array_of(chunk.column.arrow, len(positions), taker.finish())

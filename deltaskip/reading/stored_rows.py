@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,10 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
+from deltaskip.reading.few_rows import take_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FIELD_ID, NamedColumns
+from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -48,11 +48,9 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.stats.bound_rules import GREGORIAN_FROM
-from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
-from deltaskip.storage.range_file import RemoteInput
 
-__all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
+__all__ = ["CHANGING_CURE", "StoredBatch", "StoredRows", "may_be_julian"]
 
 CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
@@ -60,8 +58,6 @@ CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of on
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
 _BATCH_ROWS = 1 << 16
-# As ROWS_PER_MATCH, where bytes take longer than decoding.
-_FAR_ROWS_PER_MATCH = 3
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
 
@@ -91,34 +87,6 @@ class StoredBatch:
             return self
         chosen = arrow_array(numbers, pa.int64())
         return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
-
-
-@dataclass(frozen=True)
-class OpenFile:
-    """A data file that is open for reading: the source of its bytes, its location, pyarrow's reader and schema."""
-
-    source: pa.NativeFile
-    location: str
-    parquet: pq.ParquetFile
-    schema: pa.Schema
-
-    @property
-    def is_far(self) -> bool:
-        """Whether each read is a request over a network."""
-        return isinstance(self.source, RemoteInput)
-
-    @property
-    def one_in(self) -> int:
-        """Rows for each one taken, from which taking rows from their pages is faster than decoding all of them."""
-        return _FAR_ROWS_PER_MATCH if self.is_far else ROWS_PER_MATCH
-
-    @cached_property
-    def own_footer(self) -> Footer | None:
-        """The footer, read here once for all row groups; None if it is damaged."""
-        try:
-            return read_footer(OpenSource(self.source), self.location)
-        except (StorageError, UnsupportedFeature):
-            return None
 
 
 @dataclass(frozen=True, slots=True)
