@@ -21,6 +21,8 @@ cdef struct Values:
 @cython.final
 cdef class RowTaker:
     cdef HeldBytes rows
+    # What the dictionary is in if it is not compressed.
+    cdef HeldBytes dictionary_data
     cdef const int64_t* positions
     cdef bint every
     cdef int64_t chunk_rows

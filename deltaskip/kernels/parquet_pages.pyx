@@ -136,9 +136,13 @@ cdef class RowTaker:
         cdef HeldBytes held = HeldBytes(data)
         cdef Cursor chunk = cursor_over(held)
         cdef int fault
+        if first_row < 0 or not self.has_dictionary:
+            self.dictionary_data = held
         with nogil:
             if first_row < 0:
                 fault = self.take(chunk, values, codec)
+            elif self.every and first_row != self.done:
+                fault = ORDER
             else:
                 self.first_row = first_row
                 fault = self._pages(chunk, values, codec)
