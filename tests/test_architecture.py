@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,8 +124,11 @@ def is_public(name: str) -> bool:
     return not name.startswith("_")
 
 
-def undocumented(tree: ast.Module) -> Iterator[str]:
-    """Public functions, classes and methods of public classes that have no docstring."""
+def undocumented(tree: ast.Module, described: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Public functions, classes and methods of public classes that have no docstring, nor one in a base class.
+
+    described: For each class of the package the members that it or a class above it describes.
+    """
     definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     for node in tree.body:
         if not isinstance(node, definitions) or not is_public(node.name):
@@ -133,14 +136,43 @@ def undocumented(tree: ast.Module) -> Iterator[str]:
         if ast.get_docstring(node) is None and not is_overload(node):
             yield node.name
         if isinstance(node, ast.ClassDef):
+            inherited = frozenset[str]().union(*(described.get(base, frozenset()) for base in base_names(node)))
             for member in node.body:
                 if (
                     isinstance(member, definitions)
                     and is_public(member.name)
+                    and member.name not in inherited
                     and not is_overload(member)
                     and ast.get_docstring(member) is None
                 ):
                     yield f"{node.name}.{member.name}"
+
+
+def base_names(node: ast.ClassDef) -> list[str]:
+    return [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases]
+
+
+def described_members() -> dict[str, frozenset[str]]:
+    """For each class of the package the names of the members that it or a class above it describes."""
+    classes = {
+        node.name: node
+        for path in python_modules()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def described(name: str, below: frozenset[str] = frozenset()) -> frozenset[str]:
+        node = classes.get(name)
+        if node is None or name in below:
+            return frozenset()
+        own = {
+            member.name
+            for member in node.body
+            if isinstance(member, ast.FunctionDef) and ast.get_docstring(member) is not None
+        }
+        return frozenset(own).union(*(described(base, below | {name}) for base in base_names(node)))
+
+    return {name: described(name) for name in classes}
 
 
 def is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
@@ -390,11 +422,12 @@ def test_every_kernel_has_its_hand_written_types() -> None:
 
 def test_everything_public_says_what_it_gives() -> None:
     missing = []
+    described = described_members()
     for path in python_modules():
         tree = tree_of(path)
         if tree.body and ast.get_docstring(tree) is None:
             missing.append(f"{ident(path)}: the module itself")
-        missing += [f"{ident(path)}: {name}" for name in undocumented(tree)]
+        missing += [f"{ident(path)}: {name}" for name in undocumented(tree, described)]
     assert not missing, f"no docstring: {missing}"
 
 

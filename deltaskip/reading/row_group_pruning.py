@@ -237,7 +237,6 @@ class _RowGroups:
         self._facts: dict[tuple[str, ...], list[ColumnFacts]] = {}
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        """See Statistics."""
         facts = self._of(field)
         found = [each.extremes.low if side == "min" else each.extremes.high for each in facts]
         match field.kind:
@@ -254,15 +253,12 @@ class _RowGroups:
                 return arrow_array(found, pa.int64())
 
     def null_count(self, field: StatField) -> pa.Array:
-        """See Statistics."""
         return arrow_array([each.null_count for each in self._of(field)], pa.int64())
 
     def num_records(self) -> pa.Array:
-        """See Statistics."""
         return arrow_array([self._footer.group_rows(group) for group in range(self.num_rows)], pa.int64())
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
-        """See Statistics."""
         return arrow_array([self._orders_nan(field)] * self.num_rows)
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:

@@ -372,7 +372,7 @@ class Clause:
     """A WHEN clause of a MERGE.
 
     Attributes:
-        kind: Of which rows it decides.
+        kind: The rows that the clause applies to.
         action: What it does with them.
         where: Text of its condition.
         values: SQL text by the path of a column; None for `*`.

@@ -368,7 +368,7 @@ def _null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> int 
 
 
 def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
-    """Of an array, map or variant: 0 where it is required, or where no value below it is missing for any reason."""
+    """The null count of an array, map or variant: 0 where it is required, or where no value below it is missing."""
     if plan.required or rows == 0:
         return 0
     if not plan.counts_nulls or plan.nodes is None or plan.nodes[-1].first_leaf < 0:

@@ -81,33 +81,27 @@ class ArrowMergeSource(MergeSource):
 
     @property
     def time_zone(self) -> str:
-        """See MergeSource.time_zone."""
         return self._time_zone
 
     def schema_for(self, table_schema: StructType) -> StructType:
-        """See MergeSource.schema_for."""
         self._schema = self._given.schema_for(table_schema)
         self._data = self._given.table(self._table)
         return self._schema
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """See MergeSource.prepare. There is one way, which is taken with no rows."""
+        """The merge is carried out over no rows."""
         _Merge(join, self._columns(0), schema, self._alias, self._time_zone, self._now).check()
 
     def count(self) -> int:
-        """See MergeSource.count."""
         return len(self._data)
 
     def row_execution(self, snapshot: Snapshot) -> ArrowExecution:
-        """See MergeSource.row_execution."""
         return ArrowExecution(snapshot, self._time_zone)
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        """See MergeSource.key_values."""
         return [self._values(key, distinct) for key in keys]
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """See MergeSource.matched."""
         return _Merge(join, self._columns(), self._schema, self._alias, self._time_zone, self._now).matched()
 
     def release(self) -> None:
@@ -284,7 +278,7 @@ class _Merge:
         return _Rows(numbers, positions, columns, ids)
 
     def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
-        """Decide of some rows. rows, partners: the pairs, as row of the batch and of the source."""
+        """Apply the clauses to pairs: `rows` of the batch, each with its row of the source in `partners`."""
         join = self._join
         self._met[partners] = True
         if join.inserts_only:

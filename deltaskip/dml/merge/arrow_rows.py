@@ -69,7 +69,6 @@ class ArrowMergedRows(NewRows):
 
     @property
     def has_old_values(self) -> bool:
-        """See NewRows.has_old_values."""
         return False
 
     def release(self) -> None:
@@ -88,14 +87,12 @@ class ArrowMergedRows(NewRows):
         self._identities = identities
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write."""
         stays = [] if copied is None else [copied]
         kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
         written = write_data_files(chain(kept, self._with_ids(row_ids)), layout, divided=True)
         return WrittenRows(written.files, written.rows, self._identities, written.folder)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write_changes."""
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
         return write_data_files(chain(images, self._images()), layout)
 

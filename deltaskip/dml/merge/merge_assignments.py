@@ -76,7 +76,7 @@ class PlannedClause:
     """A clause whose names are resolved.
 
     Attributes:
-        kind: Of which rows it decides.
+        kind: The rows that the clause applies to.
         action: What it does with them.
         where: Its condition; None for every row.
         columns: What it sets, by the name of a top-level column of the table.

@@ -112,7 +112,9 @@ def run_job(
     done = _gaining(snapshot, _rewritten(snapshot, bins, strategy, engines, finished), strategy)
     base = snapshot
     broken: list[Bin] = []
-    for left in reversed(range(MAX_TRIES)):
+    left = MAX_TRIES
+    while True:
+        left -= 1
         keep: list[_Done] = []
         operation = "REORG" if strategy.kind == "purge" else "OPTIMIZE"
         transaction = Transaction(base, operation, parameters, False, user_metadata)
@@ -145,7 +147,6 @@ def run_job(
             raise
         adds = tuple(add for each in done for add in each.adds)
         return CommittedBins(version, tuple(each.bin for each in done), adds), broken
-    raise AssertionError("unreachable")
 
 
 def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:

@@ -131,7 +131,6 @@ class _Engines(Engines):
     total_bytes: int
 
     def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """See Engines.of."""
         driver: Rewriting = ArrowRewriting(snapshot)
         if self.spark is None:
             return [driver]
@@ -140,11 +139,9 @@ class _Engines(Engines):
 
     @property
     def threads(self) -> int:
-        """See Engines.threads."""
         return max(2, int(pa.cpu_count()))
 
     def session(self) -> AbstractContextManager[None]:
-        """See Engines.session."""
         if self.spark is None:
             return nullcontext()
         settings: AbstractContextManager[None] = engine("OPTIMIZE").writing_session(self.spark)

@@ -86,7 +86,7 @@ class SparkExecution(RowExecution):
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches.
+        """Tasks return a bit for each row of blocks in which some row matches.
 
         Where there is little to read, no job is started.
         """
@@ -116,7 +116,7 @@ class SparkExecution(RowExecution):
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write. Few rows are copied without a job."""
+        """Few rows are copied without a job."""
         if self.copies_here(parts, schema):
             with suppress(UnsupportedFeature):
                 return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
@@ -135,7 +135,6 @@ class SparkExecution(RowExecution):
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write_planned."""
         return write_dataframe(self.part(RowsOfFiles(files), schema, row_ids, layout), plan, layout)
 
     def updates(
@@ -146,7 +145,6 @@ class SparkExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        """See RowExecution.updates."""
         # That module needs this one.
         from deltaskip.spark.dml.update import updated_rows
 

@@ -389,11 +389,10 @@ class _MergedRows(PersistedRows):
         self._feed = feed
 
     def parts(self) -> Iterator[tuple[str, DataFrame, RowPlan]]:
-        """See PersistedRows.parts."""
         yield from self._parts
 
     def is_read_again(self, change: str, plan: RowPlan) -> bool:
-        """See PersistedRows.is_read_again. Inserted rows are not persisted."""
+        """Inserted rows are not persisted."""
         return (self._feed and change == "insert") or super().is_read_again(change, plan)
 
 

@@ -35,10 +35,10 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["can_evaluate_here", "names_in"]
+__all__ = ["can_merge_on_driver", "names_in"]
 
 
-def can_evaluate_here(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
+def can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
     """Return whether every expression of a merge can be evaluated by whole columns, and matches are found by keys.
 
     Args:
