@@ -1,4 +1,4 @@
-"""Planning and reading from a store that is 30 ms away, beside deltalake: seconds, requests, bytes.
+"""Planning, reading and appending at a store that is 30 ms away, beside deltalake: seconds, requests, bytes.
 
     python -m benchmarks.remote [--milliseconds 30] [--megabytes-per-second 100] [--runs 3]
 
@@ -33,22 +33,29 @@ OPTIONS = {
     "aws_endpoint": f"http://127.0.0.1:{PORT}", "aws_access_key_id": "key", "aws_secret_access_key": "secret",
     "aws_region": "us-east-1", "aws_allow_http": "true",
 }  # fmt: skip
-# The name of a case, its table, and what is done: where to plan, or which rows to read.
+# The name of a case, its table, and what is done: where to plan, which rows to read, or how many to append.
 CASES = (
     ("plan, 20 commits", "commits", "plan"),
     ("plan, 200 commits and a checkpoint", "checkpoint", "plan"),
     ("1,000 rows of one of 20 files", "large", "id BETWEEN 100000 AND 100999"),
     ("49 files, 49,000 rows", "small", "id >= 0"),
     ("20 files of 4.5 MB, one row in 10,000", "large", "rare = 7"),
+    ("append of 20 rows to an open table", "appended", "append 20"),
+    ("append of 100 MB to an open table", "appended", "append 6000000"),
 )
 _CODE = {
     "deltaskip": """
-import deltaskip, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet, obstore, asyncio
+import deltaskip, deltaskip.table.table, deltaskip.expr.sql.parse, deltaskip.reading.arrow_rows, pyarrow.parquet
+import deltaskip.data_files.append, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore, asyncio
 def work(table, options, where):
     found = deltaskip.DeltaTable(table, storage_options=options)
     if where == "plan":
         return found.scan("id = 77").files().num_rows
     return found.scan(where).to_arrow().num_rows
+def opened(table, options):
+    return deltaskip.DeltaTable(table, storage_options=options)
+def append(found, rows, options):
+    found.append(rows)
 """,
     "deltalake": """
 import deltalake, pyarrow
@@ -58,11 +65,22 @@ def work(table, options, where):
         return len(found.file_uris())
     rows = deltalake.QueryBuilder().register("t", found).execute(f"SELECT * FROM t WHERE {where}").read_all()
     return rows.num_rows
+def opened(table, options):
+    return deltalake.DeltaTable(table, storage_options=options)
+def append(found, rows, options):
+    deltalake.write_deltalake(found, rows, mode="append", storage_options=options)
 """,
 }
 _RUN = """
-import json, sys, time
+import json, sys, time, urllib.request, numpy, pyarrow
 table, options, where = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+if where.startswith("append "):
+    found, count = opened(table, options), int(where.split()[1])
+    numbers = numpy.random.default_rng(1).integers(0, 2**60, count)
+    given = pyarrow.table({"id": numbers, "v": pyarrow.array(numbers).cast(pyarrow.string())})
+    append(found, given.slice(0, 20), options)
+    work = lambda *_: append(found, given, options)
+    urllib.request.urlopen(options["aws_endpoint"] + "/-/counts").read()
 begun = time.perf_counter()
 rows = work(table, options, where)
 print(json.dumps([time.perf_counter() - begun, rows]))
@@ -103,6 +121,7 @@ def make_tables(bucket: Path) -> None:
         for number in range(commits - 1):
             ids = np.arange(50 * number, 50 * number + 50)
             table.append(pa.table({"id": ids, "v": ["x"] * 50}))
+    ds.DeltaTable.create(str(bucket / "appended"), "id BIGINT, v STRING")
     chance = np.random.default_rng(1)
     for name, files, rows in (("small", 49, 1_000), ("large", 20, 200_000)):
         table = ds.DeltaTable.create(str(bucket / name), "id BIGINT, rare INT, a DOUBLE, b DOUBLE, v STRING")

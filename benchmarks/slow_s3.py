@@ -176,8 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
             status = path.stat()
             when = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(status.st_mtime))
             entries.append(
-                f"<Contents><Key>{escape(name)}</Key><LastModified>{when}</LastModified><ETag>&quot;{status.st_mtime_ns}"
-                f"&quot;</ETag><Size>{status.st_size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
+                f"<Contents><Key>{escape(name)}</Key><LastModified>{when}</LastModified><ETag>"
+                f"{escape(self._facts(path)['ETag'])}</ETag><Size>{status.st_size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
             )
         token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
         head = f"<Name>{bucket.name}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(page)}</KeyCount>"

@@ -27,6 +27,12 @@ _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
+# What a reader of a single row needs of each column, before compression. Of half the size, files would be 2 % larger.
+_PAGE_BYTES = 1 << 13
+_PAGE_ROWS = 20_000
+# Rows after which pyarrow looks whether a page is full.
+_PAGE_CHECK_ROWS = 256
+
 _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 
 
@@ -71,6 +77,10 @@ class OpenDataFile:
                     write_statistics=not without_statistics or counted or False,
                     store_schema=False,
                     store_decimal_as_integer=True,
+                    write_page_index=True,
+                    data_page_size=_PAGE_BYTES,
+                    max_rows_per_page=_PAGE_ROWS,
+                    write_batch_size=_PAGE_CHECK_ROWS,
                 )
         except BaseException as error:
             self._stack.__exit__(type(error), error, error.__traceback__)

@@ -21,6 +21,8 @@ cdef struct Values:
 @cython.final
 cdef class RowTaker:
     cdef HeldBytes rows
+    # What the dictionary is in if it is not compressed.
+    cdef HeldBytes dictionary_data
     cdef const int64_t* positions
     cdef bint every
     cdef int64_t chunk_rows
@@ -48,6 +50,7 @@ cdef class RowTaker:
 
     cdef bint wanted(self, int64_t values) noexcept nogil
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
+    cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
     cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil

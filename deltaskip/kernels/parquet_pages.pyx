@@ -121,13 +121,14 @@ cdef class RowTaker:
             self.values = zeros((self.count + 7) >> 3)
         self.out = self.values.data
 
-    def take_chunk(self, object data not None, int64_t values, int codec):
-        """Take the rows of the next column chunk.
+    def take_chunk(self, object data not None, int64_t values, int codec, int64_t first_row=-1):
+        """Take the rows of the next column chunk, or of pages that follow each other in one.
 
         Args:
-            data: Buffer of the column chunk, from its first page on.
-            values: Number of its values, null or not.
+            data: Buffer of the column chunk, or of some pages: of its dictionary, which comes before all others, or data.
+            values: Number of their values, null or not.
             codec: Its codec, one of CODECS.
+            first_row: Number of the first row in pages; -1 for a column chunk.
 
         Raises:
             ValueError: A page violates the format, or another reader is needed.
@@ -135,8 +136,16 @@ cdef class RowTaker:
         cdef HeldBytes held = HeldBytes(data)
         cdef Cursor chunk = cursor_over(held)
         cdef int fault
+        if first_row < 0 or not self.has_dictionary:
+            self.dictionary_data = held
         with nogil:
-            fault = self.take(chunk, values, codec)
+            if first_row < 0:
+                fault = self.take(chunk, values, codec)
+            elif self.every and first_row != self.done:
+                fault = ORDER
+            else:
+                self.first_row = first_row
+                fault = self._pages(chunk, values, codec)
         checked(fault)
 
     def finish(self):
@@ -158,11 +167,15 @@ cdef class RowTaker:
 
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
         """Take the rows of the next column chunk, see `take_chunk`."""
+        self.has_dictionary = False
+        return self._pages(chunk, values, codec)
+
+    cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
+        """Take the rows of the next pages, which have so many values."""
         cdef PageHeader header
         cdef Cursor page
         cdef int64_t seen = 0
         cdef int fault
-        self.has_dictionary = False
         # pyarrow refuses others also where no page is compressed.
         if not is_known(codec):
             return CODEC

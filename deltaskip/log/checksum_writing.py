@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
@@ -75,7 +76,7 @@ def _write(
 ) -> None:
     path = join(root, LOG_FOLDER, f"{version_prefix(version)}.crc")
     # All writers of one version write the same contents. A size that no reader can read is not written.
-    if table_bytes >= 1 << 63 or storage.exists(path):
+    if table_bytes >= 1 << 63 or (not storage.remote and storage.exists(path)):
         return
     members = {
         "txnId": None if info is None else info.txn_id,
@@ -91,5 +92,10 @@ def _write(
     }
     present = {name: value for name, value in members.items() if value is not None}
     text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
+    if storage.remote:
+        # One that exists stays, without a request that asks for it.
+        with storage.publish(path) as file:
+            Path(file).write_bytes(text.encode())
+        return
     # Readers do not depend on the checksum and ignore a damaged one, so it need not be durable.
     storage.put(path, text.encode(), durable=False)

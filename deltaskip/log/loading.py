@@ -42,7 +42,7 @@ _FLOAT_BOUNDS = TableProperties.float_bounds.name
 _LOOKS = 100
 _LOOK_SECONDS = 0.02
 # A log that was listed so shortly ago is not listed again before a commit is put, unless it may be cleaned up by then.
-_FRESH_SECONDS = 1.0
+_FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
 
 
@@ -110,15 +110,17 @@ def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -
     return listing
 
 
-def refresh(snapshot: Snapshot) -> Snapshot:
+def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
     """Return the latest snapshot of the table; the same object if it is the latest already.
 
     Lists the log from the snapshot's version on and reads only newer commits. Loads the whole table again if those do
     not follow without a gap, or if the snapshot's checkpoint or commit was deleted. Raises the same errors as
     load_snapshot, and TableNotFound if the path now contains another table.
+
+    own: The text of the next version, if this process has just created it, so that it need not be read.
     """
     listed = time.monotonic()
-    latest = _refreshed(snapshot)
+    latest = _refreshed(snapshot, own)
     latest.listed = listed
     return latest if latest is snapshot else _following(latest, snapshot)
 
@@ -159,7 +161,7 @@ def is_fresh(snapshot: Snapshot) -> bool:
     """
     if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
         return False
-    return time.monotonic() - snapshot.listed < _FRESH_SECONDS
+    return time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
@@ -198,7 +200,7 @@ def _types(snapshot: Snapshot) -> dict[tuple[str, ...], DataType]:
     return {leaf.physical: leaf.type for leaf in leaves(snapshot.schema, snapshot.mapping_mode)}
 
 
-def _refreshed(snapshot: Snapshot) -> Snapshot:
+def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
         listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))
@@ -217,7 +219,10 @@ def _refreshed(snapshot: Snapshot) -> Snapshot:
     if commits is None or _is_gone(storage, old):
         return _loaded_again(snapshot)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
-    tail, checksum = _read_tail(storage, root, commits, segment)
+    if own is not None and latest == old.version + 1 and _bytes_of(commits) == len(own):
+        tail, checksum = tail_of(parse_contents(root, commits, memoryview(own), [0])), None
+    else:
+        tail, checksum = _read_tail(storage, root, commits, segment)
     found = Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
     return found if _is_whole(found) else _loaded_again(snapshot)
 

@@ -21,12 +21,13 @@ from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.few_rows import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
+from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
@@ -419,8 +420,6 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
         share = max(
             options.read_together_bytes, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
         )
-    elif reader.stages:
-        share = sum(sizes) // (4 * pa.cpu_count())
     end = 0
     for number, size in enumerate(sizes):
         if number < end:

@@ -1,7 +1,7 @@
-"""Skipping of row groups of data files: their Parquet footer bounds the values inside.
+"""Skipping of row groups of data files, and of pages in them: Parquet footers and page indexes bound the values inside.
 
-The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups.
-They are those that `stats.footer` proves, with two differences:
+The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups,
+and then over those of the pages in each that is left. They are those that `stats.footer` proves, with two differences:
 
 * Bounds of float and double columns are used whoever wrote them, as bounds of the numbers without NaN, which writers
   omit: a NaN as a bound makes it unknown, and where a NaN would match the row group is read, unless the writer is known
@@ -10,22 +10,29 @@ They are those that `stats.footer` proves, with two differences:
   only if no row of it matches, deleted or not.
 
 What footers cannot prove reads the row group: bounds under a collation, and parts that read partition columns.
+
+The pages of different columns begin at different rows, so the rows between two beginnings are evaluated like a small
+row group: the bounds of the pages that they are in hold for them, but not the number of nulls unless it is none or all.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.reading.row_groups import RowGroups
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import (
@@ -43,14 +50,32 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
-from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, OpenSource, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import (
+    COLUMNS,
+    DAMAGE,
+    GROUP_ROWS,
+    META,
+    MIN,
+    NULL_COUNT,
+    NUM_VALUES,
+    STATISTICS,
+    Footer,
+    FooterColumn,
+    OpenSource,
+    Planner,
+    footer_facts,
+    read_footer,
+)
 from deltaskip.stats.layout import BoundKind, Side, StatField
+from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.values import Bound
 
 __all__ = ["RowGroupPruning"]
 
 # A file with one row group of at most so many bytes is read without another look at its footer.
 _SMALL_BYTES = 2 << 20
+# parquet.thrift, RowGroup: bytes without compression
+_PLAIN_BYTES = 2
 _DIGITS = Context(prec=76)
 
 
@@ -120,6 +145,69 @@ class RowGroupPruning:
             return None
         kept: list[int] = lane.indices().to_pylist()
         return kept
+
+    def rows(self, source: pa.NativeFile, footer: Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
+        """Return positions in the file, ascending, of the rows in pages that can contain matching rows; None for all.
+
+        Args:
+            source: The file, open for reading.
+            footer: Its footer.
+            groups: The row groups that are left.
+            one_in: More than one of so many rows are all rows.
+        """
+        found: list[npt.NDArray[Any]] = []
+        rows, taken = groups.num_rows, 0
+        try:
+            for number, start in zip(groups.numbers, groups.starts, strict=True):
+                if footer.row_groups[number][_PLAIN_BYTES] <= _SMALL_BYTES:
+                    return None
+                for first, end in self._ranges(source, footer, number):
+                    taken += end - first
+                    if taken * one_in > rows:
+                        return None
+                    found.append(np.arange(start + first, start + end, dtype=np.int64))
+        except (UnsupportedFeature, *DAMAGE):
+            return None
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _ranges(self, source: pa.NativeFile, footer: Footer, group: int) -> list[tuple[int, int]]:
+        """The rows of a row group, from first to end, that can match."""
+        plans = self._planner.plans(footer)
+        nodes = [plan.nodes[-1] for plan in plans if plan.nodes]
+        bounded = {node.first_leaf for node in nodes if node.is_leaf and not node.is_repeated}
+        pages = pages_of(source, footer, group, sorted(bounded))
+        known = page_statistics(source, footer, group, pages)
+        rows = footer.group_rows(group)
+        starts = np.unique(np.concatenate([[0, rows], *(pages[leaf].rows for leaf in known)]))
+        lengths = np.diff(starts).tolist()
+        columns: dict[int, list[dict[int, Any]]] = {}
+        for leaf in {node.first_leaf for node in nodes}:
+            statistics: list[dict[int, Any]] = [{}] * len(lengths)
+            if leaf in known:
+                at = np.searchsorted(pages[leaf].rows, starts[:-1], "right") - 1
+                whole = np.diff(pages[leaf].rows)[at] == lengths
+                each = zip(at.tolist(), whole.tolist(), lengths, strict=True)
+                statistics = [_within(known[leaf][page], all_of_it, length) for page, all_of_it, length in each]
+            columns[leaf] = [
+                {META: {NUM_VALUES: length, STATISTICS: each}} for length, each in zip(lengths, statistics, strict=True)
+            ]
+        parts = [
+            {COLUMNS: {leaf: column[number] for leaf, column in columns.items()}, GROUP_ROWS: length}
+            for number, length in enumerate(lengths)
+        ]
+        statistics_of = _RowGroups(replace(footer, row_groups=parts), plans)
+        kept = numpy_values(evaluate(self._root, statistics_of, statistics_of.partitions).to_arrow())
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]])))
+        return list(zip(starts[edges[::2]].tolist(), starts[edges[1::2]].tolist(), strict=True))
+
+
+def _within(statistics: dict[int, Any], all_of_it: bool, rows: int) -> dict[int, Any]:
+    """The statistics of a page as those of some of its rows."""
+    if all_of_it or statistics.get(NULL_COUNT, 0) == 0:
+        return statistics
+    if MIN not in statistics:
+        return {NULL_COUNT: rows}
+    return {number: value for number, value in statistics.items() if number != NULL_COUNT}
 
 
 def _by_footers(term: Term) -> Term:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -23,11 +24,13 @@ class RowGroups:
         footer: The footer of the file.
         numbers: Numbers of the row groups, ascending.
         starts: Position in the file of the first row of each.
+        rows: Positions in the file, ascending, of the rows of them that are read; None for all.
     """
 
     footer: pq.FileMetaData
     numbers: list[int]
     starts: list[int]
+    rows: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, footer: pq.FileMetaData, numbers: Sequence[int] | None = None) -> RowGroups:
@@ -48,6 +51,10 @@ class RowGroups:
         some = np.searchsorted(positions, ends) > np.searchsorted(positions, self.starts)
         chosen = np.flatnonzero(some).tolist()
         return RowGroups(self.footer, [self.numbers[i] for i in chosen], [self.starts[i] for i in chosen])
+
+    def only(self, rows: npt.NDArray[np.int64]) -> RowGroups:
+        """Return the same, of which only some rows are read, which are ascending positions in the file."""
+        return replace(self.with_rows(rows), rows=rows)
 
     def runs(self) -> Iterator[tuple[int, int, list[int]]]:
         """Yield row groups that follow each other: position of their first row, number of rows, and their numbers."""
@@ -77,5 +84,9 @@ class RowGroups:
                 if end > start and total + size > most_bytes:
                     break
                 total, end = total + size, end + 1
-            yield total, RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
+            rows = self.rows
+            if rows is not None:
+                after = self.starts[end] if end < len(self.starts) else self.footer.num_rows
+                rows = rows[slice(*np.searchsorted(rows, (self.starts[start], after)).tolist())]
+            yield total, RowGroups(self.footer, self.numbers[start:end], self.starts[start:end], rows)
             start = end

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
+from deltaskip.reading.few_rows import take_rows
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
+from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -47,10 +47,9 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows"]
+__all__ = ["SESSION_CURE", "StoredBatch", "StoredRows"]
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
@@ -88,24 +87,6 @@ class StoredBatch:
             return self
         chosen = arrow_array(numbers, pa.int64())
         return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
-
-
-@dataclass(frozen=True)
-class OpenFile:
-    """A data file that is open for reading: the source of its bytes, its location, pyarrow's reader and schema."""
-
-    source: pa.NativeFile
-    location: str
-    parquet: pq.ParquetFile
-    schema: pa.Schema
-
-    @cached_property
-    def own_footer(self) -> Footer | None:
-        """The footer, read here once for all row groups; None if it is damaged."""
-        try:
-            return read_footer(OpenSource(self.source), self.location)
-        except (StorageError, UnsupportedFeature):
-            return None
 
 
 class StoredRows:
@@ -192,8 +173,9 @@ class StoredRows:
                 [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
             for batch in self._batches(files.slice(number, 1), groups, opened):
                 if deleted is not None and len(batch.positions):
-                    keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
-                    batch = batch.filter(numpy_values(keep.to_arrow()))
+                    first, last = batch.positions[[0, -1]].tolist()
+                    keep = numpy_values(live_rows(deleted, first, last + 1 - first).to_arrow())
+                    batch = batch.filter(keep[batch.positions - first])
                 if len(batch.positions):
                     yield number, batch
 
@@ -214,7 +196,7 @@ class StoredRows:
             rows = opened.parquet.metadata.row_group(number).num_rows
             first, last = np.searchsorted(positions, (start, start + rows))
             wanted = positions[first:last]
-            if len(wanted) * ROWS_PER_MATCH <= rows and layout.leaves:
+            if len(wanted) * opened.one_in <= rows and layout.leaves:
                 yield self._few(opened, layout, constants, number, start, wanted)
                 continue
             group = RowGroups(groups.footer, [number], [start])
@@ -340,6 +322,9 @@ class StoredRows:
         if self._pruning is not None:
             kept = self._pruning.kept(opened.source, footer, opened.location, lambda: opened.own_footer)
         groups = RowGroups.of(footer, kept)
+        if self._pruning is not None and opened.own_footer is not None:
+            rows = self._pruning.rows(opened.source, opened.own_footer, groups, opened.one_in)
+            groups = groups if rows is None else groups.only(rows)
         if self._counts is not None:
             self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))
         return groups
@@ -348,10 +333,13 @@ class StoredRows:
         self, file: pa.Table, groups: RowGroups | None, opened: OpenFile | None = None
     ) -> Iterator[StoredBatch]:
         """The rows of one file, or of some row groups of it."""
-        constants = self._constants(file)
         footer = None if groups is None else groups.footer
         with self.open(file, footer) if opened is None else nullcontext(opened) as there:
-            yield from self._read(there, constants, groups or self.row_groups_of(there))
+            chosen = groups or self.row_groups_of(there)
+            if chosen.rows is not None:
+                yield from self.at(file, chosen, chosen.rows, there)
+            else:
+                yield from self._read(there, self._constants(file), chosen)
 
     def _constants(self, file: pa.Table) -> dict[str, pa.Array]:
         """The partition values of files."""
@@ -420,7 +408,7 @@ class StoredRows:
                 self._check_rows(start, end, location)
 
     def _record_batches(
-        self, opened: OpenFile, numbers: list[int], layout: _Layout, rows: int
+        self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
     ) -> Iterable[pa.RecordBatch]:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
         parquet, columns = opened.parquet, layout.paths
@@ -435,7 +423,7 @@ class StoredRows:
         self._check_rows(len(found), rows, opened.location)
         return found.to_batches()  # type: ignore[no-any-return]
 
-    def _encoded_in(self, opened: OpenFile, layout: _Layout, numbers: Sequence[int]) -> list[str]:
+    def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""
         footer = opened.parquet.metadata
         names = [name for column, name in layout.found.items() if column in self._encoded and name in layout.leaves]

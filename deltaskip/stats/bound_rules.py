@@ -24,6 +24,9 @@ timestamp    as timestamp, without 59 s    as timestamp, without 59 s    as time
 without zone
 boolean      as written                    as written                    unknown                      none
 
+Bounds of pages in a page index are believed as those of the footer, but only say which pages to leave out: a string may
+be cut, and a maximum of CUT_FROM bytes or more bounds what it may be the prefix of, as the maxima of the first forms.
+
 A struct was parsed from a text once, by whichever writer, so it has lost what the text had lost. The text of a
 partition value and `partitionValues_parsed` (EXACT) are the values of the rows themselves and are not widened.
 The least of many bounds is not the least of what they widen to, which is why the rules of a row group are wider.

@@ -41,7 +41,18 @@ from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
 
 __all__ = [
+    "COLUMNS",
     "DAMAGE",
+    "GROUP_ROWS",
+    "MAX",
+    "MAX_EXACT",
+    "META",
+    "MIN",
+    "MIN_EXACT",
+    "NAN_COUNT",
+    "NULL_COUNT",
+    "NUM_VALUES",
+    "STATISTICS",
     "Footer",
     "FooterColumn",
     "Planner",
@@ -58,9 +69,9 @@ _TAIL_BYTES = 32 << 10
 _WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
 # Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
-_COLUMNS, _GROUP_ROWS = 1, 3
-_META, _NUM_VALUES, _CHUNK_BYTES, _STATISTICS = 3, 5, 7, 12
-_NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
+COLUMNS, GROUP_ROWS = 1, 3
+META, NUM_VALUES, _CHUNK_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, STATISTICS = 3, 5, 7, 9, 11, 12
+NULL_COUNT, MAX, MIN, MAX_EXACT, MIN_EXACT, NAN_COUNT = 3, 5, 6, 7, 8, 9
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """The errors that using a damaged footer raises."""
 
@@ -96,20 +107,28 @@ class Footer:
 
     def rows_before(self, row_group: int) -> int:
         """Number of rows in the row groups before it."""
-        return sum(group[_GROUP_ROWS] for group in self.row_groups[:row_group])
+        return sum(group[GROUP_ROWS] for group in self.row_groups[:row_group])
 
     def group_rows(self, row_group: int) -> int:
         """Number of rows."""
-        return int(self.row_groups[row_group][_GROUP_ROWS])
+        return int(self.row_groups[row_group][GROUP_ROWS])
 
     def column_chunk(self, row_group: int, leaf: int) -> Mapping[int, Any]:
         """Metadata of a column chunk (parquet.thrift, ColumnMetaData), by the number of its Parquet column."""
         return _chunk(self.row_groups[row_group], leaf)
 
+    def chunk_range(self, row_group: int, leaf: int) -> tuple[int, int]:
+        """Where the pages of a column chunk begin and end in the file."""
+        meta = self.column_chunk(row_group, leaf)
+        start, dictionary = meta[_DATA_PAGE], meta.get(_DICTIONARY_PAGE, 0)
+        if 0 < dictionary < start:
+            start = dictionary
+        return start, start + meta[_CHUNK_BYTES]
+
     def group_bytes(self) -> list[int] | None:
         """Bytes of each row group in the file; None if the footer is damaged."""
         try:
-            return [sum(each[_META][_CHUNK_BYTES] for each in group[_COLUMNS]) for group in self.row_groups]
+            return [sum(each[META][_CHUNK_BYTES] for each in group[COLUMNS]) for group in self.row_groups]
         except DAMAGE:
             return None
 
@@ -264,7 +283,7 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
     """Return the facts that the row groups prove about the column, and whether the rest needs its values."""
     if plan.nodes is None:
         return ColumnFacts(None), False
-    rows = sum(group[_GROUP_ROWS] for group in groups)
+    rows = sum(group[GROUP_ROWS] for group in groups)
     if not plan.nodes:
         return ColumnFacts(rows, NO_VALUES), False
     if not plan.nodes[-1].is_leaf:
@@ -289,7 +308,7 @@ def since(extremes: Extremes, not_before: int | None) -> Extremes:
 def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
     pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
     groups = fields.get(_ROW_GROUPS, [])
-    if sum(group[_GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
+    if sum(group[GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
         raise ValueError("its number of rows differs from that of its row groups")
     created_by, orders = fields.get(_CREATED_BY, b""), fields.get(_COLUMN_ORDERS, [])
     return Footer(fields[_NUM_ROWS], fields[_SCHEMA], groups, created_by, pairs, orders, data)
@@ -326,7 +345,7 @@ def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:
 
 
 def _chunk(group: Mapping[int, Any], leaf: int) -> Mapping[int, Any]:
-    meta: Mapping[int, Any] = group[_COLUMNS][leaf][_META]
+    meta: Mapping[int, Any] = group[COLUMNS][leaf][META]
     return meta
 
 
@@ -338,11 +357,11 @@ def _null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> int 
     total = 0
     for group in groups:
         meta = _chunk(group, plan.nodes[-1].first_leaf)
-        statistics = meta.get(_STATISTICS, {})
-        count = statistics.get(_NULL_COUNT)
-        if count is None or not 0 <= count <= meta[_NUM_VALUES] or meta[_NUM_VALUES] != group[_GROUP_ROWS]:
+        statistics = meta.get(STATISTICS, {})
+        count = statistics.get(NULL_COUNT)
+        if count is None or not 0 <= count <= meta[NUM_VALUES] or meta[NUM_VALUES] != group[GROUP_ROWS]:
             return None
-        if count and count == meta[_NUM_VALUES] and not statistics.keys().isdisjoint((_MIN, _MAX)):
+        if count and count == meta[NUM_VALUES] and not statistics.keys().isdisjoint((MIN, MAX)):
             return None
         total += count
     return total
@@ -354,8 +373,8 @@ def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], r
         return 0
     if not plan.counts_nulls or plan.nodes is None or plan.nodes[-1].first_leaf < 0:
         return None
-    statistics = (_chunk(group, plan.nodes[-1].first_leaf).get(_STATISTICS, {}) for group in groups)
-    return 0 if all(each.get(_NULL_COUNT) == 0 for each in statistics) else None
+    statistics = (_chunk(group, plan.nodes[-1].first_leaf).get(STATISTICS, {}) for group in groups)
+    return 0 if all(each.get(NULL_COUNT) == 0 for each in statistics) else None
 
 
 def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
@@ -366,15 +385,15 @@ def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extrem
     highs: list[Any] = []
     for group in groups:
         meta = _chunk(group, plan.nodes[-1].first_leaf)
-        statistics = meta.get(_STATISTICS, {})
-        low, high = statistics.get(_MIN), statistics.get(_MAX)
+        statistics = meta.get(STATISTICS, {})
+        low, high = statistics.get(MIN), statistics.get(MAX)
         if low is None or high is None:
-            if meta[_NUM_VALUES] == 0 or (plan.counts_nulls and statistics.get(_NULL_COUNT) == meta[_NUM_VALUES]):
+            if meta[NUM_VALUES] == 0 or (plan.counts_nulls and statistics.get(NULL_COUNT) == meta[NUM_VALUES]):
                 continue
             return None
-        if not (statistics.get(_MIN_EXACT, plan.says_exact) and statistics.get(_MAX_EXACT, plan.says_exact)):
+        if not (statistics.get(MIN_EXACT, plan.says_exact) and statistics.get(MAX_EXACT, plan.says_exact)):
             return None
-        if statistics.get(_NAN_COUNT):
+        if statistics.get(NAN_COUNT):
             return None
         try:
             least, greatest = plan.decode(low), plan.decode(high)

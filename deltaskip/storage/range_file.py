@@ -1,9 +1,20 @@
-"""A file for random access over a function that reads ranges."""
+"""A file for random access over a function that reads ranges, and many ranges of a file at once."""
+
+from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-__all__ = ["RangeFile"]
+import pyarrow as pa
+
+__all__ = ["Range", "RangeFile", "RemoteInput", "read_ranges"]
+
+Range = tuple[int, int]
+"""Offset and length of bytes of a file."""
+
+# Ranges with at most so many bytes between them are read as one. Over a network one more request costs what the line
+# carries meanwhile: at 30 ms and 100 MB/s 3 MB, which the requests share that are in flight, some hundreds.
+_GAP_BYTES = 12 << 10
 
 
 class RangeFile(io.RawIOBase):
@@ -52,3 +63,54 @@ class RangeFile(io.RawIOBase):
         if not self.closed and self._close is not None:
             self._close()
         super().close()
+
+
+class RemoteInput(pa.PythonFile):  # type: ignore[misc]
+    """A remote file that is open for random access.
+
+    Args:
+        file: The file.
+        read_side_by_side: Reads several ranges, which do not overlap and are not joined, at once.
+    """
+
+    read_side_by_side: Callable[[Sequence[Range]], Sequence[bytes]]
+
+    def __new__(cls, file: RangeFile, read_side_by_side: Callable[[Sequence[Range]], Sequence[bytes]]) -> RemoteInput:
+        opened: RemoteInput = super().__new__(cls, file, "r")
+        opened.read_side_by_side = read_side_by_side
+        return opened
+
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+
+
+def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryview]:
+    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are read together, remote ones at once.
+
+    Memory is that of the ranges and of what is between neighbours.
+
+    Args:
+        source: The file.
+        ranges: The ranges, in any order; they may overlap.
+    """
+    order = sorted(range(len(ranges)), key=ranges.__getitem__)
+    spans: list[Range] = []
+    owner = [0] * len(ranges)
+    for number in order:
+        offset, length = ranges[number]
+        start, size = spans[-1] if spans else (0, 0)
+        if spans and offset - start - size <= _GAP_BYTES:
+            spans[-1] = start, max(size, offset + length - start)
+        else:
+            spans.append((offset, length))
+        owner[number] = len(spans) - 1
+    if isinstance(source, RemoteInput):
+        found = source.read_side_by_side(spans)
+    else:
+        found = [source.read_at(length, offset) for offset, length in spans]
+    views = [memoryview(data) for data in found]
+    parts = []
+    for (offset, length), span in zip(ranges, owner, strict=True):
+        start = offset - spans[span][0]
+        parts.append(views[span][start : start + length])
+    return parts

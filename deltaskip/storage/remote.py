@@ -26,7 +26,7 @@ from deltaskip.storage.interface import (
 )
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
-from deltaskip.storage.range_file import RangeFile
+from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import naming
 
 __all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
@@ -37,6 +37,8 @@ _PARALLEL_READS = 32
 _WHOLE_BYTES = 1 << 20
 # What a reader of a Parquet file asks for first.
 _TAIL_BYTES = 1 << 16
+# Larger files are uploaded in parts of this size, as obstore does.
+_PART_BYTES = 5 << 20
 # The most that one request of S3 deletes.
 _BULK_DELETES = 1000
 # Rows of a batch of a listing: some pages of a store's answers.
@@ -229,7 +231,25 @@ class ObjectStorage:
                 return held[offset - start : offset - start + wanted]
             return self.read_range(path, offset, wanted)
 
-        return pa.PythonFile(RangeFile(length, read_at), mode="r")
+        def read_side_by_side(ranges: Sequence[Range]) -> list[bytes]:
+            found = [b"" if offset < start else read_at(offset, wanted) for offset, wanted in ranges]
+            far = [number for number, (offset, _) in enumerate(ranges) if offset < start]
+            for number, data in zip(far, self._read_ranges(path, [ranges[each] for each in far]), strict=True):
+                found[number] = data
+            return found
+
+        return RemoteInput(RangeFile(length, read_at), read_side_by_side)
+
+    def _read_ranges(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
+        """Read ranges that do not overlap, each by a request of its own, side by side."""
+        import obstore
+
+        if len(ranges) < 2:
+            return [self.read_range(path, *each) for each in ranges]
+        with naming(path):
+            starts, lengths = [offset for offset, _ in ranges], [length for _, length in ranges]
+            found = obstore.get_ranges(self._store, self._key(path), starts=starts, lengths=lengths, coalesce=0)
+            return [bytes(each) for each in found]
 
     def _tail(self, path: str, size: int) -> bytes | None:
         """The last bytes of the file, of a small one all, by one request; None if it has another size."""
@@ -283,11 +303,17 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a local file to write, which is uploaded in parts if `path` is free."""
+        """Return a context manager with a local file, which is uploaded if `path` is free, in parts if large."""
         import obstore
 
         def send(file: str) -> None:
-            if self.exists(path):
+            if os.path.getsize(file) <= _PART_BYTES:
+                with suppress(FileExistsError):
+                    self.put_if_absent(path, Path(file).read_bytes())
+                return
+            # An upload in parts has no condition.
+            with suppress(FileNotFoundError):
+                self.size(path)
                 return
             with naming(path, "write"):
                 obstore.put(self._store, self._key(path), Path(file))

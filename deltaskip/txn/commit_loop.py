@@ -163,12 +163,13 @@ class CommitLoop:
         """
         try:
             if committed.latest.storage.remote:
-                # Both take a request, and neither needs the other's answer.
-                with ThreadPoolExecutor(1, "deltaskip") as beside:
+                # Each takes requests, and none needs the others' answers.
+                with ThreadPoolExecutor(2, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
+                    following = beside.submit(_read_after, committed)
                     after_commit(committed.latest, committed.version, committed.text, None)
                 kept.result()
-                return None
+                return following.result()
             after = None if committed.text is None else advanced(committed.latest, committed.text)
             self._check_kept(committed)
             after_commit(committed.latest, committed.version, committed.text, after)
@@ -277,6 +278,18 @@ class CommitLoop:
             return False
         self.outcome_unknown = ours
         return ours
+
+
+def _read_after(committed: Committed) -> Snapshot | None:
+    """The version of the commit or a later one, for who goes on from there; None where that is not known."""
+    if committed.latest.version == BEFORE_CREATION:
+        return None
+    try:
+        found = refresh(committed.latest, committed.text)
+    except Exception:
+        # Whoever needs it finds out why.
+        return None
+    return found if found.version >= committed.version else None
 
 
 def _pause(attempt: int, remote: bool) -> None:

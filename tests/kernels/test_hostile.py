@@ -368,7 +368,8 @@ def test_damaged_pages(seed: int, width: int, optional: bool, codec: int, every:
     if isinstance(taker, Exception):
         return
     for start in range(2):
-        survives(taker.take_chunk, mutated(rng.choice(CHUNKS), seed + start), rng.choice([-1, 3, 200]), codec)
+        chunk, first_row = mutated(rng.choice(CHUNKS), seed + start), rng.choice([-1, -1, 0, 3, 200, 2**63 - 1])
+        survives(taker.take_chunk, chunk, rng.choice([-1, 3, 200]), codec, first_row)
     survives(taker.finish)
 
 

@@ -115,6 +115,36 @@ def test_rows_of_several_chunks_and_pages(chunks: list[list[list[bytes]]], data:
     assert taken(taker, pa.binary(), len(some(every, rows))) == some(every, rows)
 
 
+@given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=9), st.data())
+def test_pages_of_a_chunk_that_have_wanted_rows(pages: list[list[int]], data: st.DataObject) -> None:
+    every = [10 * index for page in pages for index in page]
+    rows = rows_of(len(every), data)
+    taker = RowTaker(rows, len(every), 8, 8, False, False)
+    taker.take_chunk(dictionary_page(struct.pack("<6q", 0, 10, 20, 30, 40, 50), 6), 0, UNCOMPRESSED, 0)
+    first = 0
+    for page in pages:
+        end = first + len(page)
+        if rows is None or ((rows >= first) & (rows < end)).any():
+            bytes_of_page = data_page(None, bytes([3]) + hybrid(page, 3, []), len(page), RLE_DICTIONARY)
+            taker.take_chunk(bytes_of_page, len(page), UNCOMPRESSED, first)
+        first = end
+    assert taken(taker, pa.int64(), len(some(every, rows))) == some(every, rows)
+
+
+def test_pages_out_of_order_or_with_other_numbers_of_rows_are_refused() -> None:
+    page = data_page(None, struct.pack("<2q", 1, 2), 2, PLAIN)
+    for rows, first, values in ((None, 2, 2), ([1], 2, 2), ([3], 0, 2), ([3], 2, 1), ([3], 2, 3), ([3], 9, 2)):
+        taker = RowTaker(None if rows is None else np.array(rows, np.int64), 4, 8, 8, False, False)
+        with pytest.raises(ValueError):
+            taker.take_chunk(page, values, UNCOMPRESSED, first)
+            taker.finish()
+    taker = RowTaker(None, 4, 8, 8, False, False)
+    for first in (0, 2):
+        taker.take_chunk(page, 2, UNCOMPRESSED, first)
+    with pytest.raises(ValueError):
+        taker.take_chunk(page, 2, UNCOMPRESSED, 0)
+
+
 def test_pages_without_a_wanted_row_are_passed() -> None:
     damaged = data_page(None, b"", 5, PLAIN)
     taker = RowTaker(np.array([6], np.int64), 7, 8, 8, False, False)

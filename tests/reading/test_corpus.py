@@ -78,7 +78,7 @@ def test_as_many_rows_match_as_in_spark_also_if_columns_are_read_one_after_the_o
     each(cases, check_count, lambda case: case["id"])
     monkeypatch.setattr("deltaskip.settings.options.read_staged_bytes", 1)
     # Single rows are taken whatever their share is.
-    monkeypatch.setattr("deltaskip.reading.stored_rows.ROWS_PER_MATCH", 0)
+    monkeypatch.setattr("deltaskip.reading.open_file.ROWS_PER_MATCH", 0)
     each(some([case for case in cases if case["id"] in found], 3), check_by_column, lambda case: case["id"])
 
 

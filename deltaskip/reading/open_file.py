@@ -1,0 +1,42 @@
+"""A data file that is open for reading."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.reading.few_rows import ROWS_PER_MATCH
+from deltaskip.records import dataclass
+from deltaskip.stats.footer import Footer, OpenSource, read_footer
+from deltaskip.storage.range_file import RemoteInput
+
+__all__ = ["OpenFile"]
+
+# As ROWS_PER_MATCH, where bytes take longer than decoding.
+_FAR_ROWS_PER_MATCH = 3
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A data file that is open for reading: the source of its bytes, its location, pyarrow's reader and schema."""
+
+    source: pa.NativeFile
+    location: str
+    parquet: pq.ParquetFile
+    schema: pa.Schema
+
+    @property
+    def one_in(self) -> int:
+        """Rows for each one taken, from which taking rows from their pages is faster than decoding all of them."""
+        return _FAR_ROWS_PER_MATCH if isinstance(self.source, RemoteInput) else ROWS_PER_MATCH
+
+    @cached_property
+    def own_footer(self) -> Footer | None:
+        """The footer, read here once for all row groups; None if it is damaged."""
+        try:
+            return read_footer(OpenSource(self.source), self.location)
+        except (StorageError, UnsupportedFeature):
+            return None
