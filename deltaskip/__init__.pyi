@@ -47,7 +47,6 @@ from .catalogs import (
     catalog,
     install_catalog,
 )
-from .catalogs.views import RegisteredView, register_view, sql
 from .change_feed.scan import ChangeScan
 from .collations.collation import Collation
 from .collations.identifier import CollationId
@@ -91,8 +90,8 @@ from .expr.column import ColumnExpr, col, lit
 from .log.checkpoint.written import WrittenCheckpoint
 from .log.history import History, HistoryEntry
 from .log.symlink_manifests import Manifests
-from .maintenance.optimize.result import FileSizes, OptimizeResult
-from .maintenance.result import PartitioningResult, VacuumResult
+from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
+from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
 from .reading.table_scan import TableScan
@@ -109,6 +108,7 @@ from .schema.types import (
 from .settings import Options, options
 from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
+from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
 from .table.collations import CollatedColumn
 from .table.conversion import convert_to_delta

@@ -1,19 +1,15 @@
-"""The engine that reads rows and runs jobs: an interface, and the lookup of the implementation that registered itself.
+"""The engine that reads rows and runs jobs: its interface, and its implementation, loaded when it is first needed.
 
-A subpackage of deltaskip registers its implementation as the constant `ENGINE` of a module named `engine`. It is loaded
-when an operation first needs it, so that importing deltaskip and planning a scan import nothing of Spark. The lookup
-reads no metadata of the installed package, so it also works for a package on the Python path or in a zip file.
+Importing deltaskip and planning a scan import nothing of Spark.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -55,6 +51,8 @@ RESULT_SCHEMA = pa.schema(
 """Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
 
 _COLUMN_PACKAGE = "pyspark"
+_ENGINE = "deltaskip.spark.engine"
+"""The module whose constant `ENGINE` is the implementation; it is above this one, so only its name is known here."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 
 
@@ -234,12 +232,12 @@ def engine(act: str) -> Engine:
     try:
         return _loaded()
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0].replace("pyspark", "PySpark")
-        raise SparkUnavailable(f"{act} needs {missing}, which is not installed. {_INSTALL}") from error
-    except LookupError as error:
-        raise SparkUnavailable(
-            f"{act} needs the Spark integration of deltaskip, which this installation does not contain. {_INSTALL}"
-        ) from error
+        package = (error.name or "").partition(".")[0]
+        if package == __package__:
+            missing = "the Spark integration of deltaskip, which this installation does not contain"
+        else:
+            missing = f"{package.replace('pyspark', 'PySpark')}, which is not installed"
+        raise SparkUnavailable(f"{act} needs {missing}. {_INSTALL}") from error
 
 
 def active_engine() -> Engine | None:
@@ -248,7 +246,7 @@ def active_engine() -> Engine | None:
         return None
     try:
         found = _loaded()
-    except (ModuleNotFoundError, LookupError):
+    except ModuleNotFoundError:
         return None
     return found if found.has_session() else None
 
@@ -262,7 +260,7 @@ def collation_version() -> str:
     if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
         try:
             found = _loaded().active_collation_version()
-        except (ModuleNotFoundError, LookupError):
+        except ModuleNotFoundError:
             found = None
     return installed_spark_version() if found is None else found
 
@@ -278,7 +276,7 @@ def session_function(name: str) -> bool:
         return False
     try:
         return _loaded().session_function(name)
-    except (ModuleNotFoundError, LookupError):
+    except ModuleNotFoundError:
         return False
 
 
@@ -288,16 +286,11 @@ def session_ansi() -> bool | None:
         return None
     try:
         return _loaded().session_ansi()
-    except (ModuleNotFoundError, LookupError):
+    except ModuleNotFoundError:
         return None
 
 
 @cache
 def _loaded() -> Engine:
-    package = sys.modules[__package__]
-    for found in pkgutil.iter_modules(package.__path__):
-        inside = [f"{path}/{found.name}" for path in package.__path__]
-        if found.ispkg and PathFinder.find_spec("engine", inside) is not None:
-            made: Engine = importlib.import_module(f"{__package__}.{found.name}.engine").ENGINE
-            return made
-    raise LookupError("no subpackage registers an engine")
+    made: Engine = importlib.import_module(_ENGINE).ENGINE
+    return made

@@ -1,4 +1,4 @@
-"""The engine registers itself, and is found when it is needed and not before."""
+"""The engine is loaded when it is needed and not before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unloaded() -> Iterator[None]:
     _loaded.cache_clear()
 
 
-def test_spark_registers_itself() -> None:
+def test_spark_is_the_engine() -> None:
     pyspark = pytest.importorskip("pyspark")
     assert engine("This").version == pyspark.__version__
     assert engine("This") is engine("That")
@@ -57,7 +57,7 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("unloaded")
 def test_without_an_engine_the_error_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ds, "__path__", [])
+    monkeypatch.setitem(sys.modules, "deltaskip.spark.engine", None)
     with pytest.raises(ds.SparkUnavailable, match=r"^This needs .* does not contain.* pip install 'deltaskip\[spark"):
         engine("This")
 

@@ -7,9 +7,9 @@ from itertools import takewhile
 
 from deltaskip.alter.paths import is_below
 from deltaskip.alter.state import TableState, with_property
+from deltaskip.data_files.sort_order import SORT_ORDER_KEY, sort_order_text, table_sort_order
 from deltaskip.errors import SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
-from deltaskip.rows.sort_order import SORT_ORDER_KEY, sort_order_text, table_sort_order
 from deltaskip.schema.column_names import ColumnPath, parse_names
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY

@@ -21,6 +21,7 @@ from deltaskip.catalogs.sort_order import SortOrder, sort_order_of
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
 from deltaskip.catalogs.withdrawal import withdraw
+from deltaskip.data_files.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,
@@ -34,7 +35,6 @@ from deltaskip.errors import (
 )
 from deltaskip.log import load_snapshot
 from deltaskip.records import dataclass
-from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
 from deltaskip.storage import open_storage, uri_of

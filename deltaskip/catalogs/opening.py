@@ -20,7 +20,7 @@ __all__ = ["catalog"]
 _BACKENDS = {
     "spark": "deltaskip.catalogs.session:session_catalog",
     "sql": "deltaskip.catalogs.database:SqlCatalog",
-    "unity": "deltaskip.catalogs.unity.catalog:UnityCatalog",
+    "unity": "deltaskip.catalogs.unity.unity_catalog:UnityCatalog",
     "warehouse": "deltaskip.catalogs.warehouse:WarehouseCatalog",
 }
 

@@ -90,9 +90,9 @@ class StagedTable:
             StorageError: The files cannot be written.
             InvalidCommit: The table was already committed or aborted.
         """
-        from deltaskip.rows.append import append_to, write_metrics
-        from deltaskip.rows.data import GivenRows
-        from deltaskip.table.writing import time_zone_argument
+        from deltaskip.data_files.append import append_to, write_metrics
+        from deltaskip.data_files.data import GivenRows
+        from deltaskip.table.write_methods import time_zone_argument
 
         self._check_open()
         zone = time_zone_argument(time_zone, self.location)

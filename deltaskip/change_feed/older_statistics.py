@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
-from deltaskip.change_feed.columns import FEED_NAMES
-from deltaskip.change_feed.files import ChangedFiles
+from deltaskip.change_feed.change_columns import FEED_NAMES
+from deltaskip.change_feed.changed_files import ChangedFiles
 from deltaskip.engine import is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, VersionNotFound
 from deltaskip.expr import columns_of, parse_sql, to_node, with_parameters

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
-from deltaskip.change_feed.changed_rows import ChangedRows
-from deltaskip.change_feed.columns import FEED_NAMES, feed_metadata
-from deltaskip.change_feed.files import ChangedFiles, changed_files
+from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
+from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
+from deltaskip.change_feed.file_groups import ChangedRows
 from deltaskip.change_feed.older_statistics import reads_statistics, with_older_statistics
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.versions import VersionRange

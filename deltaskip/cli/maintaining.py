@@ -17,7 +17,7 @@ from deltaskip.maintenance.vacuum import vacuum as vacuum_table
 from deltaskip.progress import other_display
 from deltaskip.records import dataclass
 from deltaskip.storage import open_storage
-from deltaskip.table.maintaining import retention_ms
+from deltaskip.table.maintain_methods import retention_ms
 
 _SHOWN_FILES = 20
 

@@ -14,10 +14,10 @@ from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
 from deltaskip.cli.tables import given_catalog, open_catalog, open_table
+from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import DeltaSkipError, InvalidArgument, TableAlreadyExists
 from deltaskip.progress import other_display
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.data import GivenRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string

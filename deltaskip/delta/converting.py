@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from deltaskip.errors import DataFileMissing, InvalidArgumentType, SchemaError, TableNotFound
-from deltaskip.spark.session_catalog import name_parts, named_table
+from deltaskip.spark.catalog.session_tables import name_parts, named_table
 from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable
 

@@ -18,7 +18,7 @@ from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
-from deltaskip.spark.session_catalog import NamedTable, default_location, named_table, register_table
+from deltaskip.spark.catalog.session_tables import NamedTable, default_location, named_table, register_table
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
 

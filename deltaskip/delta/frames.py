@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.log.history import HistoryEntry
-from deltaskip.spark.session_catalog import is_classic
+from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.table.delta_rows import AFFECTED, DETAIL, HISTORY, MERGED, detail_row, history_rows, merged_row
 from deltaskip.table.detail import TableDetail
 

@@ -11,7 +11,7 @@ from deltaskip.errors import (
     InvalidArgumentType,
     TableNotFound,
 )
-from deltaskip.spark.session_catalog import PROVIDER, NamedTable, name_parts, named_table
+from deltaskip.spark.catalog.session_tables import PROVIDER, NamedTable, name_parts, named_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable
 

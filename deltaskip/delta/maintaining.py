@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.delta.locations import path_in_name
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.calendar import parse_timestamp, zone_of
-from deltaskip.spark.session_catalog import default_location, named_table, register_table
+from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.delta_rows import RESTORED, restored_row
 from deltaskip.table.table import DeltaTable

@@ -11,7 +11,7 @@ from deltaskip.delta.checks import assignments, condition
 from deltaskip.delta.errors import spark_errors
 from deltaskip.delta.frames import merge_frame
 from deltaskip.doors import door
-from deltaskip.table.merging import MergeBuilder
+from deltaskip.table.merge_builder import MergeBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -30,10 +30,10 @@ from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.spark.declared import with_declarations
-from deltaskip.spark.sessions import checked
+from deltaskip.spark.columns.declared import with_declarations
+from deltaskip.spark.session.checks import checked
 from deltaskip.table import table as tables
-from deltaskip.table.merging import MergeBuilder
+from deltaskip.table.merge_builder import MergeBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
@@ -25,9 +27,7 @@ from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import CHANGING_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.plan import RowPlan
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import leaves
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.mapping import MappingMode

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
@@ -22,9 +24,7 @@ from deltaskip.expr.evaluation.columns import Evaluator, column_at
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.running_collations import RunningCollations
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name

@@ -19,6 +19,10 @@ import pyarrow as pa
 
 from deltaskip.actions import AddCdcFile, AddFile, hadoop_path, remove_of
 from deltaskip.actions.partition_folders import random_folder
+from deltaskip.data_files.append import with_marks
+from deltaskip.data_files.layout import layout_after
+from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.written import WrittenRows, delete_data_files
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, row_id_columns
 from deltaskip.dml.files import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
@@ -28,10 +32,6 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
-from deltaskip.rows.append import with_marks
-from deltaskip.rows.layout import layout_after
-from deltaskip.rows.parquet_files import DataFileLayout
-from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.records import dataclass
-from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.sql_text import quoted_name

@@ -10,6 +10,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from deltaskip.actions import parse_partition_value
+from deltaskip.data_files.append import append_to
+from deltaskip.data_files.data import GivenRows
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.execution import RowExecution
@@ -23,10 +26,7 @@ from deltaskip.expr.nodes import And, Column, In, Opaque, Or, Wordless, transfor
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.rows.append import append_to
-from deltaskip.rows.data import GivenRows
 from deltaskip.rows.plan import SchemaMode
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.scan import Scan

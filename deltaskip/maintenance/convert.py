@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.actions import parse_partition_value
 from deltaskip.actions.partition_values import PartitionValueError
+from deltaskip.data_files.add_files import add_given_files
+from deltaskip.data_files.folder_values import folder_pairs, log_text
+from deltaskip.data_files.given_files import GivenFile, find_files
+from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.rows.add_files import add_given_files
-from deltaskip.rows.folder_values import folder_pairs, log_text
-from deltaskip.rows.given_files import GivenFile, find_files
 from deltaskip.rows.merge import replaced_schema
-from deltaskip.rows.parquet_types import file_schema
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.data_files.layout import layout_after
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.execution import copying_plan, row_id_columns
 from deltaskip.dml.files import DataFiles, kept_files, remove_actions
@@ -19,9 +20,8 @@ from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
-from deltaskip.maintenance.result import PartitioningResult
+from deltaskip.maintenance.results import PartitioningResult
 from deltaskip.records import dataclass
-from deltaskip.rows.layout import layout_after
 from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
 from deltaskip.rows.rules import Rule
 from deltaskip.rows.store import written_type

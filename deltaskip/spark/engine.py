@@ -15,24 +15,24 @@ from deltaskip.engine import Engine, PlannedScan
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
-from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
-from deltaskip.spark.failures import spark_errors_named
-from deltaskip.spark.from_column import column_to_node
-from deltaskip.spark.local import active_session, local_session, session_ansi, session_function
-from deltaskip.spark.plans import files_read
-from deltaskip.spark.read import scan_to_dataframe
-from deltaskip.spark.sessions import checked, session_id
+from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.spark.read.dataframe import scan_to_dataframe
+from deltaskip.spark.session.active import active_session, local_session, session_ansi, session_function
+from deltaskip.spark.session.checks import checked, session_id
+from deltaskip.spark.session.collation_versions import UNKNOWN, active_collation_version, session_collation_version
+from deltaskip.spark.session.failures import spark_errors_named
+from deltaskip.spark.session.plan_metrics import files_read
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
     from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.data_files.parquet_files import DataFileLayout
+    from deltaskip.data_files.written import WrittenRows
     from deltaskip.dml.execution import RowExecution
-    from deltaskip.dml.merge.execution import MergeSource
+    from deltaskip.dml.merge.merge_execution import MergeSource
     from deltaskip.maintenance.optimize.rewriting import Rewriting
-    from deltaskip.rows.parquet_files import DataFileLayout
     from deltaskip.rows.plan import RowPlan
-    from deltaskip.rows.written import WrittenRows
     from deltaskip.skipping.scan import Scan
 
 __all__ = ["ENGINE", "SparkEngine"]
@@ -49,22 +49,22 @@ class SparkEngine(Engine):
     def scan_to_dataframe(
         self, session: SparkSession, scan: PlannedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
-        """See deltaskip.spark.read.scan_to_dataframe."""
+        """See deltaskip.spark.read.dataframe.scan_to_dataframe."""
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
     def planned_files(self, session: SparkSession, scan: Scan, columns: Sequence[str]) -> DataFrame:
-        """See deltaskip.spark.planning.files.planned_files."""
-        from deltaskip.spark.planning.files import planned_files
+        """See deltaskip.spark.planning.planned_files.planned_files."""
+        from deltaskip.spark.planning.planned_files import planned_files
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "plan a scan of"):
             return planned_files(spark, scan, columns)
 
     def planned_rows(self, session: SparkSession, scan: Scan) -> DataFrame:
-        """See deltaskip.spark.planning.rows.planned_rows."""
-        from deltaskip.spark.planning.rows import planned_rows
+        """See deltaskip.spark.planning.planned_rows.planned_rows."""
+        from deltaskip.spark.planning.planned_rows import planned_rows
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
@@ -73,112 +73,112 @@ class SparkEngine(Engine):
     def query(
         self, session: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
     ) -> DataFrame:
-        """See deltaskip.spark.queries.query."""
-        from deltaskip.spark.queries import query
+        """See deltaskip.spark.read.queries.query."""
+        from deltaskip.spark.read.queries import query
 
         return query(checked(session), text, scans, conditions)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
-        """See deltaskip.spark.queries.arrow_to_dataframe."""
-        from deltaskip.spark.queries import arrow_to_dataframe
+        """See deltaskip.spark.read.queries.arrow_to_dataframe."""
+        from deltaskip.spark.read.queries import arrow_to_dataframe
 
         return arrow_to_dataframe(checked(session), rows)
 
     def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
-        """See deltaskip.spark.change_feed.changes_to_dataframe."""
-        from deltaskip.spark.change_feed import changes_to_dataframe
+        """See deltaskip.spark.read.change_feed.changes_to_dataframe."""
+        from deltaskip.spark.read.change_feed import changes_to_dataframe
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read the changes of"):
             return changes_to_dataframe(spark, scan)
 
     def stream_to_dataframe(self, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
-        """See deltaskip.spark.streams.stream_to_dataframe."""
-        from deltaskip.spark.streams import stream_to_dataframe
+        """See deltaskip.spark.source.registration.stream_to_dataframe."""
+        from deltaskip.spark.source.registration import stream_to_dataframe
 
         return stream_to_dataframe(checked(session), options)
 
     def register_format(self, session: SparkSession) -> None:
-        """See deltaskip.spark.streams.register_format."""
-        from deltaskip.spark.streams import register_format
+        """See deltaskip.spark.source.registration.register_format."""
+        from deltaskip.spark.source.registration import register_format
 
         register_format(checked(session))
 
     def session_id(self, session: SparkSession) -> str:
-        """See deltaskip.spark.sessions.session_id."""
+        """See deltaskip.spark.session.checks.session_id."""
         return session_id(checked(session))
 
     def collation_version(self, session: SparkSession) -> str | None:
-        """See deltaskip.spark.collation_versions.session_collation_version."""
+        """See deltaskip.spark.session.collation_versions.session_collation_version."""
         version = session_collation_version(checked(session))
         return None if version == UNKNOWN else version
 
     def active_collation_version(self) -> str | None:
-        """See deltaskip.spark.collation_versions.active_collation_version."""
+        """See deltaskip.spark.session.collation_versions.active_collation_version."""
         return active_collation_version()
 
     def files_read(self, frame: DataFrame) -> int | None:
-        """See deltaskip.spark.plans.files_read."""
+        """See deltaskip.spark.session.plan_metrics.files_read."""
         return files_read(frame)
 
     def session_ansi(self) -> bool | None:
-        """See deltaskip.spark.local.session_ansi."""
+        """See deltaskip.spark.session.active.session_ansi."""
         return session_ansi()
 
     def session_function(self, name: str) -> bool:
-        """See deltaskip.spark.local.session_function."""
+        """See deltaskip.spark.session.active.session_function."""
         return session_function(name)
 
     def column_to_node(self, column: Column) -> Node:
-        """See deltaskip.spark.from_column.column_to_node."""
+        """See deltaskip.spark.columns.from_column.column_to_node."""
         return column_to_node(column)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
-        """See deltaskip.spark.write.write_dataframe."""
-        from deltaskip.spark.write import write_dataframe
+        """See deltaskip.spark.write.data_files.write_dataframe."""
+        from deltaskip.spark.write.data_files import write_dataframe
 
         return write_dataframe(frame, plan, layout)
 
     def has_session(self) -> bool:
-        """See deltaskip.spark.local.active_session."""
+        """See deltaskip.spark.session.active.active_session."""
         return active_session() is not None
 
     def check_rows(self, scan: PlannedScan, plan: RowPlan) -> None:
-        """See deltaskip.spark.rows.check_rows."""
-        from deltaskip.spark.rows import check_rows
+        """See deltaskip.spark.write.checked_rows.check_rows."""
+        from deltaskip.spark.write.checked_rows import check_rows
 
         spark = active_session()
         assert spark is not None
         check_rows(self.scan_to_dataframe(spark, scan), plan)
 
     def check_stored_text(self, session: SparkSession, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
-        """See deltaskip.spark.stored_text.check_stored_text."""
-        from deltaskip.spark.stored_text import check_stored_text
+        """See deltaskip.spark.write.stored_text.check_stored_text."""
+        from deltaskip.spark.write.stored_text import check_stored_text
 
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
 
     def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
-        """See deltaskip.spark.changes.SparkExecution. session: a session, or a DataFrame of it."""
-        from deltaskip.spark.changes import SparkExecution
+        """See deltaskip.spark.dml.execution.SparkExecution. session: a session, or a DataFrame of it."""
+        from deltaskip.spark.dml.execution import SparkExecution
 
         return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
-        """See deltaskip.spark.rewriting.SparkRewriting."""
-        from deltaskip.spark.rewriting import SparkRewriting
+        """See deltaskip.spark.write.rewriting.SparkRewriting."""
+        from deltaskip.spark.write.rewriting import SparkRewriting
 
         return SparkRewriting(checked(session), snapshot)
 
     def writing_session(self, session: SparkSession) -> AbstractContextManager[None]:
-        """See deltaskip.spark.rewriting.writing_session."""
-        from deltaskip.spark.rewriting import writing_session
+        """See deltaskip.spark.write.rewriting.writing_session."""
+        from deltaskip.spark.write.rewriting import writing_session
 
         return writing_session(checked(session))
 
     def merge_source(self, session: SparkSession | DataFrame, data: Any, alias: str | None) -> MergeSource:
-        """See deltaskip.spark.merge.SparkMergeSource. session: a session, or a DataFrame of it."""
-        from deltaskip.spark.client import broadcast_rows
-        from deltaskip.spark.merge import SparkMergeSource
+        """See deltaskip.spark.dml.merge_source.SparkMergeSource. session: a session, or a DataFrame of it."""
+        from deltaskip.spark.dml.merge_source import SparkMergeSource
+        from deltaskip.spark.session.releases import broadcast_rows
 
         spark = checked(getattr(session, "sparkSession", session))
         return SparkMergeSource(spark, broadcast_rows(spark, data) if isinstance(data, pa.Table) else data, alias)
@@ -204,8 +204,8 @@ class SparkEngine(Engine):
     def session_catalog(
         self, session: SparkSession | None, name: str, storage_options: Mapping[str, str] | None = None
     ) -> TransactionalTableCatalog:
-        """See deltaskip.spark.catalog.SparkCatalog."""
-        from deltaskip.spark.catalog import SparkCatalog
+        """See deltaskip.spark.catalog.spark_catalog.SparkCatalog."""
+        from deltaskip.spark.catalog.spark_catalog import SparkCatalog
 
         spark = active_session() if session is None else checked(session)
         if spark is None:
@@ -219,7 +219,7 @@ class SparkEngine(Engine):
         return install_catalog(session, name, catalog)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
-        """See deltaskip.spark.local.local_session."""
+        """See deltaskip.spark.session.active.local_session."""
         return local_session(scratch)
 
 

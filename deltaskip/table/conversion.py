@@ -12,7 +12,7 @@ from deltaskip.log import load_snapshot
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
-from deltaskip.table.writing import time_zone_argument
+from deltaskip.table.write_methods import time_zone_argument
 
 __all__ = ["convert_to_delta"]
 

@@ -24,24 +24,24 @@ from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
 from deltaskip.storage import open_storage
-from deltaskip.table.altering import AlteringMethods
-from deltaskip.table.changing import ChangingMethods
-from deltaskip.table.maintaining import MaintainingMethods
-from deltaskip.table.optimizing import OptimizingMethods
-from deltaskip.table.reading import ReadingMethods
-from deltaskip.table.recomputing import RecomputingMethods
-from deltaskip.table.writing import WritingMethods
+from deltaskip.table.alter_methods import AlteringMethods
+from deltaskip.table.change_methods import ChangingMethods
+from deltaskip.table.maintain_methods import MaintainingMethods
+from deltaskip.table.optimize_methods import OptimizingMethods
+from deltaskip.table.read_methods import ReadingMethods
+from deltaskip.table.recompute_methods import RecomputingMethods
+from deltaskip.table.write_methods import WritingMethods
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from deltaskip.data_files.sort_order import SortOrder
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
     from deltaskip.log.history import History
-    from deltaskip.rows.sort_order import SortOrder
     from deltaskip.stats.coverage import TableCoverage
     from deltaskip.table.collations import CollatedColumn
     from deltaskip.table.detail import TableDetail
-    from deltaskip.table.transaction import TableTransaction
+    from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
 
 __all__ = ["DeltaTable"]
@@ -249,7 +249,7 @@ class DeltaTable(
 
         A staged table sets it, in the property `deltaskip.sortOrder`.
         """
-        from deltaskip.rows.sort_order import table_sort_order
+        from deltaskip.data_files.sort_order import table_sort_order
 
         return table_sort_order(self.metadata.configuration, self.uri)
 
@@ -445,7 +445,7 @@ class DeltaTable(
             user_metadata: Text that the table's history has with the commit.
         """
         # Reading a table must not import the code that writes.
-        from deltaskip.table.transaction import TableTransaction
+        from deltaskip.table.table_transaction import TableTransaction
 
         if parameters is not None:
             arguments.mapping("parameters", parameters)

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
-from deltaskip.rows import encoding
+from deltaskip.data_files import encoding
 from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step

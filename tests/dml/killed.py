@@ -12,7 +12,7 @@ import sys
 import pyarrow as pa
 
 from deltaskip import DeltaTable
-from deltaskip.rows import encoding
+from deltaskip.data_files import encoding
 from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step

@@ -10,7 +10,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidCommit, PredicateError, StorageError, UnsupportedFeature
-from deltaskip.table.transaction import TableTransaction
+from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows
 
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -23,7 +23,7 @@ from deltaskip.errors import (
     SchemaError,
     UnsupportedFeature,
 )
-from deltaskip.table.transaction import TableTransaction
+from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_ids_of, rows, rows_of
 from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
 from tests.extent import extent

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 from deltaskip import demo
-from deltaskip.catalogs.statements.grammar import statement_table
 from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.clock import CLOCK_FUNCTIONS
 from deltaskip.expr.coerce import type_of
@@ -26,6 +25,7 @@ from deltaskip.expr.nodes import Compare, Literal
 from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
+from deltaskip.statements.grammar import statement_table
 from deltaskip.txn.validation import rule_table
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import Case, bound, calls

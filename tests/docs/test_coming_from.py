@@ -12,7 +12,7 @@ import pytest
 
 import deltaskip
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.table.merging import MergeBuilder
+from deltaskip.table.merge_builder import MergeBuilder
 from tests.docs.generated import PAGES
 
 TEXT = (PAGES / "coming-from.md").read_text(encoding="utf-8")

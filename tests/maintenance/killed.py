@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 
 from deltaskip import DeltaTable, transforms
+from deltaskip.data_files import encoding
 from deltaskip.maintenance import vacuum
-from deltaskip.rows import encoding
 from deltaskip.storage import local
 from tests.extent import extent
 from tests.rows.killed import Committing

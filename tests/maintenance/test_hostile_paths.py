@@ -15,10 +15,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
+from deltaskip.data_files.written import WrittenRows, delete_data_files
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.storage import Storage
 from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from deltaskip import DeltaTable
-from deltaskip.rows import encoding
+from deltaskip.data_files import encoding
 from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 

@@ -14,12 +14,12 @@ import pytest
 
 from deltaskip.actions import decode_path
 from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Node
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.schema import from_arrow
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.skipping.proofs.collated import Collations

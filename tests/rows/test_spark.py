@@ -63,7 +63,7 @@ def session(spark: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 def by_spark(session: Any, rows: pa.Table, plan: RowPlan, folder: Path, tasks: int = 0) -> pa.Table:
     """The stored rows. Raises RowViolation as a writer would."""
-    from deltaskip.spark.rows import rows_to_write, violation_of
+    from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 
     path = folder / "rows.parquet"
     pq.write_table(rows, path)
@@ -199,7 +199,7 @@ def test_the_pairs_that_can_be_stored_are_sparks(spark: Any) -> None:
 def test_values_are_stored_as_insert_stores_them(
     spark: Any, value: str, source: str, target: str, tmp_path: Path
 ) -> None:
-    from deltaskip.spark.rows import rows_to_write
+    from deltaskip.spark.write.checked_rows import rows_to_write
 
     spark.sql("DROP TABLE IF EXISTS stored_rows")
     spark.sql(f"CREATE TABLE stored_rows (c {target}) USING parquet LOCATION '{tmp_path / 'stored'}'")
@@ -232,7 +232,7 @@ def parse(text: str) -> StructType:
 
 
 def test_identity_values_of_many_tasks_are_unique_and_on_the_grid(session: Any) -> None:
-    from deltaskip.spark.rows import rows_to_write
+    from deltaskip.spark.write.checked_rows import rows_to_write
 
     plan = planned(
         "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH -7 INCREMENT BY -3), n BIGINT, next BIGINT GENERATED "
@@ -249,7 +249,7 @@ def test_identity_values_of_many_tasks_are_unique_and_on_the_grid(session: Any) 
 
 
 def test_identity_values_beyond_bigint_are_refused(session: Any) -> None:
-    from deltaskip.spark.rows import rows_to_write, violation_of
+    from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 
     plan = planned(
         "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9223372036854775806), n BIGINT", parse("n BIGINT")
@@ -264,7 +264,7 @@ def test_identity_values_beyond_bigint_are_refused(session: Any) -> None:
 
 
 def test_a_violation_of_another_job_is_not_taken_for_one(spark: Any) -> None:
-    from deltaskip.spark.rows import violation_of
+    from deltaskip.spark.write.checked_rows import violation_of
 
     assert violation_of(ValueError("disk full"), plan_for()) is None
 

@@ -110,7 +110,7 @@ def corrected(spark: Any) -> Iterator[Any]:
 @pytest.mark.long(gate=1)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_values_are_stored_and_refused_as_insert_does(corrected: Any, tmp_path: Path, seed: int) -> None:
-    from deltaskip.spark.rows import rows_to_write, violation_of
+    from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 
     if corrected.version < "4":
         pytest.skip("collated columns and toArrow need Spark 4")

@@ -15,7 +15,7 @@ from deltaskip.actions import DELETION_VECTOR
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import StructType
-from deltaskip.spark.read import to_dataframe
+from deltaskip.spark.read.dataframe import to_dataframe
 
 
 @dataclass

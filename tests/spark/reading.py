@@ -13,7 +13,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
-from deltaskip.spark.read import to_dataframe
+from deltaskip.spark.read.dataframe import to_dataframe
 from deltaskip.storage import open_storage
 
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.catalogs.statements import queries as statement_queries
-from deltaskip.catalogs.statements import session as statement_session
 from deltaskip.errors import (
     CommitConflict,
     InvalidArgument,
@@ -20,8 +18,10 @@ from deltaskip.errors import (
     TableNotFound,
     VersionNotFound,
 )
-from tests.catalogs.statements.memory_catalog import MemoryCatalog
+from deltaskip.statements import queries as statement_queries
+from deltaskip.statements import session as statement_session
 from tests.extent import extent
+from tests.statements.memory_catalog import MemoryCatalog
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ pytest.importorskip("pyspark")
 
 from deltaskip.errors import StatisticsWarning
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
-from deltaskip.spark import collation_versions
-from deltaskip.spark.collation_versions import warn_if_unused
+from deltaskip.spark.session import collation_versions
+from deltaskip.spark.session.collation_versions import warn_if_unused
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add
 

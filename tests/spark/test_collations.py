@@ -19,8 +19,8 @@ from tests.extent import extent
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.collations import spark_collation, unknown_collations
-from deltaskip.spark.types import logical_type
+from deltaskip.spark.columns.collations import spark_collation, unknown_collations
+from deltaskip.spark.columns.types import logical_type
 
 NAMES = ["UTF8_BINARY", "UTF8_BINARY_RTRIM", "UTF8_LCASE", "UTF8_LCASE_RTRIM"]
 HEADS = [

@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture
 def source(spark: Any) -> Any:
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
     return spark.read.format("deltaskip")

@@ -37,7 +37,7 @@ def table(tmp_path: Path) -> ds.DeltaTable:
 @pytest.fixture
 def run(spark: Any, tmp_path: Path, table: ds.DeltaTable) -> Callable[..., list[list[int]]]:
     """Runs a stream until it has read everything, and returns the ids of each batch of this run."""
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
 
@@ -149,7 +149,7 @@ def test_a_stream_into_a_table_writes_each_batch_once(
 
 @pytest.mark.long
 def test_streams_into_a_table_need_a_name_and_the_mode_append(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
     source = spark.readStream.format("deltaskip").load(table.uri)

@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture
 def path(spark: Any, tmp_path: Path) -> str:
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
     return str(tmp_path / "t")

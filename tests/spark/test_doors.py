@@ -40,7 +40,7 @@ def through_sql(spark: Any, table: ds.DeltaTable) -> Any:
 
 
 def through_the_data_source(spark: Any, table: ds.DeltaTable) -> Any:
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
     return spark.read.format("deltaskip").option("versionAsOf", table.version).load(table.uri)

@@ -13,9 +13,9 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 import deltaskip as ds
-from deltaskip.spark.failures import predicate_errors_named, spark_errors_named
-from deltaskip.spark.schemes import hadoop_uris
-from deltaskip.spark.sessions import checked, running_interpreter
+from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.session.checks import checked, running_interpreter
+from deltaskip.spark.session.failures import predicate_errors_named, spark_errors_named
 
 TABLE = "s3a://b/t (version 3)"
 

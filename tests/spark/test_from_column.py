@@ -24,9 +24,9 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.spark.from_column import column_to_node
-from deltaskip.spark.literals import literal
-from deltaskip.spark.to_column import to_column
+from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.spark.columns.literals import literal
+from deltaskip.spark.columns.to_column import to_column
 
 pytestmark = pytest.mark.spark
 

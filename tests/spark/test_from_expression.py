@@ -19,7 +19,7 @@ from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Call, Cast, Column, Literal, Opaque, walk
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import INTEGER, STRING
-from deltaskip.spark.from_expression import expression_to_node
+from deltaskip.spark.columns.from_expression import expression_to_node
 from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import Case, bound, calls

@@ -3,7 +3,7 @@
 import pytest
 
 from deltaskip.actions.paths import escape_globs
-from deltaskip.spark.locations import is_hidden, metadata_path, needs_own_scan, spark_path
+from deltaskip.spark.read.locations import is_hidden, metadata_path, needs_own_scan, spark_path
 
 SPELLINGS = [
     ("file:///a%20b/c%2520d", "file:/a b/c%20d", "file:/a%20b/c%2520d"),

@@ -61,7 +61,7 @@ def made(folder: Path, rng: random.Random) -> tuple[DeltaTable, list[dict[str, A
 
 
 def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.spark.changes import SparkExecution
+    from deltaskip.spark.dml.execution import SparkExecution
 
     rng = random.Random(7)
     table, rows = made(tmp_path, rng)
@@ -104,11 +104,11 @@ def test_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_ansi_mode_spark_decides(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.spark.changes import SparkExecution
+    from deltaskip.spark.dml.execution import SparkExecution
 
     table, _ = made(tmp_path, random.Random(7))
     calls = []
-    monkeypatch.setattr("deltaskip.spark.changes.matching_here", lambda *args: calls.append(args))
+    monkeypatch.setattr("deltaskip.spark.dml.execution.matching_here", lambda *args: calls.append(args))
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     try:
         for on in ("true", "false"):
@@ -136,7 +136,7 @@ def test_few_rows_are_copied_without_a_job(
             if number:
                 patch.setattr("deltaskip.settings.options.spark_jobs", "always")
             else:
-                patch.setattr("deltaskip.spark.changes.write_dataframe", None)
+                patch.setattr("deltaskip.spark.dml.execution.write_dataframe", None)
             result = table.delete("id % 7 = 3", spark)
         assert result.metrics["numCopiedRows"] > 200
         frame = table.scan().to_spark(spark).orderBy("id")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.spark.overlapping import holding
-from deltaskip.spark.parquet_files import WRITE_SETTINGS
-from deltaskip.spark.settings import session_settings
+from deltaskip.spark.session.overlapping import holding
+from deltaskip.spark.session.settings import session_settings
+from deltaskip.spark.write.parquet_files import WRITE_SETTINGS
 
 TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 

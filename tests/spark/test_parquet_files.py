@@ -17,7 +17,7 @@ VALUES = ["a", "a b/%:é+#", "x=y", "%41", "tab\there", "ünï", "日本", ".hid
 
 
 def _write(frame: Any, root: Path, *partition_columns: str, **more: Any) -> list[dict[str, Any]]:
-    from deltaskip.spark.parquet_files import write_parquet
+    from deltaskip.spark.write.parquet_files import write_parquet
 
     found = write_parquet(frame, LocalStorage(), str(root), "part-x", partition_columns, **more)
     rows: list[dict[str, Any]] = found.to_pylist()
@@ -53,7 +53,7 @@ def test_partition_texts_come_back_as_they_were(spark: Any, tmp_path: Path) -> N
 
 
 def test_settings_of_the_session_are_as_before(spark: Any, tmp_path: Path) -> None:
-    from deltaskip.spark import parquet_files
+    from deltaskip.spark.write.data_files import parquet_files
 
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:

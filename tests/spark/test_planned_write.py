@@ -38,7 +38,7 @@ class Job:
 
         from deltaskip.schema import schema_to_json
         from deltaskip.schema.ddl import parse_columns
-        from deltaskip.spark.data_source.source import DeltaSkipDataSource
+        from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
         source = DeltaSkipDataSource(CaseInsensitiveDict({"path": path, **options}))
         schema = types.StructType.fromJson(json.loads(schema_to_json(parse_columns(columns))))

@@ -20,9 +20,10 @@ import deltaskip as ds
 from deltaskip.schema.types import LONG, STRING
 from deltaskip.skipping import file_batches
 from deltaskip.skipping.files import FILE_COLUMNS
-from deltaskip.spark.planning import files as planning
-from deltaskip.spark.planning import reading, rows, tasks
-from deltaskip.spark.planning.files import FilesPlan
+from deltaskip.spark.planning import planned_files as planning
+from deltaskip.spark.planning import planned_rows as rows
+from deltaskip.spark.planning import reading, tasks
+from deltaskip.spark.planning.planned_files import FilesPlan
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.corpus_digests import expected_rows

@@ -64,7 +64,7 @@ def _arrow_schema() -> pa.Schema:
 @pytest.fixture
 def source(spark: Any) -> Iterator[Any]:
     """The data source in a session that passes filters."""
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
 
     spark.dataSource.register(DeltaSkipDataSource)
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
@@ -75,9 +75,9 @@ def source(spark: Any) -> Iterator[Any]:
 @pytest.fixture
 def pushing(spark: Any, source: Any) -> Any:
     """A reader that takes filters in every version of Spark, which is right for DataFrames with one query."""
-    from deltaskip.spark.data_source.batch import FilteringReader
-    from deltaskip.spark.data_source.source import DeltaSkipDataSource
-    from deltaskip.spark.data_source.workers import pushes_filters
+    from deltaskip.spark.source.batch_read import FilteringReader
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
+    from deltaskip.spark.source.workers import pushes_filters
 
     class Pushing(DeltaSkipDataSource):
         @classmethod
@@ -155,7 +155,7 @@ def test_every_query_of_one_dataframe_gets_its_rows(source: Any, table: ds.Delta
 
 
 def test_filters_are_taken_where_spark_keeps_the_reads_of_a_dataframe_apart(pushing: Any, table: ds.DeltaTable) -> None:
-    from deltaskip.spark.data_source.workers import keeps_reads_apart
+    from deltaskip.spark.source.workers import keeps_reads_apart
 
     frame = pushing.load(table.uri)
     assert frame.where("id = 5").count() == 1
@@ -174,7 +174,7 @@ def test_filters_are_taken_where_spark_keeps_the_reads_of_a_dataframe_apart(push
 def test_constants_keep_their_type_and_unknown_filters_have_no_predicate(
     kind: str, value: object, text: str | None
 ) -> None:
-    from deltaskip.spark.data_source.pushed_filters import predicate_of
+    from deltaskip.spark.source.pushed_filters import predicate_of
 
     found = predicate_of(type(kind, (SimpleNamespace,), {})(attribute=("a.b",), value=value))
     assert (text is None) == (found is None)

@@ -199,7 +199,7 @@ def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
 def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltaskip.spark.scans.metadata_path", lambda path: path + "x")
+    monkeypatch.setattr("deltaskip.spark.read.parquet_scans.metadata_path", lambda path: path + "x")
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
     table = partitioned(tmp_path).add("1.parquet", ids(1), {"p": "a"}).add("2.parquet", ids(2), {"p": "b"})
@@ -209,8 +209,8 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
     assert table.frame(spark, columns=["id"]).count() == 2
     cut = MadeTable(tmp_path / "cut", struct(id=LONG)).add("1.parquet", ids(1, 2), deleted=[0])
     for words in (32 << 20, -1):
-        monkeypatch.setattr("deltaskip.spark.deletion_vectors.MAX_WORD_BYTES", words)
-        monkeypatch.setattr("deltaskip.spark.deletion_vectors.PAIR_BYTES", -words)
+        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.MAX_WORD_BYTES", words)
+        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.PAIR_BYTES", -words)
         with pytest.raises(Exception, match="has no log entry for"):
             cut.frame(spark).collect()
 
@@ -221,8 +221,8 @@ def test_deleted_rows_never_come_back(
     spark: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if form == "numbers":
-        monkeypatch.setattr("deltaskip.spark.deletion_vectors.MAX_WORD_BYTES", -1)
-        monkeypatch.setattr("deltaskip.spark.deletion_vectors.PAIR_BYTES", 0)
+        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.MAX_WORD_BYTES", -1)
+        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.PAIR_BYTES", 0)
     table = partitioned(tmp_path, DATE)
     day = datetime.date(2024, 1, 1)
     gone = [0, 1, 63, 64, 65, 127, 128, 998]

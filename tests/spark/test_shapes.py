@@ -16,10 +16,10 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
-from deltaskip.spark import deletion_vectors
-from deltaskip.spark.deletion_vectors import deleted_rows
-from deltaskip.spark.partitions import PartitionTable, partition_table
-from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
+from deltaskip.spark.read.dataframe import deletion_vectors
+from deltaskip.spark.read.deletion_vectors import deleted_rows
+from deltaskip.spark.read.partitions import PartitionTable, partition_table
+from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
 
 
 def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTable:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
-from deltaskip.spark.stored_text import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
+from deltaskip.spark.write.stored_text import ALLOW_REFLECTION, _Parsed, _problem, _Tokens
 from tests.builder import TableBuilder
 from tests.extent import some
 

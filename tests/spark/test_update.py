@@ -22,7 +22,7 @@ from tests.extent import extent
 
 pytestmark = pytest.mark.spark
 
-MATCHING_HERE = "deltaskip.spark.changes.SparkExecution.matching_here"
+MATCHING_HERE = "deltaskip.spark.dml.execution.SparkExecution.matching_here"
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
 IDS = {"delta.enableRowTracking": "true"}

@@ -12,7 +12,7 @@ import shutil
 import sys
 
 from deltaskip import DeltaTable
-from deltaskip.table.transaction import TableTransaction
+from deltaskip.table.table_transaction import TableTransaction
 from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 

@@ -1,5 +1,5 @@
 """The catalog in a database: SQLite, Postgres and others that SQLAlchemy connects to."""
 
-from deltaskip.catalogs.database.catalog import SqlCatalog
+from deltaskip.catalogs.database.database_catalog import SqlCatalog
 
 __all__ = ["SqlCatalog"]

@@ -17,14 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
-from deltaskip.dml.merge.assignments import Assigned, Expression, Fields, FromSource
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
+from deltaskip.dml.merge.merge_assignments import Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.merge.values import check_stored, clause_groups, group_plan
@@ -37,7 +38,6 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.rows.data import GivenRows
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, empty_table, one_chunk
 from deltaskip.schema.types import (

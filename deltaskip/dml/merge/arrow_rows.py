@@ -7,14 +7,14 @@ from itertools import chain
 
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.identity import Identity
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.plan import RowPlan
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = ["ArrowMergedRows", "ArrowPart"]

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
 from deltaskip.dml.merge.arrow_join import divided
-from deltaskip.dml.merge.assignments import Expression, PlannedClause
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.execution import MergeJoin
+from deltaskip.dml.merge.merge_assignments import Expression, PlannedClause
+from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.values import expressions_of
 from deltaskip.errors import DeltaSkipError, PredicateError

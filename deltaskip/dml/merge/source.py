@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
-from deltaskip.dml.merge.execution import MergeSource
+from deltaskip.dml.merge.merge_execution import MergeSource
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot
-from deltaskip.rows.data import GivenRows
 
 __all__ = ["given_source", "merge_source"]
 

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.data_files.append import set_schema
 from deltaskip.dml.change_plan import plan_of
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
-from deltaskip.dml.merge.assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
-from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, NotHere
 from deltaskip.dml.merge.names import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine, is_column
@@ -25,7 +26,6 @@ from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.rows.append import set_schema
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.types import BOOLEAN

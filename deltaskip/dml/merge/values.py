@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from deltaskip.dml.merge.assignments import DEFAULT, Assigned, Expression, Fields, FromSource
-from deltaskip.dml.merge.execution import MergeJoin
+from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
 from deltaskip.records import dataclass

@@ -19,20 +19,20 @@ from functools import partial
 from typing import Any, Protocol
 
 from deltaskip.actions import AddFile, table_keys
+from deltaskip.data_files.layout import layout_after
+from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files import remove_actions
 from deltaskip.errors import CommitConflict, UnsupportedFeature
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin
-from deltaskip.maintenance.optimize.result import commit_metrics
+from deltaskip.maintenance.optimize.optimize_result import commit_metrics
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
-from deltaskip.rows.layout import layout_after
-from deltaskip.rows.parquet_files import DataFileLayout
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES

@@ -22,7 +22,7 @@ from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
 from deltaskip.maintenance.optimize.jobs import Committed, Engines, intact, run_job
-from deltaskip.maintenance.optimize.result import FileSizes, OptimizeResult, commit_metrics
+from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar

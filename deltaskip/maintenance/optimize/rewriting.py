@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles
 from deltaskip.log import Snapshot
@@ -22,8 +24,6 @@ from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.maintenance.optimize.text_order import Texts
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.records import dataclass
-from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
-from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import Resolved
 from deltaskip.schema.arrow_values import arrow_array
 

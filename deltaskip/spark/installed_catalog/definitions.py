@@ -16,8 +16,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType
-from deltaskip.spark.jvm import Jvm
-from deltaskip.spark.types import logical_type
+from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.session.jvm import Jvm
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 from deltaskip.transforms.given import parse_transform

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
-from deltaskip.spark.session_catalog import SESSION_CATALOG, is_classic, java_state
-from deltaskip.spark.sessions import checked
+from deltaskip.spark.catalog.session_tables import SESSION_CATALOG, is_classic, java_state
+from deltaskip.spark.session.checks import checked
 
 __all__ = ["install_catalog"]
 
@@ -40,8 +40,8 @@ def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callab
     spark = checked(session)
     _check_supported(spark, catalog)
     # Spark 3.5 has not all that these import.
-    from deltaskip.spark.installed_catalog.catalog import SparkPlugin
-    from deltaskip.spark.jvm import Jvm
+    from deltaskip.spark.installed_catalog.callbacks import SparkPlugin
+    from deltaskip.spark.session.jvm import Jvm
 
     with _LOCK:
         manager = java_state(spark).catalogManager()

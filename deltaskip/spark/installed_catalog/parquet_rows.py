@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from deltaskip.log import Snapshot
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
-from deltaskip.spark.client import broadcast_rows
-from deltaskip.spark.file_index import milliseconds
-from deltaskip.spark.jvm import Jvm, Proxy, answers
-from deltaskip.spark.literals import decoded_sql
-from deltaskip.spark.locations import spark_path
-from deltaskip.spark.partitions import PartitionTable, partition_table
-from deltaskip.spark.read import FIELD_ID_READ
-from deltaskip.spark.schemes import hadoop_uris
-from deltaskip.spark.types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.literals import decoded_sql
+from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
+from deltaskip.spark.read.dataframe import FIELD_ID_READ
+from deltaskip.spark.read.file_index import milliseconds
+from deltaskip.spark.read.locations import spark_path
+from deltaskip.spark.read.partitions import PartitionTable, partition_table
+from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.releases import broadcast_rows
 
 __all__ = ["ParquetRows", "can_read"]
 

@@ -14,8 +14,8 @@ from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
-from deltaskip.spark.column_parts import constant, opaque
-from deltaskip.spark.from_expression import expression_to_node
+from deltaskip.spark.columns.column_parts import constant, opaque
+from deltaskip.spark.columns.from_expression import expression_to_node
 
 __all__ = ["exact_predicate", "required_of_rows"]
 

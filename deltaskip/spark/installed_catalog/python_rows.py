@@ -12,9 +12,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.spark.data_source.batch import BatchReader, FilePartition, partitions_of
-from deltaskip.spark.jvm import Jvm
-from deltaskip.spark.sessions import running_interpreter
+from deltaskip.spark.session.checks import running_interpreter
+from deltaskip.spark.session.jvm import Jvm
+from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 
 __all__ = ["PlannedRows", "python_batch"]
 

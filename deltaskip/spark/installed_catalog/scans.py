@@ -28,14 +28,14 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.spark.column_parts import sequence
+from deltaskip.spark.columns.column_parts import sequence
+from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
 from deltaskip.spark.installed_catalog.predicates import required_of_rows
 from deltaskip.spark.installed_catalog.python_rows import python_batch
-from deltaskip.spark.jvm import Jvm, Proxy, answers
-from deltaskip.spark.read import planned_for
-from deltaskip.spark.types import spark_schema
+from deltaskip.spark.read.dataframe import planned_for
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["ScanBuilder"]

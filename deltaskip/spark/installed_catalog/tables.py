@@ -21,7 +21,7 @@ from deltaskip.spark.installed_catalog.definitions import (
 from deltaskip.spark.installed_catalog.predicates import exact_predicate
 from deltaskip.spark.installed_catalog.scans import ScanBuilder
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
-from deltaskip.spark.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heapreplace
 
-from deltaskip.txn.recompute.files import DataFile
+from deltaskip.txn.recompute.computed_files import DataFile
 
 __all__ = ["TASK_BYTES", "balanced_tasks"]
 

@@ -11,18 +11,18 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
-from deltaskip.spark.client import without_pandas_warning
-from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
+from deltaskip.spark.recompute.file_tasks import pack, task_runner
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
-from deltaskip.spark.recompute.tasks import pack, task_runner
-from deltaskip.spark.sessions import cores, running_interpreter
+from deltaskip.spark.session.checks import cores, running_interpreter
+from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_below
 from deltaskip.storage.hadoop import HadoopStorage
-from deltaskip.txn.recompute.files import ComputedFile, DataFile, computed_tables
+from deltaskip.txn.recompute.computed_files import ComputedFile, DataFile, computed_tables
 
 __all__ = ["file_statistics", "recompute_statistics"]
 

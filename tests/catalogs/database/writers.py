@@ -13,9 +13,9 @@ import psycopg2  # noqa: F401
 import pyarrow as pa
 
 import deltaskip.catalogs.database.rows
-import deltaskip.rows.append
-import deltaskip.rows.data
-import deltaskip.rows.parquet_files
+import deltaskip.data_files.append
+import deltaskip.data_files.data
+import deltaskip.data_files.parquet_files
 import deltaskip.txn.after_commit  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from deltaskip import col
-from deltaskip.dml.merge.assignments import (
+from deltaskip.dml.merge.clauses import MergeClause, check_clauses, checked_condition, checked_values
+from deltaskip.dml.merge.merge_assignments import (
     DEFAULT,
     Expression,
     Fields,
@@ -17,7 +18,6 @@ from deltaskip.dml.merge.assignments import (
     evolved_columns,
     planned_clauses,
 )
-from deltaskip.dml.merge.clauses import MergeClause, check_clauses, checked_condition, checked_values
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import INTEGER, StructType
@@ -168,7 +168,7 @@ def test_values_are_expressions_by_name() -> None:
 
 
 def test_a_builder_is_not_changed_by_its_methods(tmp_path: Path) -> None:
-    from deltaskip.table.merging import MergeBuilder
+    from deltaskip.table.merge_builder import MergeBuilder
 
     def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> Any:
         return [clause.action for clause in clauses]

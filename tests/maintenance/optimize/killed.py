@@ -10,7 +10,7 @@ import shutil
 import sys
 
 from deltaskip import DeltaTable
-from deltaskip.rows import encoding
+from deltaskip.data_files import encoding
 from deltaskip.settings import options
 from tests.extent import extent
 from tests.rows.killed import Committing

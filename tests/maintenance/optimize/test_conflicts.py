@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from deltaskip import DeltaTable
+from deltaskip.data_files.written import WrittenRows
 from deltaskip.errors import StorageError
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
-from deltaskip.rows.written import WrittenRows
 from tests.dml.tables import actions_of, files_below, ids_of, rows
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
 

@@ -17,7 +17,7 @@ from tests.spark.matrix.tables import numbers
 
 @case("rows to be written are cast, computed and checked, and a violation names its row")
 def rows_to_write(session: Session) -> None:
-    from deltaskip.spark.rows import rows_to_write, violation_of
+    from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 
     schema = parse_columns(
         "id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 5), n TINYINT NOT NULL, s VARCHAR(3) DEFAULT 'x', "
@@ -99,7 +99,7 @@ def overwrites(session: Session) -> None:
 
 @case("the change data feed")
 def change_feed(session: Session) -> None:
-    from deltaskip.spark import deletion_vectors as forms
+    from deltaskip.spark.read.dataframe import deletion_vectors as forms
 
     before = forms.MAX_WORD_BYTES
     for number, (mode, vectors) in enumerate([("none", "true"), ("id", "true"), ("name", "false")]):

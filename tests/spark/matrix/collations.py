@@ -33,7 +33,7 @@ def collated(session: Session) -> None:
 
 @case("statistics of another collation version are warned about, and recomputation mends them", since=(4, 0))
 def another_version(session: Session) -> None:
-    from deltaskip.spark import collation_versions
+    from deltaskip.spark.session import collation_versions
 
     collation_versions._warned.clear()
     version = engine("The matrix").collation_version(session.spark)

@@ -41,7 +41,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr("deltaskip.table.recomputing.engine", lambda _act: made)
+    monkeypatch.setattr("deltaskip.table.recompute_methods.engine", lambda _act: made)
     return made
 
 

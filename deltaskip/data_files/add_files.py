@@ -1,0 +1,238 @@
+"""Adding Parquet files that something else wrote: what they contain is checked against the table, and committed.
+
+The files are neither copied nor changed, and never deleted, whatever happens.
+# PROTOCOL, Add File, Column Mapping, Identity Columns, Writer Requirements for IcebergCompatV1
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import AddFile, table_key, table_keys
+from deltaskip.data_files.file_rules import NewFile, check_rules
+from deltaskip.data_files.folder_values import FolderValues, folder_pairs, given_texts
+from deltaskip.data_files.given_files import GivenFile, find_files
+from deltaskip.data_files.layout import layout_after
+from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_types import FileColumns
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.log import Snapshot
+from deltaskip.rows.identity import identity_of
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.stats.file_facts import FileReader, stats_json
+from deltaskip.stats.footer import Footer, read_footer
+from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
+from deltaskip.stats.tags import written_tags
+from deltaskip.storage import storage_for
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["OPERATION", "add_files", "add_files_to", "add_given_files"]
+
+OPERATION = "ADD FILES"
+# Round trips of footers overlap; more threads would wait for the GIL.
+_FOOTER_READERS = 32
+# Files that a thread takes at once: handing them over one by one would cost as much as some footers.
+_SHARE = 64
+_INT96 = 3
+
+
+def add_files(
+    snapshot: Snapshot,
+    paths: Sequence[str],
+    partition_values: Mapping[str, object] | None = None,
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    time_zone: str = "UTC",
+) -> WriteResult:
+    """Add files to the table, see DeltaTable.add_files."""
+
+    def begin(latest: Snapshot) -> Transaction:
+        parameters = {"partitionBy": list(latest.partition_columns)}
+        return Transaction(latest, OPERATION, parameters, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return add_files_to(transaction, paths, partition_values, time_zone)
+
+    return commit_operation(snapshot, begin, act, txn)
+
+
+def add_files_to(
+    transaction: Transaction,
+    paths: Iterable[str],
+    partition_values: Mapping[str, object] | None = None,
+    time_zone: str = "UTC",
+) -> dict[str, int]:
+    """Add files to a transaction, and return Delta's metrics of a write.
+
+    Args:
+        transaction: The transaction. Its `discard` does not delete the files.
+        paths: Files and folders; see DeltaTable.add_files.
+        partition_values: Values of partition columns that all files have.
+        time_zone: Time zone of timestamps in the names of folders, and of the expressions of the table.
+
+    Raises:
+        DataFileMissing: There is no such file.
+        InvalidArgument: A file is in the table already, or lacks a partition value.
+        SchemaError: The columns of a file do not fit the table.
+        RowViolation: A row violates a constraint.
+        UnsupportedFeature: An expression of the table needs a Spark session.
+        StorageError: A file cannot be read.
+    """
+    root = transaction.snapshot.root
+    files = find_files(transaction.snapshot.storage, root, paths)
+    _refuse_active(transaction.snapshot, files)
+    layout = _layout(transaction, time_zone)
+    given = given_texts(root, layout.partition_fields(), partition_values or {}, time_zone)
+    return add_given_files(transaction, files, layout, given)
+
+
+def add_given_files(
+    transaction: Transaction,
+    files: Sequence[GivenFile],
+    layout: DataFileLayout | None = None,
+    given: Mapping[str, str | None] | None = None,
+    time_zone: str = "UTC",
+    footers: Mapping[str, Footer] | None = None,
+) -> dict[str, int]:
+    """As `add_files_to`, of files that were found and are not in the table.
+
+    footers: The footers that were read, by location.
+    """
+    layout = _layout(transaction, time_zone) if layout is None else layout
+    _refuse_generated_identities(layout)
+    check = _FileCheck(transaction, layout, given or {}, footers or {})
+    found = [file for file in check.all(files) if file is not None]
+    check_rules(transaction, found, layout.mapping_mode, layout.time_zone)
+    transaction.add_written(*(file.add for file in found))
+    return {
+        "numFiles": len(found),
+        "numOutputRows": sum(check.rows[file.location] for file in found),
+        "numOutputBytes": sum(file.add.size for file in found),
+    }
+
+
+def _layout(transaction: Transaction, time_zone: str) -> DataFileLayout:
+    state = transaction.protocol, transaction.metadata, transaction.schema, transaction.domains
+    return layout_after(transaction.snapshot, *state, time_zone)
+
+
+def _refuse_active(snapshot: Snapshot, files: Sequence[GivenFile]) -> None:
+    keys = arrow_array([table_key(snapshot.table_root, file.path) for file in files], pa.string())
+    active = table_keys(snapshot.table_root, snapshot.adds(["path"])["path"])
+    known = pc.is_in(keys, value_set=active)
+    if pc.any(known).as_py():
+        path = files[known.index(True).as_py()].path
+        raise InvalidArgument(
+            f"The file {path} is in {snapshot.root} at version {snapshot.version} already; its rows would count twice."
+        )
+
+
+def _refuse_generated_identities(layout: DataFileLayout) -> None:
+    """# PROTOCOL, Identity Columns: only writers generate values of a column that does not allow explicit ones."""
+    for field in layout.schema.fields:
+        identity = identity_of(field)
+        if identity is not None and not identity.explicit:
+            raise SchemaError(
+                f"Files cannot be added to {layout.root}: its column {display_name([field.name])} is GENERATED ALWAYS "
+                f"AS IDENTITY, and the values in files were not generated by the table. Append their rows instead."
+            )
+
+
+class _FileCheck:
+    """Reads the footer of each file, and makes its add action if the file fits the table."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        layout: DataFileLayout,
+        given: Mapping[str, str | None],
+        footers: Mapping[str, Footer],
+    ) -> None:
+        properties = TableProperties(transaction.metadata.configuration, layout.root)
+        iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
+        widening = any(has_feature(transaction.protocol, name) for name in feature_names("typeWidening"))
+        self._layout = layout
+        self._columns = FileColumns(
+            layout.schema,
+            layout.partition_columns,
+            layout.mapping_mode,
+            widening,
+            int96=not iceberg,
+            needs_ids=iceberg,
+            needs_partitions=layout.keeps_partition_columns,
+        )
+        fields = layout.partition_fields()
+        self._values = FolderValues(layout.root, fields, layout.mapping_mode, given, layout.time_zone)
+        self._reader = FileReader(layout.request)
+        self._footers = footers
+        partitions = set(map(fold_name, layout.partition_columns))
+        self._data = {fold_name(n) for n in layout.schema.names} - partitions
+        # The columns of the last file, which most others have too.
+        self._last: tuple[object, frozenset[str]] = (None, frozenset())
+        self.rows: dict[str, int] = {}
+
+    def all(self, files: Sequence[GivenFile]) -> Iterator[NewFile | None]:
+        """The files with their statistics; None for files without rows."""
+        if len(files) < 2:
+            yield from map(self._checked, files)
+            return
+        # pyarrow reads values without the GIL, where footers prove too little.
+        readers = _FOOTER_READERS if self._layout.storage.remote else os.cpu_count() or 1
+        size = max(1, min(_SHARE, len(files) // (4 * readers)))
+        shares = [files[start : start + size] for start in range(0, len(files), size)]
+        with ThreadPoolExecutor(readers, "deltaskip") as pool:
+            for found in pool.map(lambda share: list(map(self._checked, share)), shares):
+                yield from found
+
+    def _checked(self, file: GivenFile) -> NewFile | None:
+        layout = self._layout
+        storage = storage_for(file.location, None, layout.storage)
+        footer = self._footers.get(file.location) or read_footer(storage, file.location, file.size)
+        self._check_columns(file, footer)
+        values = self._values.of(file.folders, file.path)
+        facts = self._reader.facts(storage, file.location, size=file.size, footer=footer)
+        if not facts.num_records:
+            return None
+        self.rows[file.location] = facts.num_records
+        stats = stats_json(facts, layout.request)
+        tags = written_tags(stats, layout.request.columns)
+        add = AddFile(file.path, values, file.size, file.modified_ms, True, stats=stats, tags=tags)
+        return NewFile(file.location, add, _may_be_misread(footer))
+
+    def _check_columns(self, file: GivenFile, footer: Footer) -> None:
+        known, names = self._last
+        if footer.elements != known:
+            root = parquet_root(footer.elements)
+            why = self._columns.misfit(root) or self._without_number(root)
+            if why is not None:
+                raise SchemaError(f"The file {file.path} cannot be added to {self._layout.root}: {why}.")
+            names = frozenset(fold_name(child.name) for child in root.children)
+            self._last = footer.elements, names
+        for name, value in folder_pairs(file.folders):
+            if fold_name(name) in self._data and fold_name(name) not in names:
+                raise SchemaError(
+                    f"The file {file.path} cannot be added to {self._layout.root}: it lacks the column "
+                    f"{display_name([name])}, and its folder {name}={value} gives a value only to a partition column."
+                )
+
+    def _without_number(self, root: ParquetNode) -> str | None:
+        """Why the file needs values of an identity column, which nobody can write into it."""
+        for field in self._layout.schema.fields:
+            if identity_of(field) is not None and self._columns.node_of(root, field) is None:
+                return f"it lacks the identity column {display_name([field.name])}; append its rows instead"
+        return None
+
+
+def _may_be_misread(footer: Footer) -> bool:
+    """Whether pyarrow may read other timestamps than Spark: from INT96."""
+    return any(element.get(1) == _INT96 for element in footer.elements)

@@ -1,0 +1,212 @@
+"""The rows that a caller gives: a DataFrame of Spark, or Arrow data of any library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
+from deltaskip.engine import collation_version, engine, is_column
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.redaction import redacted
+from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_layout import plain_batches, plain_table
+from deltaskip.rows.incoming_schema import incoming_schema
+from deltaskip.rows.plan import RowPlan
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.types import StructType
+
+__all__ = ["GivenRows"]
+
+# Libraries whose objects have the same rows each time that they are asked.
+_REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
+
+
+class GivenRows:
+    """Rows to be written, with their schema.
+
+    Args:
+        data: A DataFrame of PySpark, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
+            readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans of deltaskip; a
+            dataset or scanner of pyarrow; or a LazyFrame of polars.
+
+    Raises:
+        InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
+        InvalidArgument: A LazyFrame cannot be computed.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._frame = self._reader = None
+        self._data = data
+        self._schema: StructType | None = None
+        # Rows that are kept, in the layout in which they were given.
+        self._kept: pa.Table | None = None
+        if is_column(data) and hasattr(data, "sparkSession"):
+            self._frame = data
+        else:
+            self._reader = _reader_of(data)
+
+    def schema_for(self, table_schema: StructType) -> StructType:
+        """Return the schema of the rows, for a plan of a table with this schema.
+
+        Raises SchemaError for a column whose type has no counterpart in Delta.
+        """
+        if self._frame is not None:
+            try:
+                return schema_of(self._frame.schema)
+            except DeltaSkipError:
+                raise
+            except Exception as error:
+                # A Connect client analyzes the DataFrame only now.
+                raise InvalidArgument(f"Spark cannot determine the columns of data: {_first_line(error)}") from error
+        given = self._opened().schema if self._kept is None else self._kept.schema
+        self._schema = incoming_schema(given, table_schema)
+        return self._schema
+
+    def collation_version(self) -> str | None:
+        """Return the version of the collations by which rows of the writer are compared; None if it is not known.
+
+        That of the DataFrame's session, or of the installed Spark.
+        """
+        if self._frame is None:
+            return collation_version()
+        session = self._frame.sparkSession
+        return engine("Writing a DataFrame").collation_version(session)
+
+    @property
+    def frame(self) -> Any:
+        """The DataFrame of PySpark; None for Arrow data."""
+        return self._frame
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the rows can be read a second time, which a stream cannot, and so maybe no object of a stranger."""
+        return self._frame is not None or _is_repeatable(self._data)
+
+    def batches(self, table: str) -> Iterator[pa.RecordBatch]:
+        """Return the rows of Arrow data in the layout of their types, for the schema of the last `schema_for`.
+
+        Args:
+            table: The table that gets the rows, for messages.
+
+        Raises as `plain_batches` does, and InvalidArgument for a source that fails.
+        """
+        assert self._schema is not None
+        return plain_batches(self._batches(), self._schema, table)
+
+    def table(self, table: str) -> pa.Table:
+        """Return the rows of `batches` as a table. They are read from the source once, and kept."""
+        assert self._schema is not None
+        if self._kept is None:
+            schema = self._opened().schema
+            self._kept = pa.Table.from_batches(self._batches(), schema)
+        return plain_table(self._kept, self._schema, table)
+
+    def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+        """Write the rows as data files. After an error no file is left.
+
+        Raises:
+            RowViolation: A row violates a rule of the table, or a value does not fit its column.
+            UnsupportedFeature: An expression of the table needs a Spark session.
+            StorageError: The files cannot be written.
+        """
+        if self._frame is not None:
+            written: WrittenRows = engine(f"Writing a DataFrame to {plan.table}").write_dataframe(
+                self._frame, plan, layout
+            )
+            return written
+        rows = ArrowRows(plan, layout.time_zone)
+        written = write_data_files(rows.stream(self.batches(plan.table)), layout, divided=True)
+        return replace(written, identities=rows.identities)
+
+    def _opened(self) -> pa.RecordBatchReader:
+        """The reader of the rows, from which none was read yet."""
+        if self._reader is None:
+            self._reader = _reader_of(self._data)
+        return self._reader
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        reader, self._reader = self._opened(), None
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except DeltaSkipError:
+                raise
+            except Exception as error:
+                raise InvalidArgument(f"The rows of data cannot be read: {_first_line(error)}") from error
+            if not batch.schema.equals(reader.schema):
+                raise InvalidArgument("The rows of data cannot be read: a batch has another schema than the stream.")
+            yield batch
+
+
+def _reader_of(data: Any) -> pa.RecordBatchReader:
+    """A reader of the rows. Raises InvalidArgumentType if there are none."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    library = _library(data)
+    if library == "deltaskip":
+        # Without the C interface, which makes texts of errors.
+        data = data.scan() if hasattr(data, "scan") else data
+        if hasattr(data, "to_batches"):
+            reader: pa.RecordBatchReader = data.to_batches()
+            return reader
+    if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "lazy"):
+        data = _collected(data)
+    datasets = sys.modules.get("pyarrow.dataset")
+    if datasets is not None and isinstance(data, datasets.Dataset):
+        data = data.scanner()
+    try:
+        if datasets is not None and isinstance(data, datasets.Scanner):
+            return data.to_reader()
+        if library == "pandas" and hasattr(data, "reset_index"):
+            data = _with_index_as_columns(data)
+        elif not hasattr(data, "__arrow_c_stream__") and hasattr(data, "__arrow_c_array__"):
+            data = pa.record_batch(data)
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+    except Exception as error:
+        raise InvalidArgumentType(
+            f"data, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
+        ) from error
+    raise InvalidArgumentType.of("data", "a Spark DataFrame, or Arrow data with __arrow_c_stream__", data)
+
+
+def _library(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]
+
+
+def _is_repeatable(data: Any) -> bool:
+    datasets = sys.modules.get("pyarrow.dataset")
+    once: tuple[type, ...] = (pa.RecordBatchReader,)
+    if datasets is not None:
+        # Those in memory may be of a reader.
+        once += (datasets.Scanner, datasets.InMemoryDataset)
+    return _library(data) in _REPEATABLE and not isinstance(data, once)
+
+
+def _collected(frame: Any) -> Any:
+    """The rows of a LazyFrame of polars. Raises InvalidArgument if they cannot be computed."""
+    try:
+        return frame.lazy().collect(engine="streaming")
+    except Exception as error:
+        raise InvalidArgument(f"The rows of data cannot be computed: {_first_line(error)}") from error
+
+
+def _with_index_as_columns(data: Any) -> Any:
+    """A DataFrame of pandas with its index as columns, or without it if it has no name and so only numbers the rows."""
+    unnamed = all(name is None for name in data.index.names)
+    return data.reset_index(drop=True) if unnamed else data.reset_index()
+
+
+def _first_line(error: BaseException) -> str:
+    text = redacted(str(error)).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
+    return text if text.endswith(".") else f"{text or type(error).__name__}."

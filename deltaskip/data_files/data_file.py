@@ -1,0 +1,154 @@
+"""One data file that is being written, with the columns that get dictionaries, and bounds in the footer."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.actions import AddFile
+from deltaskip.actions.partition_folders import encode_path
+from deltaskip.data_files.parquet_schema import leaf_paths
+from deltaskip.doors import first_line
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.stats.tags import written_tags
+from deltaskip.storage import LocalStorage, Storage
+
+__all__ = ["OpenDataFile", "dictionary_columns", "leaves_with_nan"]
+
+_SAMPLE_ROWS = 4096
+# A dictionary pays if it is well below the number of values.
+_MOST_DISTINCT = 0.5
+
+_CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
+
+
+class OpenDataFile:
+    """A data file that is being written: a local file, which its storage publishes when it is closed.
+
+    Attributes:
+        without_statistics: Leaves that have no statistics in the footer. Those of Arrow leave NaN out, which readers
+            that order it last, as Spark does, would then not find.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        location: str,
+        path: str,
+        schema: pa.Schema,
+        codec: str,
+        dictionary: list[str],
+        without_statistics: frozenset[str],
+    ) -> None:
+        self.without_statistics = without_statistics
+        counted = [leaf for f in schema for leaf in leaf_paths(f.name, f.type) if leaf not in without_statistics]
+        self._path = path
+        self._location = location
+        self._stack = ExitStack()
+        self._local = self._stack.enter_context(storage.publish(location))
+        try:
+            with self._naming():
+                # A writer that opens a path keeps it open after an error, and so the space that the file takes.
+                sink = self._stack.enter_context(pa.OSFile(self._local, "wb"))
+                self._parquet = pq.ParquetWriter(
+                    sink,
+                    schema,
+                    compression=_CODECS.get(codec, codec),
+                    use_dictionary=dictionary or False,
+                    write_statistics=not without_statistics or counted or False,
+                    store_schema=False,
+                    store_decimal_as_integer=True,
+                )
+        except BaseException as error:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return os.stat(self._local).st_size
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows as a row group. Raises StorageError."""
+        with self._naming():
+            self._parquet.write_table(rows, row_group_size=max(1, len(rows)))
+
+    def close(
+        self, reader: FileReader, request: StatisticsRequest, partition_values: Mapping[str, str | None]
+    ) -> AddFile:
+        """Publish the file and return its add action, with statistics. Raises StorageError."""
+        with self._naming(), self._stack:
+            try:
+                self._parquet.close()
+            finally:
+                # Otherwise pyarrow closes it again when it is collected, and prints the error.
+                self._parquet.is_open = False
+            size = self.size
+            stats = stats_json(reader.facts(LocalStorage(), os.path.abspath(self._local), size=size), request)
+        now = time.time_ns() // 1_000_000
+        tags = written_tags(stats, request.columns)
+        return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats, tags=tags)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except DeltaSkipError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
+            raise StorageError(f"Cannot write the data file {self._location}: {reason}.") from error
+
+    def abandon(self) -> None:
+        """Publish nothing, and delete the local file."""
+        error = StorageError("The file was abandoned.")
+        with suppress(Exception):
+            self._parquet.close()
+        self._parquet.is_open = False
+        with suppress(StorageError):
+            self._stack.__exit__(StorageError, error, None)
+
+
+def dictionary_columns(table: pa.Table) -> list[str]:
+    """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
+    found: list[str] = []
+    step = max(1, len(table) // _SAMPLE_ROWS)
+    sample = pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            found.extend(leaf_paths(name, column.type))
+        elif not pa.types.is_boolean(column.type):
+            values = column.take(sample)
+            if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
+                found.append(name)
+    return found
+
+
+def leaves_with_nan(table: pa.Table) -> Iterator[str]:
+    """Paths of the floating-point columns and fields that have a NaN."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if _has_floats(column.type):
+            for chunk in column.chunks:
+                yield from _nan_below(name, chunk)
+
+
+def _nan_below(path: str, array: pa.Array) -> Iterator[str]:
+    if pa.types.is_floating(array.type):
+        if pc.any(pc.is_nan(array)).as_py():
+            yield path
+    elif pa.types.is_struct(array.type) and _has_floats(array.type):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            yield from _nan_below(f"{path}.{field.name}", child)
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    """Whether values are floating-point numbers, or structs of them; of arrays and maps readers use no bounds."""
+    return pa.types.is_floating(kind) or (pa.types.is_struct(kind) and any(_has_floats(f.type) for f in kind))

@@ -1,0 +1,1 @@
+"""Spark's own session catalog as a catalog."""

@@ -1,0 +1,345 @@
+"""SparkCatalog: the tables of a session's own catalog, in a Hive metastore or in the memory of the session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from deltaskip import arguments
+from deltaskip.catalogs.identifier import (
+    CatalogIdentifier,
+    Namespace,
+    identifier_of,
+    shown_namespace,
+)
+from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.catalogs.table_catalog import Ident
+from deltaskip.errors import (
+    NamespaceAlreadyExists,
+    NamespaceNotEmpty,
+    NamespaceNotFound,
+    TableAlreadyExists,
+    TableNotFound,
+    UnsupportedFeature,
+)
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import quoted_path
+from deltaskip.spark.catalog.session_databases import (
+    LOCATION,
+    change_database,
+    create_database,
+    database_names,
+    find_database,
+)
+from deltaskip.spark.catalog.session_tables import (
+    POINTER,
+    NamedTable,
+    is_classic,
+    is_missing,
+    is_taken,
+    java_state,
+    named_table,
+    register_table,
+    sql_name,
+    sql_text,
+    table_identifier,
+)
+from deltaskip.spark.session.failures import catalog_errors_named
+from deltaskip.storage import is_local, join, parse_location, uri_of
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["SparkCatalog"]
+
+# A folder that this catalog has chosen. Entries are external ones of Spark, so that a rename moves no files; the name
+# of the folder shows that dropping the table deletes it.
+_MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
+_IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
+
+
+class SparkCatalog(LocatedCatalog):
+    """The catalog of a Spark session: its databases are namespaces, with tables in them.
+
+    A name without namespace is one of the session's current database. Names are those that Spark accepts: letters,
+    digits and `_`, without regard to letter case. What the catalog keeps of a table is what delta-spark registers: the
+    provider delta and the location; a Connect server without Delta keeps a view in its place.
+
+    Args:
+        spark: The session, classic or Connect.
+        name: Name of the catalog in messages and SQL.
+        storage_options: Options of object stores for all tables, as for DeltaTable.
+    """
+
+    def __init__(
+        self, spark: SparkSession, name: str = "spark_catalog", storage_options: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(name, storage_options)
+        self._spark = spark
+
+    def __repr__(self) -> str:
+        return f"SparkCatalog({self.name!r})"
+
+    # Tables
+
+    def table_exists(self, ident: Ident) -> bool:
+        """See TableCatalog.table_exists. Tables of other formats exist, too."""
+        return self._found(identifier_of(ident)) is not None
+
+    def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
+        """See LocatedCatalog.find_entry. Raises UnsupportedFeature for a table of another format."""
+        found = self._found(ident)
+        if found is None:
+            return None
+        location = None if found.location is None else _location(found.location)
+        if location is None or not (found.is_delta or self._is_converted(found, location)):
+            raise UnsupportedFeature(
+                f"The table {ident} of the catalog {self.name} is no Delta table, but one of the format "
+                f"{found.provider}: use Spark for it."
+            )
+        managed = found.kind == "MANAGED" or _MANAGED.search(location) is not None
+        return TableEntry(ident, location, managed)
+
+    def register_table(self, ident: Ident, location: str) -> DeltaTable:
+        """See TableCatalog.register_table.
+
+        Raises UnsupportedFeature for a folder that this catalog has chosen, because dropping either of two names would
+        delete the files.
+        """
+        root = parse_location(arguments.path("location", location))
+        if _MANAGED.search(root) is not None:
+            raise UnsupportedFeature(
+                f"The table at {root} cannot be registered in the catalog {self.name}, because a catalog of Spark "
+                f"manages its folder: clone the table, and register the clone."
+            )
+        return super().register_table(ident, location)
+
+    def add_entry(self, entry: TableEntry) -> None:
+        """See LocatedCatalog.add_entry."""
+        parts = self._parts(entry.identifier)
+        if parts is None:
+            raise self._no_namespace(entry.identifier.namespace)
+        name, location = quoted_path(parts), uri_of(entry.location)
+        with catalog_errors_named(self.name):
+            try:
+                try:
+                    register_table(self._spark, name, location, managed=False)
+                except UnsupportedFeature as error:
+                    if "DATA_SOURCE_NOT_FOUND" not in str(error.__cause__):
+                        raise
+                    self._add_pointer(parts, location)
+            except Exception as error:
+                if isinstance(error, TableAlreadyExists) or is_taken(error):
+                    raise self._taken(entry.identifier) from None
+                if is_missing(error):
+                    raise self._no_namespace(entry.identifier.namespace) from None
+                raise
+
+    def remove_entry(self, entry: TableEntry) -> bool:
+        """See LocatedCatalog.remove_entry. Spark itself deletes the files of a table that it manages."""
+        parts, found = self._parts(entry.identifier), self._found(entry.identifier)
+        if parts is None or found is None or found.location is None or _location(found.location) != entry.location:
+            return False
+        with catalog_errors_named(self.name):
+            try:
+                if found.kind == "VIEW":
+                    self._spark.sql(f"DROP VIEW {sql_name(*parts)}")
+                elif is_classic(self._spark):
+                    # A stock session has no data source for the table, so that its SQL does not find it.
+                    state = java_state(self._spark)
+                    state.catalog().dropTable(table_identifier(state, parts), False, False)
+                else:
+                    self._spark.sql(f"DROP TABLE {sql_name(*parts)}")
+            except Exception as error:
+                if is_missing(error):
+                    return False
+                raise self._without_delta(entry.identifier, "dropped", error) from None
+        return True
+
+    def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
+        """See LocatedCatalog.move_entry. Into another namespace the new name is added before the old one goes."""
+        before, after, found = self._parts(entry.identifier), self._parts(new), self._found(entry.identifier)
+        if before is None or found is None:
+            raise self._gone(entry.identifier)
+        if after is None:
+            raise self._no_namespace(new.namespace)
+        if before[0].lower() != after[0].lower():
+            self._move_to_namespace(entry, new, found)
+            return
+        with catalog_errors_named(self.name):
+            try:
+                if found.kind == "VIEW":
+                    self._spark.sql(f"ALTER VIEW {sql_name(*before)} RENAME TO {quoted_path(after)}")
+                elif is_classic(self._spark):
+                    state = java_state(self._spark)
+                    state.catalog().renameTable(table_identifier(state, before), table_identifier(state, after))
+                else:
+                    self._spark.sql(f"ALTER TABLE {sql_name(*before)} RENAME TO {quoted_path(after)}")
+            except Exception as error:
+                if is_taken(error):
+                    raise self._taken(new) from None
+                if is_missing(error):
+                    raise self._gone(entry.identifier) from None
+                raise self._without_delta(entry.identifier, "renamed", error) from None
+
+    def new_location(self, ident: CatalogIdentifier) -> str:
+        """See LocatedCatalog.new_location. Each call returns another folder below that of the database."""
+        parts = self._parts(ident)
+        database = None if parts is None else self._database(parts[0])
+        if parts is None or database is None:
+            raise self._no_namespace(ident.namespace)
+        return join(_location(database[LOCATION]), f"{parts[1].lower()}-managed-{uuid4().hex}")
+
+    def table_names(self, namespace: Namespace) -> Iterable[str]:
+        """See LocatedCatalog.table_names. Tables of all formats, without views."""
+        parts = self._parts(CatalogIdentifier(namespace, "any"))
+        assert parts is not None
+        database = sql_name(parts[0])
+        with catalog_errors_named(self.name):
+            found = {row["tableName"] for row in self._rows(f"SHOW TABLES IN {database}") if not row["isTemporary"]}
+            views = {row["viewName"] for row in self._rows(f"SHOW VIEWS IN {database}") if not row["isTemporary"]}
+            pointers = self._rows(f"SHOW TABLE EXTENDED IN {database} LIKE '*'") if views else []
+        return found - views | {row["tableName"] for row in pointers if _IS_POINTER.search(row["information"])}
+
+    # Namespaces
+
+    def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
+        """See LocatedCatalog.child_namespaces."""
+        if parent:
+            return []
+        with catalog_errors_named(self.name):
+            return [(name,) for name in database_names(self._spark)]
+
+    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+        """See LocatedCatalog.find_namespace."""
+        if not namespace:
+            return {}
+        return self._database(namespace[0]) if len(namespace) == 1 else None
+
+    def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """See LocatedCatalog.add_namespace."""
+        if len(namespace) != 1:
+            raise UnsupportedFeature(
+                f"The catalog {self.name} has no namespaces inside of others, so not {shown_namespace(namespace)}: use "
+                f"a name of one part."
+            )
+        with catalog_errors_named(self.name):
+            try:
+                create_database(self._spark, namespace[0], properties)
+            except Exception as error:
+                if is_taken(error):
+                    raise NamespaceAlreadyExists(
+                        f"The catalog {self.name} has a namespace {shown_namespace(namespace)} already."
+                    ) from None
+                raise
+
+    def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """See LocatedCatalog.set_namespace."""
+        before = self.find_namespace(namespace)
+        if before is None:
+            raise self._no_namespace(namespace)
+        with catalog_errors_named(self.name):
+            change_database(self._spark, namespace[0], before, properties)
+
+    def remove_namespace(self, namespace: Namespace) -> bool:
+        """See LocatedCatalog.remove_namespace. Raises NamespaceNotEmpty if there are views or functions in it."""
+        with catalog_errors_named(self.name):
+            try:
+                self._spark.sql(f"DROP NAMESPACE {sql_name(namespace[0])} RESTRICT")
+            except Exception as error:
+                if is_missing(error):
+                    return False
+                if "NOT_EMPTY" in str(error) or "not empty" in str(error):
+                    raise NamespaceNotEmpty(
+                        f"The namespace {shown_namespace(namespace)} of the catalog {self.name} is not empty: drop its "
+                        f"views and functions first, with Spark."
+                    ) from None
+                raise
+        return True
+
+    # What the session knows
+
+    def _parts(self, ident: CatalogIdentifier) -> tuple[str, str] | None:
+        """Database and name of a table; None for a namespace that no session has."""
+        if len(ident.namespace) > 1:
+            return None
+        if ident.namespace:
+            return ident.namespace[0], ident.name
+        with catalog_errors_named(self.name):
+            return str(self._spark.catalog.currentDatabase()), ident.name
+
+    def _found(self, ident: CatalogIdentifier) -> NamedTable | None:
+        """The table of a name; None if there is none, or a view that stands for no table."""
+        parts = self._parts(ident)
+        if parts is None:
+            return None
+        with catalog_errors_named(self.name):
+            found = named_table(self._spark, quoted_path(parts))
+        return None if found is not None and found.kind == "VIEW" and not found.is_delta else found
+
+    def _check_free(self, ident: CatalogIdentifier) -> None:
+        if self._found(ident) is not None:
+            raise self._taken(ident)
+
+    def _is_converted(self, found: NamedTable, location: str) -> bool:
+        """Whether a table that is registered as Parquet has been converted to Delta since."""
+        return (found.provider or "").lower() == "parquet" and DeltaTable.exists(
+            location, storage_options=self.storage_options
+        )
+
+    def _database(self, name: str) -> dict[str, str] | None:
+        with catalog_errors_named(self.name):
+            return find_database(self._spark, name)
+
+    def _rows(self, statement: str) -> Sequence[Any]:
+        return list(self._spark.sql(statement).collect())
+
+    def _add_pointer(self, parts: tuple[str, str], location: str) -> None:
+        """Add a view that stands for the table; to read it through Spark's SQL fails and says what to do."""
+        name = display_name(parts)
+        why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
+        self._spark.sql(
+            f"CREATE VIEW {sql_name(*parts)} TBLPROPERTIES ({sql_text(POINTER)} = {sql_text(location)}) AS "
+            f"SELECT 1 AS delta WHERE raise_error({sql_text(why)}) IS NULL"
+        )
+
+    def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
+        if found.kind == "MANAGED":
+            raise UnsupportedFeature(
+                f"The table {entry.identifier} of the catalog {self.name} cannot be renamed to {new}, because Spark "
+                f"manages its files and keeps them in the folder of the namespace: rename it within the namespace."
+            )
+        moved = TableEntry(new, entry.location, entry.managed)
+        self.add_entry(moved)
+        if not self.remove_entry(entry):
+            self.remove_entry(moved)
+            raise self._gone(entry.identifier)
+
+    def _without_delta(self, ident: CatalogIdentifier, act: str, error: Exception) -> Exception:
+        """The error itself, or that a server without Delta refuses the statement."""
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            return error
+        return UnsupportedFeature(
+            f"The table {ident} of the catalog {self.name} cannot be {act}, because another session has registered it "
+            f"and this Spark Connect server has no Delta: use a classic session, or a server with Delta."
+        )
+
+    def _taken(self, ident: CatalogIdentifier) -> TableAlreadyExists:
+        return TableAlreadyExists(f"The catalog {self.name} has a table or view {ident} already.")
+
+    def _gone(self, ident: CatalogIdentifier) -> TableNotFound:
+        return TableNotFound(f"The catalog {self.name} has no table {ident}.")
+
+    def _no_namespace(self, namespace: Namespace) -> NamespaceNotFound:
+        return NamespaceNotFound(
+            f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
+        )
+
+
+def _location(uri: str) -> str:
+    """The location that a URI of Java names."""
+    found = parse_location(uri)
+    return found if is_local(found) else unquote(found)

@@ -1,0 +1,138 @@
+"""Conversion of a pyspark Column to predicate nodes, for pruning.
+
+Expressions without a node become Opaque, which keeps every file. Both kinds of Column are trees: of Python objects over
+Connect, of JVM objects (org.apache.spark.sql.internal.ColumnNode) in a classic session. The latter exist since Spark
+4.0; a classic Column of Spark 3.5 is a tree of Catalyst's expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark.sql import Column
+
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr import Node, to_node
+from deltaskip.expr import nodes as n
+from deltaskip.expr.type_names import type_named
+from deltaskip.schema.json import parse_type
+from deltaskip.spark.columns.column_parts import (
+    cast,
+    cast_to,
+    constant,
+    extract,
+    function,
+    java_constant,
+    opaque,
+    option,
+    parsed,
+    sequence,
+)
+from deltaskip.spark.columns.from_expression import expression_to_node
+
+__all__ = ["column_to_node"]
+
+_CATALYST = pyspark.__version__.startswith("3.")
+
+
+def column_to_node(column: Column) -> Node:
+    """The unbound predicate for `column`, with names as they were written.
+
+    Nondeterministic functions, user-defined functions, lambdas, window functions, subqueries and columns that are
+    already bound to a DataFrame become Opaque, with the columns that could be determined.
+    """
+    java = getattr(column, "_jc", None)
+    try:
+        if java is not None:
+            return expression_to_node(java.expr()) if _CATALYST else _classic(java.node())
+        return _connect(column._expr)
+    except (AttributeError, Py4JError, RecursionError):
+        # A tree of a different Spark release, or one that is too deep for Python's stack.
+        return n.Wordless("a column of Spark")
+
+
+def _classic(tree: Any) -> Node:
+    match tree.getClass().getSimpleName():
+        case "UnresolvedAttribute" if not tree.isMetadataColumn():
+            return _attribute(tree)
+        case "Literal":
+            return _constant(tree)
+        case "SqlExpression":
+            return parsed(tree.expression())
+        case "Alias":
+            return _classic(tree.child())
+        case "Cast":
+            mode = option(tree.evalMode())
+            name = None if mode is None else mode.getClass().getSimpleName().rstrip("$")
+            return cast(_classic(tree.child()), tree.dataType().json(), name)
+        case "UnresolvedExtractValue":
+            return extract(_classic(tree.child()), _classic(tree.extraction()))
+        case "CaseWhenOtherwise":
+            branches = tuple((_classic(b._1()), _classic(b._2())) for b in sequence(tree.branches()))
+            otherwise = option(tree.otherwise())
+            return n.Case(branches, None if otherwise is None else _classic(otherwise))
+        case "UnresolvedFunction":
+            args = tuple(map(_classic, sequence(tree.arguments())))
+            return opaque(tree.functionName(), args) if tree.isDistinct() else function(tree.functionName(), args)
+        case other:
+            return opaque(other, tuple(map(_classic, _column_children(tree))))
+
+
+def _connect(tree: Any) -> Node:
+    match type(tree).__name__:
+        case "ColumnReference" if not getattr(tree, "_is_metadata_column", False):
+            return parsed(tree._unparsed_identifier)
+        case "LiteralExpression":
+            return constant(tree._value, parse_type(tree._dataType.json()))
+        case "SQLExpression":
+            return parsed(tree._expr)
+        case "ColumnAlias":
+            # Spark 3.5 has another name for it.
+            return _connect(tree._child if hasattr(tree, "_child") else tree._parent)
+        case "CastExpression":
+            target = tree._data_type
+            child = _connect(tree._expr)
+            mode = getattr(tree, "_eval_mode", None)
+            if isinstance(target, str):
+                return cast_to(child, lambda: type_named(target), mode)
+            return cast(child, target.json(), mode)
+        case "UnresolvedExtractValue":
+            return extract(_connect(tree._child), _connect(tree._extraction))
+        case "CaseWhen":
+            branches = tuple((_connect(condition), _connect(value)) for condition, value in tree._branches)
+            return n.Case(branches, None if tree._else_value is None else _connect(tree._else_value))
+        case "UnresolvedFunction" | "CallFunction":
+            args = tuple(map(_connect, tree._args))
+            return opaque(tree._name, args) if getattr(tree, "_is_distinct", False) else function(tree._name, args)
+        case other:
+            return opaque(other, tuple(map(_connect, getattr(tree, "children", ()))))
+
+
+def _attribute(tree: Any) -> Node:
+    if hasattr(tree, "nameParts"):
+        try:
+            return n.Column(tuple(sequence(tree.nameParts())))
+        except Py4JError:
+            # Spark 4.0 has the name as text instead.
+            return parsed(tree.unparsedIdentifier())
+    return parsed(tree.unparsedIdentifier())
+
+
+def _constant(tree: Any) -> Node:
+    declared = option(tree.dataType())
+    value = tree.value()
+    if declared is not None:
+        return constant(value, parse_type(declared.json()))
+    if hasattr(value, "getClass"):
+        return java_constant(value)
+    try:
+        return to_node(value)
+    except (TypeError, DeltaSkipError):
+        return opaque("a literal", ())
+
+
+def _column_children(tree: Any) -> Iterator[Any]:
+    return (child for child in sequence(tree.children()) if hasattr(child, "sql"))

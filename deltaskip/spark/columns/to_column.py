@@ -1,0 +1,111 @@
+"""Conversion of predicate nodes to Spark columns, for filtering rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.expr import nodes
+from deltaskip.expr.intervals import INTERVALS, interval_text
+from deltaskip.expr.nodes import Node
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import DataType
+from deltaskip.spark.columns.literals import literal
+from deltaskip.spark.columns.types import spark_type
+
+__all__ = ["to_column"]
+
+_COLUMN_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "<=>": lambda a, b: a.eqNullSafe(b),
+}
+_COLUMN_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": lambda a, b: a % b,
+    "add_interval": lambda a, b: a + b,
+}
+
+
+def to_column(node: Node) -> Column:
+    """The Column for a predicate over logical names. Raises PredicateError for a node that Spark cannot evaluate."""
+    match node:
+        case nodes.Literal(_, data_type) if data_type in INTERVALS:
+            return F.expr(interval_text(node))
+        case nodes.Literal(value, data_type):
+            return literal(value, data_type)
+        case nodes.Column(parts) | nodes.FieldRef(parts):
+            return F.col(".".join(map(quoted_name, parts)))
+        case nodes.Compare(op, left, right):
+            return _COLUMN_COMPARISONS[op](to_column(left), to_column(right))
+        case nodes.And(children):
+            return reduce(and_, map(to_column, children))
+        case nodes.Or(children):
+            return reduce(or_, map(to_column, children))
+        case nodes.Not(child):
+            return ~to_column(child)
+        case nodes.IsNull(child):
+            return to_column(child).isNull()
+        case nodes.In(child, values):
+            return to_column(child).isin(*map(to_column, values)) if values else F.lit(False)
+        case nodes.Like(child, pattern, escape, insensitive):
+            like = F.ilike if insensitive else F.like
+            return like(to_column(child), to_column(pattern), F.lit(escape))
+        case nodes.StartsWith(child, prefix):
+            return F.startswith(to_column(child), to_column(prefix))
+        case nodes.Cast(child, data_type, safe):
+            return _cast(to_column(child), data_type, safe)
+        case nodes.Call("timestampadd" | "timestampdiff" as name, (nodes.Literal(str() as unit), first, second)):
+            return _with_unit(name, unit, to_column(first), to_column(second))
+        case nodes.Call(name, args):
+            return _call(name, [to_column(arg) for arg in args])
+        case nodes.Case(branches, otherwise):
+            return _case([(to_column(c), to_column(v)) for c, v in branches], otherwise)
+        case nodes.Collate(child, collation):
+            return F.collate(to_column(child), collation)
+        case nodes.Opaque(sql):
+            return F.expr(sql)
+        case _:
+            raise PredicateError(f"Spark cannot evaluate {type(node).__name__}; write the predicate as SQL text.")
+
+
+def _cast(column: Column, data_type: DataType, safe: bool) -> Column:
+    if not safe:
+        return column.cast(spark_type(data_type))
+    try:
+        return column.try_cast(spark_type(data_type))
+    except AttributeError as error:
+        raise UnsupportedFeature("TRY_CAST in a predicate needs Spark 4.0 or newer.") from error
+
+
+def _call(name: str, args: Sequence[Column]) -> Column:
+    if name in _COLUMN_ARITHMETIC and len(args) == 2:
+        return _COLUMN_ARITHMETIC[name](*args)
+    return F.call_function(name, *args)
+
+
+def _with_unit(name: str, unit: str, first: Column, second: Column) -> Column:
+    try:
+        return (F.timestamp_add if name == "timestampadd" else F.timestamp_diff)(unit, first, second)
+    except AttributeError as error:
+        raise UnsupportedFeature(f"{name} in a predicate needs Spark 4.0 or newer.") from error
+
+
+def _case(branches: Sequence[tuple[Column, Column]], otherwise: Node | None) -> Column:
+    (condition, value), *rest = branches
+    column = F.when(condition, value)
+    for condition, value in rest:
+        column = column.when(condition, value)
+    return column if otherwise is None else column.otherwise(to_column(otherwise))

@@ -1,0 +1,1 @@
+"""UPDATE, DELETE and MERGE as jobs of Spark."""

@@ -1,0 +1,421 @@
+"""The join of a MERGE through Spark: source and target are joined once, and the result is persisted.
+
+Expressions are resolved by Spark where their names have the meaning that SQL gives them: those of matched rows over the
+join, those of rows without a target row over the source, and those of rows without a source row over the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from deltaskip.dml.merge.merge_assignments import DEFAULT, Expression, FromSource
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
+from deltaskip.dml.merge.values import ClauseGroup, clause_groups, column_text, expressions_of, group_plan
+from deltaskip.dml.positions import RowPositions
+from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.records import dataclass
+from deltaskip.rows.plan import RowPlan
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.sql_text import quoted_name, quoted_path
+from deltaskip.schema.types import DataType, StructField
+from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
+from deltaskip.spark.dml.execution import SparkExecution
+from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
+from deltaskip.spark.read.parquet_scans import Source, with_values_of_files
+from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.session.failures import predicate_errors_named, row_errors_named
+from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.write.checked_rows import violation_of
+from deltaskip.spark.write.stored_text import check_default
+
+if TYPE_CHECKING:
+    from deltaskip.spark.dml.merge_source import SparkMergeSource
+
+__all__ = ["SOURCE_ROW", "MergedFrames"]
+
+SOURCE_ROW = "__deltaskip_source_row"
+"""The number of a row of the source."""
+
+_TARGET = "__deltaskip_target"
+_CLAUSE = "__deltaskip_clause"
+_BLOCK = "__deltaskip_block"
+_PATH = "__deltaskip_target_path"
+_BASE = "__deltaskip_target_base"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The rows of the target that change, and their number by clause."""
+
+    deleted: RowPositions | None = None
+    updated: RowPositions | None = None
+    counts: Mapping[int, int] = field(default_factory=dict)
+
+
+class MergedFrames:
+    """The join of a source with the files of a target."""
+
+    def __init__(self, source: SparkMergeSource, join: MergeJoin, execution: SparkExecution) -> None:
+        self._source = source
+        self._join = join
+        self._execution = execution
+        self._table = join.snapshot.table_root
+        self._updates = clause_groups(join, join.numbers(action="update"))
+        self._inserts = clause_groups(join, join.numbers("not matched"))
+        self._fields = join.snapshot.schema.fields
+        self._scans: Source | None = None
+        self._given = source.named(source.numbered)
+        self._is_small = False
+        self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
+        # Columns with what an engine computes for an expression of a clause, and their types.
+        self._raw: dict[tuple[int, int], str] = {}
+        self._types: dict[str, DataType] = {}
+        self._taken: dict[tuple[str, ...], str] = {}
+
+    def matched(self) -> MatchedRows:
+        """The rows that the merge changes and writes."""
+        join, updated, found = self._join, [], _Found()
+        with predicate_errors_named(self._table, "an expression of the merge"):
+            self._given = self._source.named(self._source.rows)
+            self._is_small = self._source.is_small
+            changed = self._changed(self._pairs()) if len(join.files) else None
+            if changed is not None and not join.inserts_only:
+                changed = self._source.kept(changed)
+                updated = [self._updated(group, changed) for group in self._updates]
+            inserted = [self._inserted(group, changed) for group in self._inserts]
+        if changed is not None and not join.inserts_only:
+            found = self._found(changed, [plan for _, plan in updated])
+        if not any(found.counts.get(number) for group in self._updates for number in group.numbers):
+            updated = []
+        parts = [*(("update", *each) for each in updated), *(("insert", *each) for each in inserted)]
+        new = None
+        if parts:
+            new = _MergedRows(self._execution, parts, bool(join.properties.change_data_feed))
+            most = 0 if found.updated is None else sum(found.updated.counts)
+            new.most_rows = most + (self._source.count() if inserted else 0)
+        return MatchedRows(found.deleted, found.updated, new, bool(inserted), found.counts)
+
+    def check(self) -> None:
+        """Let Spark resolve all expressions and types, with no rows of the target; no job runs."""
+        with predicate_errors_named(self._table, "an expression of the merge"):
+            self._check_conditions()
+            changed = self._changed(self._pairs())
+            _ = changed.schema
+            if not self._join.inserts_only:
+                for group in self._updates:
+                    self._updated(group, changed)
+            for group in self._inserts:
+                self._inserted(group, changed)
+
+    def _check_conditions(self) -> None:
+        """Let Spark refuse what cannot be a condition, such as a random number."""
+        nothing = self._source.session.range(0).select(F.col("id").alias("__deltaskip_nothing"))
+        target = self._execution.no_rows().alias(self._join.target_alias or _TARGET)
+        for kind, side in (("not matched", self._given), ("not matched by source", target)):
+            wheres = self._conditions(kind)
+            if wheres:
+                _ = side.join(nothing, _any(wheres)).schema
+
+    def _conditions(self, kind: str) -> list[Column]:
+        return [_column(each.where) for each in self._join.clauses if each.kind == kind and each.where is not None]
+
+    def _pairs(self) -> DataFrame:
+        """The join: pairs of rows that match, and with clauses for them the rows of the target without a match.
+
+        It has the columns of both sides under their names, those of the target also as they are stored, and those that
+        a clause takes from the source by name.
+        """
+        join = self._join
+        target = self._target()
+        taken = self._taken_columns("matched")
+        source = self._given.select("*", *taken)
+        side = target.alias(join.target_alias or _TARGET)
+        how = "left" if join.numbers("not matched by source") else "inner"
+        if self._is_small:
+            source = F.broadcast(source)
+        wheres = self._conditions("matched")
+        if wheres:
+            # The condition of a join must be deterministic, and so must those of clauses.
+            _ = side.join(source, _column(join.on) & _any(wheres)).schema
+        return side.join(source, _column(join.on), how)
+
+    def _target(self) -> DataFrame:
+        """Rows of the target with the path of their file, their position, and their columns also as they are stored."""
+        join = self._join
+        if len(join.files):
+            target, self._scans = self._execution.rows_by_path(join.files.listed, join.row_ids, _PATH, POSITION)
+        else:
+            target = self._execution.no_rows().select(
+                "*",
+                F.lit("").alias(_PATH),
+                *(F.lit(0).cast("bigint").alias(name) for name in (POSITION, *self._stored_ids)),
+            )
+        again = [F.col(quoted_name(name)).alias(old) for name, old in self._old.items()]
+        beside = [_PATH, POSITION, *self._stored_ids, *self._old.values()]
+        return with_declared_lengths(target.select("*", *again), join.snapshot.schema, _columns(beside))
+
+    @property
+    def _stored_ids(self) -> list[str]:
+        """The column of files with materialized row ids, if the table has row tracking."""
+        return [] if self._join.row_ids is None else [self._join.row_ids.row_id]
+
+    def _numbered(self, rows: DataFrame, others: Sequence[Column]) -> DataFrame:
+        """The rows with the number of their file, their position and row id, and other columns."""
+        files = self._join.files.listed
+        if self._scans is None:
+            ids = [] if self._join.row_ids is None else [F.lit(0).cast("bigint").alias(ROW_ID)]
+            return rows.select(F.lit(0).cast("bigint").alias(FILE), POSITION, *ids, *others)
+        values: dict[str, pa.Array] = {FILE: arrow_array(np.arange(len(files), dtype=np.int64))}
+        ids = []
+        if self._join.row_ids is not None:
+            values[_BASE] = one_chunk(files["base_row_id"])
+            [stored] = _columns(self._stored_ids)
+            ids = [F.coalesce(stored, F.col(_BASE) + F.col(POSITION)).alias(ROW_ID)]
+        found = with_values_of_files(rows, self._scans, _PATH, values)
+        return found.select(FILE, POSITION, *ids, *others)
+
+    def _taken_columns(self, kind: str) -> list[Column]:
+        """Columns that clauses of a kind take from the source by name, under names of their own."""
+        found = []
+        for clause in self._join.clauses:
+            if clause.kind != kind:
+                continue
+            for assigned in clause.columns.values():
+                for each in expressions_of(assigned):
+                    if isinstance(each, FromSource) and each.path not in self._taken:
+                        name = f"__deltaskip_s{len(self._taken)}"
+                        self._taken[each.path] = name
+                        self._types[name] = each.type
+        for path, name in self._taken.items():
+            found.append(F.col(quoted_path(path)).alias(name))
+        return found
+
+    def _changed(self, pairs: DataFrame) -> DataFrame:
+        """The rows of the join with the number of their clause, and for updates the new values.
+
+        Rows of the target without a match, to which no clause applies, are left out; pairs of rows stay all, since
+        they show which rows of the source have a match, and which rows of the target have several.
+        """
+        join = self._join
+        if join.inserts_only:
+            return pairs.select(SOURCE_ROW)
+        place = [_PATH, POSITION, *self._stored_ids, SOURCE_ROW]
+        beside = [*place, *self._old.values(), *self._taken.values()]
+        rows = pairs.select("*", self._clause("matched", F.col(SOURCE_ROW).isNotNull()))
+        rows = rows.select(*_columns(beside), _CLAUSE, *self._computed("matched"))
+        if join.numbers("not matched by source"):
+            rows = self._without_source(rows)
+        self._read_types(rows)
+        names = sorted({field.name for group in self._updates for field in group.columns})
+        fields = [field for field in join.schema.fields if field.name in names]
+        rows = rows.select(*_columns(place), _CLAUSE, *map(self._value, fields))
+        return self._numbered(rows, _columns([SOURCE_ROW, _CLAUSE, *(field.name for field in fields)]))
+
+    def _without_source(self, rows: DataFrame) -> DataFrame:
+        """The rows, with the clause of rows of the target that have no match."""
+        names = [F.col(old).alias(name) for name, old in self._old.items()]
+        beside = rows.columns
+        there = rows.select(*_columns(beside), *names)
+        there = with_declared_lengths(there, self._join.snapshot.schema, _columns(beside))
+        there = there.alias(self._join.target_alias or _TARGET)
+        left = self._clause("not matched by source", F.col(SOURCE_ROW).isNull(), "__deltaskip_left")
+        found = there.select("*", left)
+        both = F.coalesce(F.col(_CLAUSE), F.col("__deltaskip_left")).alias(_CLAUSE)
+        others = _columns([name for name in beside if name != _CLAUSE])
+        found = found.select("*", both.alias("__deltaskip_both"))
+        computed = self._computed("not matched by source", "__deltaskip_both")
+        found = found.where(F.col(SOURCE_ROW).isNotNull() | F.col("__deltaskip_both").isNotNull())
+        return found.select(*others, F.col("__deltaskip_both").alias(_CLAUSE), *computed)
+
+    def _clause(self, kind: str, when: Column, name: str = _CLAUSE) -> Column:
+        """The number of the first clause of a kind whose condition is TRUE; NULL for other rows."""
+        found: Any = None
+        for number, clause in enumerate(self._join.clauses):
+            if clause.kind != kind:
+                continue
+            condition = when if clause.where is None else when & _column(clause.where)
+            found = F.when(condition, number) if found is None else found.when(condition, number)
+        return (F.lit(None) if found is None else found).cast("int").alias(name)
+
+    def _computed(self, kind: str, clause_column: str = _CLAUSE) -> Iterator[Column]:
+        """The values of expressions of clauses, each only in the rows of its clause."""
+        for number, clause in enumerate(self._join.clauses):
+            if clause.kind != kind:
+                continue
+            expressions = [each for assigned in clause.columns.values() for each in expressions_of(assigned)]
+            for each in expressions:
+                if isinstance(each, Expression):
+                    name = f"__deltaskip_v{len(self._raw)}"
+                    self._raw[number, id(each)] = name
+                    yield F.when(F.col(clause_column) == number, _column(each.value)).alias(name)
+
+    def _read_types(self, rows: DataFrame) -> None:
+        """Remember the types of the values that expressions have."""
+        schema = rows.schema
+        for name in self._raw.values():
+            if name in schema.names and name not in self._types:
+                self._types[name] = schema_of(type(schema)([schema[name]])).fields[0].type
+
+    def _value(self, field: StructField) -> Column:
+        """The value of a column in updated rows; NULL in others."""
+        before = next((each for each in self._fields if each.name == field.name), None)
+        old = None if before is None else (self._old[before.name], before.type)
+        numbers = [n for group in self._updates if field in group.columns for n in group.numbers]
+        return self._chosen(field, numbers, old).alias(field.name)
+
+    def _chosen(self, field: StructField, numbers: Sequence[int], old: tuple[str, DataType] | None) -> Column:
+        """The value that the clause of each row gives a column."""
+        declared = logical_type(field)
+        collated = "collate" in declared.simpleString()
+        by_text: dict[str, list[int]] = {}
+        for number in numbers:
+            assigned = self._join.clauses[number].columns.get(field.name)
+            raw = partial(self._raw_value, number)
+            if assigned is DEFAULT or (assigned is None and old is None):
+                check_default(self._source.session, field, self._join.snapshot)
+            text = column_text(field, assigned, raw, old, self._table, self._join.evolves)
+            by_text.setdefault(text, []).append(number)
+        found: Any = None
+        for text, members in by_text.items():
+            value = F.expr(text).cast(declared) if collated else F.expr(text)
+            condition = F.col(_CLAUSE).isin(*members)
+            found = F.when(condition, value) if found is None else found.when(condition, value)
+        return F.lit(None).cast(declared) if found is None else found
+
+    def _raw_value(self, number: int, each: Expression | FromSource) -> tuple[str, DataType]:
+        name = self._taken[each.path] if isinstance(each, FromSource) else self._raw[number, id(each)]
+        return name, self._types[name]
+
+    def _updated(self, group: ClauseGroup, changed: DataFrame) -> tuple[DataFrame, RowPlan]:
+        """The rows that clauses of a group update, and the plan by which they are written."""
+        ids = [] if self._join.row_ids is None else [F.col(ROW_ID)]
+        columns = [F.col(quoted_name(field.name)) for field in group.columns]
+        rows = changed.where(F.col(_CLAUSE).isin(*group.numbers)).select(*columns, *ids)
+        return rows, self._plan(group, rows)
+
+    def _inserted(self, group: ClauseGroup, changed: DataFrame | None) -> tuple[DataFrame, RowPlan]:
+        """The rows that clauses of a group insert: those of the source without a match."""
+        rows = self._given.select("*", *self._taken_columns("not matched"))
+        if changed is not None:
+            met = changed.where(F.col(SOURCE_ROW).isNotNull()).select(F.col(SOURCE_ROW).alias("__deltaskip_met"))
+            rows = rows.join(met, F.col(SOURCE_ROW) == F.col("__deltaskip_met"), "left_anti")
+        rows = rows.select("*", self._clause("not matched", F.lit(True)))
+        rows = rows.where(F.col(_CLAUSE).isin(*group.numbers))
+        rows = rows.select(_CLAUSE, *self._taken.values(), *self._computed("not matched"))
+        self._read_types(rows)
+        nothing = [] if self._join.row_ids is None else [F.lit(None).cast("bigint").alias(ROW_ID)]
+        values = [self._chosen(field, group.numbers, None).alias(field.name) for field in group.columns]
+        rows = rows.select(*values, *nothing)
+        return rows, self._plan(group, rows)
+
+    def _plan(self, group: ClauseGroup, rows: DataFrame) -> RowPlan:
+        schema = rows.schema
+        incoming = schema_of(type(schema)([field for field in schema.fields if field.name != ROW_ID]))
+        return group_plan(self._join, group, incoming)
+
+    def _found(self, changed: DataFrame, plans: Sequence[RowPlan]) -> _Found:
+        """Run the join, and return where rows change. Tasks return a bit for each row of blocks of the files."""
+        join = self._join
+        numbers = [n for n, clause in enumerate(join.clauses) if clause.kind != "not matched"]
+        has_source = F.col(SOURCE_ROW).isNotNull()
+        bit = F.col(POSITION) % BLOCK_ROWS
+        kinds = {action: join.numbers(action=action) for action in ("delete", "update")}
+        found = changed.groupBy(F.col(FILE), F.expr(f"{POSITION} DIV {BLOCK_ROWS}").alias(_BLOCK)).agg(
+            F.count(F.when(has_source, 1)),
+            F.bitmap_count(F.bitmap_construct_agg(F.when(has_source, bit))),
+            *(_bits(F.col(_CLAUSE).isin(*members), bit) for members in kinds.values()),
+            *(F.count(F.when(F.col(_CLAUSE) == number, 1)) for number in numbers),
+        )
+        spark = self._source.session
+        with row_errors_named(spark, self._table), described_jobs(spark, f"merge into {self._table}"):
+            try:
+                rows = found.collect()
+            except Exception as error:
+                violation = violation_of(error, *plans) if plans else None
+                if violation is None:
+                    raise
+                raise violation from error
+        pairs, matched = sum(row[2] for row in rows), sum(row[3] for row in rows)
+        if pairs > matched and not join.may_match_twice:
+            raise ambiguous_merge(self._table, self._example(changed))
+        counts = {number: sum(row[6 + i] for row in rows) for i, number in enumerate(numbers)}
+        if pairs > matched:
+            [only] = join.numbers("matched")
+            counts[only] = matched
+        files = len(join.files)
+        deleted, updated = (
+            positions_of_blocks(files, ((row[0], row[1], row[column]) for row in rows if row[column] is not None))
+            if members
+            else None
+            for column, members in zip((4, 5), kinds.values(), strict=True)
+        )
+        return _Found(deleted, updated, counts)
+
+    def _example(self, changed: DataFrame) -> Mapping[str, object]:
+        """The values that some row of the target which several rows of the source match has in the ON condition."""
+        rows = changed.where(F.col(SOURCE_ROW).isNotNull()).groupBy(FILE, POSITION).count().where("count > 1")
+        first = rows.head()
+        if first is None or not self._join.keys:
+            return {}
+        file = self._join.files.listed.slice(first[0], 1)
+        columns = [F.col(quoted_name(name)) for name in self._join.keys]
+        found = target_rows(self._execution, file, None).where(F.col(POSITION) == first[1]).select(*columns).head()
+        return {} if found is None else found.asDict()
+
+
+class _MergedRows(PersistedRows):
+    """The rows that a merge writes: updated ones of the persisted join, and inserted ones of the persisted source.
+
+    Args:
+        execution: Reads and writes rows of the table.
+        parts: Kind of change, rows and plan.
+        feed: Whether the table has a change data feed.
+    """
+
+    def __init__(self, execution: SparkExecution, parts: Sequence[tuple[str, DataFrame, RowPlan]], feed: bool) -> None:
+        super().__init__(execution, parts[0][1])
+        self._parts = parts
+        self._feed = feed
+
+    def parts(self) -> Iterator[tuple[str, DataFrame, RowPlan]]:
+        """See PersistedRows.parts."""
+        yield from self._parts
+
+    def is_read_again(self, change: str, plan: RowPlan) -> bool:
+        """See PersistedRows.is_read_again. Inserted rows are not persisted."""
+        return (self._feed and change == "insert") or super().is_read_again(change, plan)
+
+
+def _columns(names: Sequence[str]) -> list[Column]:
+    return [F.col(quoted_name(name)) for name in names]
+
+
+def _bits(condition: Column, bit: Column) -> Column:
+    """A bit for each row of a block for which the condition is true; NULL if there is none."""
+    chosen = F.when(condition, bit)
+    return F.when(F.count(chosen) > 0, F.bitmap_construct_agg(chosen))
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda one, other: one | other, conditions)
+
+
+def _column(value: Any) -> Column:
+    """An expression of the caller as a Column."""
+    if isinstance(value, str):
+        return F.expr(value)
+    if isinstance(value, ColumnExpr | Node):
+        return to_column(to_node(value))
+    found: Column = value
+    return found

@@ -1,0 +1,219 @@
+"""The source of a MERGE through Spark: a DataFrame, persisted when it is first needed, or collected if it is small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.data_files.data import GivenRows
+from deltaskip.dml.execution import RowsOfFiles
+from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+from deltaskip.dml.merge.here import can_evaluate_here, names_in
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.names import Names, default_aliases
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.log import Snapshot
+from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.sql_text import quoted_path
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
+from deltaskip.spark.dml.execution import SparkExecution
+from deltaskip.spark.dml.merge_join import SOURCE_ROW, MergedFrames
+from deltaskip.spark.dml.merge_keys import key_values, size_in_bytes
+from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.job_descriptions import described_jobs
+
+__all__ = ["SparkMergeSource"]
+
+# A side of the join of at most this size is sent to every task.
+_BROADCAST_BYTES = 64 << 20
+
+
+class SparkMergeSource(MergeSource):
+    """A DataFrame as the source of a merge, persisted when it is first needed.
+
+    Args:
+        spark: A session, classic or Connect.
+        data: The DataFrame.
+        alias: The name of the source in expressions; None for that of the DataFrame.
+    """
+
+    def __init__(self, spark: SparkSession, data: DataFrame, alias: str | None) -> None:
+        self._spark = spark
+        self._data = data
+        self._alias = alias
+        self._count: int | None = None
+        self._executions: dict[int, SparkExecution] = {}
+        self._kept: list[DataFrame] = []
+        # The rows in this process, and whether they were found to need Spark's jobs.
+        self._here: ArrowMergeSource | None = None
+        self._needs_jobs = False
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of the session."""
+        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+    def schema_for(self, table_schema: StructType) -> StructType:
+        """See MergeSource.schema_for. Columns of types that Delta does not have are left out."""
+        try:
+            schema = self._data.schema
+        except Exception as error:
+            raise InvalidArgument(f"Spark cannot determine the columns of the source: {error}") from error
+        found: list[StructField] = []
+        for column in schema.fields:
+            try:
+                found += schema_of(type(schema)([column])).fields
+            except DeltaSkipError:
+                continue
+        return StructType(tuple(found))
+
+    def prepare(self, join: MergeJoin, schema: StructType) -> None:
+        """See MergeSource.prepare. A small source is joined by the driver where it evaluates all as Spark does."""
+        if self._alias is None:
+            self._take_default_alias(join)
+        if not self._can_merge_here(join, schema):
+            self._here, self._needs_jobs = None, True
+            MergedFrames(self, join, self.row_execution(join.snapshot)).check()
+        elif self._here is None:
+            described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
+            with row_errors_named(self._spark, "the source of a merge"), described:
+                rows = self._data.toArrow()
+            self._here = ArrowMergeSource(GivenRows(rows), join.snapshot.root, self._alias, self.time_zone)
+        if self._here is not None:
+            self._here.schema_for(join.snapshot.schema)
+
+    def _take_default_alias(self, join: MergeJoin) -> None:
+        """Take the default name of the source if expressions use it, and the DataFrame knows nothing of that name."""
+        _, default = default_aliases(join.target_alias, None, False)
+        if default is not None:
+            used = [parts for parts in names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
+            if used and not self._has_names(used):
+                self._alias = default
+
+    def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
+        """Whether the DataFrame itself has columns that can be named so."""
+        try:
+            _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
+        except AnalysisException:
+            return False
+        return True
+
+    def _can_merge_here(self, join: MergeJoin, schema: StructType) -> bool:
+        """Whether the driver may carry out the merge. Raises what is wrong with it, as the driver finds it."""
+        if self._needs_jobs or not (self._here is not None or self._is_collected_quickly()):
+            return False
+        if not can_evaluate_here(join, schema, self._alias, self.time_zone):
+            return False
+        if self._alias is None:
+            # Here any qualifier is taken for one that the DataFrame has.
+            names = Names(join.snapshot.schema, schema, join.target_alias, None)
+            used = [parts for parts in names_in(join) if len(parts) > 1]
+            own = [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
+            if own and not self._has_names(own):
+                return False
+        nothing = pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in schema.fields})
+        checked = ArrowMergeSource(GivenRows(nothing), join.snapshot.root, self._alias, self.time_zone)
+        try:
+            checked.prepare(join, checked.schema_for(join.snapshot.schema))
+        except UnsupportedFeature:
+            # A rule of the table that only Spark evaluates.
+            return False
+        return True
+
+    def _is_collected_quickly(self) -> bool:
+        """Whether the rows are few as far as Spark estimates it, and expressions mean what they do here."""
+        java = getattr(self._data, "_jdf", None)
+        if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
+            return False
+        settings = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+        if any(str(self._spark.conf.get(name)).lower() != value for name, value in settings.items()):
+            return False
+        return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= options.source_bytes
+
+    def count(self) -> int:
+        """See MergeSource.count."""
+        if self._here is not None:
+            return self._here.count()
+        if self._count is None:
+            self.key_values([], False)
+        assert self._count is not None
+        return self._count
+
+    def row_execution(self, snapshot: Snapshot) -> SparkExecution:
+        """See MergeSource.row_execution."""
+        known = self._executions.get(snapshot.version)
+        if known is None:
+            known = self._executions[snapshot.version] = SparkExecution(self._spark, snapshot)
+        return known
+
+    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
+        """See MergeSource.key_values."""
+        if self._here is not None:
+            return self._here.key_values(keys, distinct)
+        described = described_jobs(self._spark, "compute the source of a merge")
+        with row_errors_named(self._spark, "the source of a merge"), described:
+            self._count, found = key_values(self.rows, keys, distinct, self._count)
+        return found
+
+    def matched(self, join: MergeJoin) -> MatchedRows:
+        """See MergeSource.matched."""
+        if self._here is not None:
+            try:
+                execution = self.row_execution(join.snapshot)
+                files = RowsOfFiles(join.files.listed)
+                if self._here.is_little(join, lambda: execution.copies_here([files], join.schema)):
+                    return self._here.matched(join)
+            except UnsupportedFeature:
+                # A rule of the table, or a file, that only Spark evaluates or reads.
+                pass
+            self._here, self._needs_jobs = None, True
+            raise NotHere
+        return MergedFrames(self, join, self.row_execution(join.snapshot)).matched()
+
+    def release(self) -> None:
+        """See MergeSource.release."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept, self._count, self._here = [], None, None
+        self.__dict__.pop("rows", None)
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The persisted rows of the source, each with a number."""
+        return self.kept(self.numbered)
+
+    @property
+    def numbered(self) -> DataFrame:
+        """The rows as they are computed, each with a number."""
+        return self._data.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
+
+    def named(self, rows: DataFrame) -> DataFrame:
+        """These rows under the alias of the source."""
+        return rows if self._alias is None else rows.alias(self._alias)
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """The frame, persisted until `release`."""
+        persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(persisted)
+        return persisted
+
+    @property
+    def session(self) -> SparkSession:
+        """The session."""
+        return self._spark
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the source can be sent to every task."""
+        self.count()
+        return size_in_bytes(self.rows, self.count()) <= _BROADCAST_BYTES

@@ -1,0 +1,290 @@
+"""The catalog as Spark sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
+from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
+from deltaskip.schema.resolve import display_name
+from deltaskip.spark.installed_catalog.definitions import described
+from deltaskip.spark.installed_catalog.table_changes import namespace_change, table_changes
+from deltaskip.spark.installed_catalog.tables import LoadedTable, TableToCommit, use_sql
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+
+__all__ = ["SparkPlugin"]
+
+_CATALOG = "org.apache.spark.sql.connector.catalog"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CAPABILITIES = (
+    "SUPPORT_COLUMN_DEFAULT_VALUE",
+    "SUPPORT_TABLE_CONSTRAINT",
+    "SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS",
+    "SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS",
+)
+
+
+class SparkPlugin(Proxy):
+    """A catalog of this package, as one of Spark's.
+
+    Args:
+        jvm: The session's JVM.
+        name: Name of the catalog in the session.
+        catalog: The catalog.
+    """
+
+    def __init__(self, jvm: Jvm, name: str, catalog: TableCatalog) -> None:
+        super().__init__(jvm, f"deltaskip catalog {name} #{id(self)}")
+        self._name = name
+        self._catalog = catalog
+
+    # CatalogPlugin
+
+    def initialize(self, _name: str, _options: Any) -> None:
+        """CatalogPlugin: nothing is left to do."""
+
+    def name(self) -> str:
+        """CatalogPlugin: the name in the session."""
+        return self._name
+
+    @answers()
+    def defaultNamespace(self) -> Any:
+        """CatalogPlugin: the root."""
+        return self.jvm.strings(())
+
+    # TableCatalog
+
+    @answers()
+    def capabilities(self) -> Any:
+        """TableCatalog: what CREATE TABLE can have."""
+        of = self.jvm.view.org.apache.spark.sql.connector.catalog.TableCatalogCapability
+        return self.jvm.enums(of, _CAPABILITIES)
+
+    def useNullableQuerySchema(self) -> bool:
+        """TableCatalog: columns of CREATE TABLE AS SELECT are nullable, as in delta-spark."""
+        return True
+
+    @answers("NoSuchNamespaceException")
+    def listTables(self, namespace: Any) -> Any:
+        """TableCatalog: the tables of a namespace."""
+        identifiers = self.jvm.view.org.apache.spark.sql.connector.catalog.Identifier
+        found = self._catalog.list_tables(_parts(namespace))
+        return self.jvm.array(identifiers, (self._identifier(each) for each in found))
+
+    @answers("NoSuchNamespaceException")
+    def listTableSummaries(self, namespace: Any) -> Any:
+        """TableCatalog: the tables of a namespace, with their kinds."""
+        summaries = self.jvm.view.org.apache.spark.sql.connector.catalog.TableSummary
+        found = self._catalog.list_tables(_parts(namespace))
+        return self.jvm.array(summaries, (summaries.of(self._identifier(each), "MANAGED") for each in found))
+
+    @answers("NoSuchTableException")
+    def loadTable(self, ident: Any, how: Any = None, _options: Any = None) -> Any:
+        """TableCatalog: a table, at a version or time, or for statements that change it.
+
+        Args:
+            ident: Its name.
+            how: None, a version as text, a time in microseconds, a set of privileges, or a TableContext with these.
+        """
+        name = _identifier(ident)
+        how = _from_context(how)
+        if how is None:
+            return LoadedTable(self.jvm, self._name, name, self._load(name))
+        if isinstance(how, str):
+            return LoadedTable(self.jvm, self._name, name, self._load(name, version=_version(how)), travels=True)
+        if isinstance(how, int):
+            time = _EPOCH + timedelta(microseconds=how)
+            return LoadedTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
+        privileges = {str(each) for each in how}
+        if "UPDATE" in privileges:
+            shown = display_name([self._name, *name.namespace, name.name])
+            raise use_sql("UPDATE and MERGE", shown)
+        return LoadedTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
+
+    @answers("NoSuchTableException")
+    def loadChangelog(self, ident: Any, _context: Any, _options: Any) -> Any:
+        """TableCatalog: refuse CHANGES of a table."""
+        raise UnsupportedFeature(
+            f"The changes of the table {_identifier(ident)} are read with changes() of the table, and not through "
+            f"Spark's own SQL."
+        )
+
+    @answers()
+    def tableStateOptionKeys(self) -> Any:
+        """TableCatalog: no option of a query chooses a state of a table."""
+        return self.jvm.view.java.util.HashSet()
+
+    @answers()
+    def changelogStateOptionKeys(self) -> Any:
+        """TableCatalog: no option of a query chooses changes of a table."""
+        return self.jvm.view.java.util.HashSet()
+
+    @answers()
+    def invalidateTable(self, ident: Any) -> None:
+        """TableCatalog: forget what is kept of a table."""
+        name = _identifier(ident)
+        if self._exists(name):
+            self._catalog.refresh_table(name)
+
+    @answers()
+    def tableExists(self, ident: Any) -> bool:
+        """TableCatalog: whether there is a table."""
+        return self._exists(_identifier(ident))
+
+    @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
+    def createTable(self, ident: Any, *given: Any) -> Any:
+        """TableCatalog: create an empty table."""
+        name = _identifier(ident)
+        new = described(self.jvm, given)
+        table = self._catalog.create_table(name, new.schema, new.partitions, new.properties)
+        return LoadedTable(self.jvm, self._name, name, table)
+
+    @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
+    def createTableLike(self, ident: Any, info: Any, _source: Any) -> Any:
+        """TableCatalog: create an empty table with the columns of another one."""
+        return self.createTable(ident, info)
+
+    @answers("NoSuchTableException")
+    def alterTable(self, ident: Any, changes: Any) -> Any:
+        """TableCatalog: make changes, all in one commit."""
+        name = _identifier(ident)
+        made = [each for change in changes for each in table_changes(change)]
+        table = self._catalog.alter_table(name, made) if made else self._catalog.load_table(name)
+        return LoadedTable(self.jvm, self._name, name, table)
+
+    @answers()
+    def dropTable(self, ident: Any) -> bool:
+        """TableCatalog: drop a table."""
+        return self._catalog.drop_table(_identifier(ident))
+
+    @answers()
+    def purgeTable(self, ident: Any) -> bool:
+        """TableCatalog: drop a table with its files."""
+        return self._catalog.drop_table(_identifier(ident), purge=True)
+
+    @answers("NoSuchTableException", "TableAlreadyExistsException")
+    def renameTable(self, old: Any, new: Any) -> None:
+        """TableCatalog: give a table another name."""
+        target = _identifier(new)
+        if target.namespace[:1] == (self._name,) and not self._catalog.namespace_exists(target.namespace):
+            # Spark takes the name as it is written, also with that of the catalog.
+            target = CatalogIdentifier(target.namespace[1:], target.name)
+        self._catalog.rename_table(_identifier(old), target)
+
+    # StagingTableCatalog
+
+    @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
+    def stageCreate(self, ident: Any, *given: Any) -> Any:
+        """StagingTableCatalog: a table that the commit creates."""
+        return self._staged(ident, given, self._transactional().stage_create)
+
+    @answers("NoSuchNamespaceException", "NoSuchTableException")
+    def stageReplace(self, ident: Any, *given: Any) -> Any:
+        """StagingTableCatalog: a table that the commit replaces."""
+        return self._staged(ident, given, self._transactional().stage_replace)
+
+    @answers("NoSuchNamespaceException")
+    def stageCreateOrReplace(self, ident: Any, *given: Any) -> Any:
+        """StagingTableCatalog: a table that the commit creates or replaces."""
+        return self._staged(ident, given, self._transactional().stage_create_or_replace)
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """StagingTableCatalog: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    # SupportsNamespaces
+
+    @answers("NoSuchNamespaceException")
+    def listNamespaces(self, namespace: Any = ()) -> Any:
+        """SupportsNamespaces: the namespaces below another one."""
+        found = self._catalog.list_namespaces(_parts(namespace))
+        return self.jvm.array_of_strings(found)
+
+    @answers()
+    def namespaceExists(self, namespace: Any) -> bool:
+        """SupportsNamespaces: whether there is a namespace."""
+        return self._catalog.namespace_exists(_parts(namespace))
+
+    @answers("NoSuchNamespaceException")
+    def loadNamespaceMetadata(self, namespace: Any) -> Any:
+        """SupportsNamespaces: the properties of a namespace."""
+        return self.jvm.map(self._catalog.load_namespace(_parts(namespace)))
+
+    @answers("NamespaceAlreadyExistsException")
+    def createNamespace(self, namespace: Any, properties: Any) -> None:
+        """SupportsNamespaces: create a namespace."""
+        given = {str(name): str(value) for name, value in properties.items() if name != "owner"}
+        self._catalog.create_namespace(_parts(namespace), given)
+
+    @answers("NoSuchNamespaceException")
+    def alterNamespace(self, namespace: Any, changes: Any) -> None:
+        """SupportsNamespaces: change the properties of a namespace."""
+        self._catalog.alter_namespace(_parts(namespace), *map(namespace_change, changes))
+
+    @answers("NoSuchNamespaceException", "NonEmptyNamespaceException")
+    def dropNamespace(self, namespace: Any, cascade: bool) -> bool:
+        """SupportsNamespaces: drop a namespace."""
+        return self._catalog.drop_namespace(_parts(namespace), cascade)
+
+    # What the catalog of this package answers
+
+    def _load(self, name: CatalogIdentifier, **at: Any) -> Any:
+        if not name.namespace or self._catalog.namespace_exists(name.namespace):
+            return self._catalog.load_table(name, **at)
+        raise TableNotFound(f"The catalog {self._name} has no table {name}.")
+
+    def _exists(self, name: CatalogIdentifier) -> bool:
+        return self._catalog.namespace_exists(name.namespace) and self._catalog.table_exists(name)
+
+    def _transactional(self) -> TransactionalTableCatalog:
+        if not isinstance(self._catalog, TransactionalTableCatalog):
+            raise UnsupportedFeature(
+                f"The catalog {self._name} cannot create or replace a table together with its rows: create the table, "
+                f"and INSERT INTO it."
+            )
+        return self._catalog
+
+    def _staged(self, ident: Any, given: tuple[Any, ...], stage: Any) -> Any:
+        name = _identifier(ident)
+        new = described(self.jvm, given)
+        staged = stage(name, new.schema, new.partitions, properties=new.properties)
+        return TableToCommit(self.jvm, self._name, staged, new.schema.fields, lambda: self._load(name).version)
+
+    def _identifier(self, ident: CatalogIdentifier) -> Any:
+        identifiers = self.jvm.view.org.apache.spark.sql.connector.catalog.Identifier
+        return identifiers.of(self.jvm.strings(ident.namespace), ident.name)
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (f"{_CATALOG}.StagingTableCatalog", f"{_CATALOG}.SupportsNamespaces")
+
+
+def _identifier(ident: Any) -> CatalogIdentifier:
+    return CatalogIdentifier(_parts(ident.namespace()), str(ident.name()))
+
+
+def _parts(namespace: Iterable[Any]) -> Namespace:
+    return tuple(str(part) for part in namespace)
+
+
+def _from_context(how: Any) -> Any:
+    """What a TableContext of Spark 4.3 asks for; other values as they are."""
+    if how is None or isinstance(how, str | int | Collection):
+        return how
+    travel = how.timeTravel()
+    if travel.isPresent():
+        found = travel.get()
+        return found.version() if found.getClass().getSimpleName() == "AsOfVersion" else found.micros()
+    privileges = how.writePrivileges()
+    return None if privileges.isEmpty() else privileges
+
+
+def _version(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise InvalidArgument(f"VERSION AS OF needs the number of a version, not {text!r}.")
+    return int(text)

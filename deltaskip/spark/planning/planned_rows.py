@@ -1,0 +1,127 @@
+"""The rows of a scan whose files executors find and read: neither files nor rows pass through the driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from deltaskip.errors import SchemaError
+from deltaskip.expr.nodes import Node, Opaque, columns_of, walk
+from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_type
+from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.reading.stored_rows import StoredRows
+from deltaskip.schema.arrow import VARIANT_STORAGE
+from deltaskip.schema.resolve import resolve
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.skipping.files import files_schema
+from deltaskip.skipping.scan import Scan
+from deltaskip.spark.columns.types import logical_type, spark_type
+from deltaskip.spark.planning.planned_files import planned_files
+from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
+from deltaskip.spark.read.dataframe import matching, planned_for
+from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
+from deltaskip.spark.recompute.collect import collected
+from deltaskip.spark.session.checks import cores, running_interpreter
+from deltaskip.spark.session.releases import without_pandas_warning
+
+__all__ = ["PIECE_BYTES", "planned_rows"]
+
+PIECE_BYTES = 128 << 20
+"""Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
+
+# Spark 4.1, ArrowUtils.toArrowField: what it takes for a variant.
+_MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in VARIANT_STORAGE])
+
+_CURE = "Leave out engine='spark'."
+
+
+def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
+    """Return a DataFrame of the rows that match a scan, whose limit does not count.
+
+    One job adds up the bytes of the files, which decide how many tasks read them. Spark evaluates the predicate.
+
+    Args:
+        spark: A session, classic or Connect, whose executors reach log and data files and have this package.
+        scan: The scan. It is planned again for the session's time zone and collations if those are others.
+
+    Raises:
+        UnsupportedFeature: Executors cannot read the log or a column.
+        SchemaError: The table has no columns, or a type that Spark cannot read.
+        PredicateError: Spark refuses the predicate.
+        DeltaSkipError: What a task of the first job raises. Other errors are those of Spark when the DataFrame runs.
+    """
+    scan = planned_for(spark, scan)
+    snapshot = scan.snapshot
+    fields = _read_fields(scan)
+    check_returned_by_python(fields, snapshot.table_root, _CURE)
+    pruning = None if scan.where is None else RowGroupPruning.of(scan)
+    names = [field.name for field in fields]
+    stored = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, cure=_CURE, pruning=pruning)
+    schema = pa.schema([pa.field(f.name, _with_marks(row_type(f, scan), f.type)) for f in fields])
+    runner = rows_runner(stored, files_schema(snapshot, FILE_COLUMNS), schema, snapshot.table_root)
+    plain = spark_types.StructType([spark_types.StructField(f.name, spark_type(f.type)) for f in fields])
+    pieces = _pieces(spark, scan)
+    with running_interpreter(spark), without_pandas_warning():
+        frame = pieces.mapInArrow(runner, plain)
+    frame = frame.select(*(_as_declared(field) for field in fields))
+    frame = with_declared_lengths(frame, StructType(tuple(fields)))
+    return matching(frame, snapshot.table_root, snapshot.schema, scan.where, scan.columns)
+
+
+def _pieces(spark: SparkSession, scan: Scan) -> DataFrame:
+    """The files in pieces, distributed over tasks by hash, so that a file that is listed twice meets itself."""
+    number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
+    [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
+    size, pieces = (int(value or 0) for value in row[:2])
+    tasks = max(1, min(pieces, max(-(-size // PIECE_BYTES), 2 * cores(spark))))
+    files = planned_files(spark, scan, FILE_COLUMNS).withColumn(PIECES, number)
+    files = files.withColumn(PIECE, F.explode(F.expr(f"sequence(0, {PIECES} - 1)")))
+    return files.repartition(tasks, "uri", PIECE)
+
+
+def _read_fields(scan: Scan) -> list[StructField]:
+    """The columns to read: those that are wanted and those of the predicate; all if it is not known which those are."""
+    schema = scan.snapshot.schema
+    if not schema.fields:
+        raise SchemaError(
+            f"The table {scan.snapshot.table_root} has no columns, so there is nothing to read; add columns first."
+        )
+    parsed = scan.parsed
+    if scan.columns is None or (parsed is not None and _is_opaque(parsed)):
+        return list(schema.fields)
+    names = set(scan.columns)
+    if parsed is not None:
+        names |= {resolve(schema, parts).logical[0] for parts in columns_of(parsed)}
+    return [field for field in schema.fields if field.name in names] or [schema.fields[0]]
+
+
+def _is_opaque(node: Node) -> bool:
+    return any(isinstance(part, Opaque) for part in walk(node))
+
+
+def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:
+    """The Arrow type with the mark by which Spark tells a variant from a struct, at every depth."""
+    match data_type:
+        case _ if data_type == VARIANT:
+            return _MARKED_VARIANT
+        case StructType(fields):
+            members = zip(arrow, fields, strict=True)
+            return pa.struct([member.with_type(_with_marks(member.type, f.type)) for member, f in members])
+        case ArrayType(element):
+            return pa.list_(arrow.value_field.with_type(_with_marks(arrow.value_type, element)))
+        case MapType(_, value):
+            return pa.map_(arrow.key_field, arrow.item_field.with_type(_with_marks(arrow.item_type, value)))
+        case _:
+            return arrow
+
+
+def _as_declared(field: StructField) -> Any:
+    """The column with the collations that the table declares, which rows of Python do not have."""
+    column = F.col(quoted_name(field.name))
+    declared = logical_type(field)
+    return column if declared == spark_type(field.type) else column.cast(declared).alias(field.name)

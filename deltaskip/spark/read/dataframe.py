@@ -1,0 +1,263 @@
+"""Reading through Spark: a DataFrame of exactly the rows of a file list that match a predicate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.engine import PlannedScan, is_column
+from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.nodes import columns_of
+from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.resolve import fold_name, resolve
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
+from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
+from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.columns.types import data_schema, logical_type
+from deltaskip.spark.read.file_index import check_unlisted, milliseconds
+from deltaskip.spark.read.listing import listed_here
+from deltaskip.spark.read.locations import check_not_hidden, spark_path
+from deltaskip.spark.read.parquet_scans import DeletionVectorReader, Source, live_rows
+from deltaskip.spark.read.partitions import partition_table
+from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.session.active import in_ansi
+from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
+from deltaskip.spark.session.failures import predicate_errors_named
+
+__all__ = ["matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
+
+Planned = TypeVar("Planned", bound=PlannedScan)
+
+FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+def scan_to_dataframe(
+    spark: SparkSession, scan: PlannedScan, metadata: bool = False, filtered: bool = True, listing: bool = True
+) -> DataFrame:
+    """Return a DataFrame of the rows that match `scan`, with its columns and its limit.
+
+    filtered: if False, all rows of the files that the scan keeps. listing: as of Scan.to_spark.
+
+    Spark interprets timestamps without a zone in the session's time zone, and compares strings by its own version of
+    their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
+    to_dataframe does.
+    """
+    scan = planned_for(spark, scan)
+    snapshot = scan.snapshot
+    if metadata:
+        from deltaskip.spark.read.row_metadata import with_metadata
+
+        return _limited(with_metadata(spark, scan, listing), scan)
+
+    def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
+        return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+
+    frame = to_dataframe(
+        spark,
+        table_root=snapshot.table_root,
+        schema=read_schema(scan),
+        mapping_mode=snapshot.mapping_mode,
+        partition_columns=snapshot.partition_columns,
+        files=scan.files(),
+        read_deletion_vectors=deleted,
+        where=scan.where if filtered else None,
+        columns=scan.columns,
+        storage_options=getattr(snapshot.storage, "options", None),
+        listing=listing,
+    )
+    return _limited(frame, scan)
+
+
+def read_schema(scan: PlannedScan) -> StructType:
+    """Return the columns that a scan reads: without those of types that this Spark lacks and that nobody asks for."""
+    fields = scan.snapshot.schema.fields
+    if scan.columns is None:
+        return scan.snapshot.schema
+    predicate = scan.predicate
+    if not columns_of(predicate) and scan.where is not None:
+        # What cannot be read here may use any column.
+        return scan.snapshot.schema
+    paths = [*columns_of(predicate), *([name] for name in scan.columns)]
+    asked = {fold_name(part) for path in paths for part in path}
+    return StructType(tuple(field for field in fields if fold_name(field.name) in asked or _is_known(field)))
+
+
+def _is_known(field: StructField) -> bool:
+    """Whether this version of PySpark has the type of a column."""
+    try:
+        logical_type(field)
+    except (SchemaError, UnsupportedFeature):
+        return False
+    return True
+
+
+def _limited(frame: DataFrame, scan: PlannedScan) -> DataFrame:
+    return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def planned_for(spark: SparkSession, scan: Planned) -> Planned:
+    """Return the scan in the session's time zone and mode, and for its version of the collations that it compares."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    check_compared(scan.snapshot, scan.predicate, spark.version)
+    warn_of_unknown(scan.snapshot, spark.version)
+    collations = compared_collations(scan.predicate)
+    version = session_collation_version(spark) if collations else scan.collation_version
+    scan = scan.replanned(zone, version, in_ansi(spark))
+    warn_if_unused(scan, collations, version)
+    return scan
+
+
+def to_dataframe(
+    spark: SparkSession,
+    *,
+    table_root: str,
+    schema: StructType,
+    mapping_mode: MappingMode,
+    partition_columns: Sequence[str],
+    files: pa.Table,
+    read_deletion_vectors: DeletionVectorReader,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    listing: bool = True,
+) -> DataFrame:
+    """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
+
+    Columns that a file lacks are null in its rows. All columns are nullable; strings have their collation; char(n) is
+    padded as in Spark. With mapping_mode "id" the session's spark.sql.parquet.fieldId.read.enabled is set to true
+    permanently: Spark reads it when the DataFrame runs, and it affects only schemas with field ids.
+
+    Args:
+        spark: A session, classic or Connect.
+        table_root: URI of the table, for error messages.
+        schema: The table's schema.
+        mapping_mode: The table's column mapping mode.
+        partition_columns: Names of the partition columns.
+        files: Rows of Scan.files(), with uri, partition_values and deletion_vector, and without listing size and
+            modification_time.
+        read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
+        where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
+        columns: Top-level columns in the order wanted; None for all, in the order of the schema.
+        storage_options: Options of the table's object store, for the account of an Azure container.
+        listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
+
+    Raises:
+        DataFileMissing: A file is not in storage.
+        SchemaError: The table has no columns, or a type that Spark cannot read.
+        PredicateError: A column does not exist.
+        UnsupportedFeature: This version of Spark cannot read the table.
+        CorruptLog: A file is listed twice.
+        Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
+            when the DataFrame runs.
+    """
+    source = source_of(
+        spark,
+        table_root=table_root,
+        schema=schema,
+        mapping_mode=mapping_mode,
+        partition_columns=partition_columns,
+        files=files,
+        storage_options=storage_options,
+        listing=listing,
+    )
+    frame = live_rows(source, files, read_deletion_vectors)
+    return matching(with_declared_lengths(frame, schema), table_root, schema, where, columns)
+
+
+def matching(
+    frame: DataFrame, table_root: str, schema: StructType, where: object, columns: Sequence[str] | None
+) -> DataFrame:
+    """The rows of `frame`, which has the columns of the schema, that match a predicate, in the columns that are wanted.
+
+    Arguments and errors are those of to_dataframe.
+    """
+    if where is not None:
+        with predicate_errors_named(table_root):
+            frame = frame.where(_condition(where))
+    return frame if columns is None else frame.select(*_selected(schema, columns))
+
+
+def source_of(
+    spark: SparkSession,
+    *,
+    table_root: str,
+    schema: StructType,
+    mapping_mode: MappingMode,
+    partition_columns: Sequence[str],
+    files: pa.Table,
+    storage_options: Mapping[str, str] | None = None,
+    stored: Sequence[str] = (),
+    listing: bool = True,
+    repeated: bool = False,
+) -> Source:
+    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
+
+    stored: columns of the schema that files have under their own names, whatever the column mapping mode.
+    repeated: whether a file may be listed more than once.
+    """
+    _check_readable(spark, table_root, schema)
+    if not listing:
+        check_unlisted(spark, table_root)
+    if mapping_mode == "id":
+        spark.conf.set(FIELD_ID_READ, "true")
+    data = data_schema(schema, mapping_mode, (*partition_columns, *stored))
+    for field in schema.fields:
+        if field.name in stored:
+            data.add(field.name, logical_type(field))
+    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)]
+    sizes = files["size"].to_pylist() if "size" in files.column_names else None
+    times = None if listing else milliseconds(files["modification_time"])
+    partitions = partition_table(files, schema, partition_columns)
+    if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
+        sizes, times = listed_here(spark, paths) or (sizes, None)
+    source = Source(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
+    _check_paths(source, repeated)
+    return source
+
+
+def _check_readable(spark: SparkSession, table_root: str, schema: StructType) -> None:
+    if not schema.fields:
+        raise SchemaError(f"The table {table_root} has no columns, so there is nothing to read; add columns first.")
+    if not spark.version.startswith("3."):
+        return
+    widened = [f.name for f in schema.fields if TYPE_CHANGES_KEY in f.metadata]
+    if widened:
+        raise UnsupportedFeature(
+            f"The type of column {widened[0]!r} of {table_root} was widened, which the Parquet reader of Spark "
+            f"{spark.version} does not support; read it with Spark 4.0 or newer."
+        )
+
+
+def _check_paths(source: Source, repeated: bool) -> None:
+    if not repeated and len(set(source.paths)) != len(source.paths):
+        twice = Counter(source.paths).most_common(1)[0][0]
+        raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")
+    check_not_hidden(source.paths, source.table_root)
+
+
+def _condition(where: Any) -> str | Column:
+    match where:
+        case str():
+            return where
+        case ColumnExpr() | Node():
+            return to_column(to_node(where))
+        case _ if is_column(where):
+            return where
+        case _:
+            raise InvalidArgumentType.of("where", "SQL text, an expression or a Column", where)
+
+
+def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
+    return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]

@@ -1,0 +1,152 @@
+"""Projection from the columns of data files to the columns of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_length, holds_char, with_lengths
+from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import (
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+)
+from deltaskip.spark.columns.types import logical_type
+
+__all__ = ["check_returned_by_python", "logical_columns", "projected", "with_declared_lengths"]
+
+
+def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
+    """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
+
+    They are SQL text wherever it can say them, and `projected` selects them.
+
+    partition_values: the SQL text of each partition column, by logical name.
+    """
+    return [_logical_column(f, mode, partition_values) for f in struct.fields]
+
+
+def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+    """The columns of a DataFrame, as SQL text or as columns: a request to the JVM for each text, and six for others."""
+    texts = [column for column in columns if isinstance(column, str)]
+    if len(texts) == len(columns):
+        return frame.selectExpr(*texts)
+    return frame.select(*(F.expr(column) if isinstance(column, str) else column for column in columns))
+
+
+def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
+    """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
+
+    Spark pads a literal that is compared with such a column only if the metadata has the type.
+    beside: columns of `frame` to keep after those of the table.
+    """
+    if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
+        return frame
+    return frame.select(*map(_declared, struct.fields), *beside)
+
+
+def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:
+    """Raise UnsupportedFeature for a struct with a void field, of which Spark takes no rows from Python."""
+    for field in fields:
+        if field.type != VOID and _holds(field.type, lambda inner: inner.type == VOID):
+            raise UnsupportedFeature(
+                f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not take from "
+                f"Python: {cure}"
+            )
+
+
+def _declared(field: StructField) -> Column:
+    column = F.col(quoted_name(field.name))
+    declaration = field.metadata.get(CHAR_VARCHAR_KEY)
+    if declaration is None:
+        return column
+    return _padded(column, with_lengths(field).type).alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
+
+
+def _padded(column: Column, data_type: DataType) -> Column:
+    """`column` with strings of type char(n) padded, at every depth.
+
+    # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
+    """
+    match data_type:
+        case UnknownType() if length := char_length(data_type):
+            return F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
+        case StructType(fields) if holds_char(data_type):
+            parts = [_padded(column.getField(f.name), f.type).alias(f.name) for f in fields]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element) if holds_char(element):
+            return F.transform(column, lambda value: _padded(value, element))
+        case MapType(key, value_type) if holds_char(data_type):
+            keys = F.transform_keys(column, lambda each, _: _padded(each, key))
+            return F.transform_values(keys, lambda _, value: _padded(value, value_type))
+        case _:
+            return column
+
+
+def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, str]) -> str | Column:
+    name = quoted_name(field.name)
+    if field.name in partition_values:
+        # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
+        return f"CASE WHEN NOT false THEN {partition_values[field.name]} END AS {name}"
+    if field.type == VOID:
+        return f"NULL AS {name}"
+    if _is_stored_so(field, mode):
+        return name
+    stored = F.col(quoted_name(physical_name(field, mode)))
+    if _holds(field.type, lambda f: f.type == VOID):
+        return _rebuilt(stored, field.type, mode).alias(field.name)
+    # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes
+    # the field ids, which an alias would keep.
+    if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
+        return stored.cast(logical_type(field)).alias(field.name)
+    return f"{quoted_name(physical_name(field, mode))} AS {name}"
+
+
+def _is_stored_so(field: StructField, mode: MappingMode) -> bool:
+    """Whether files contain the column as it is in the table, under the same names."""
+    if mode != "none":
+        return False
+    return field.type != VOID and not _holds(field.type, lambda f: f.type == VOID)
+
+
+def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:
+    """`column` with logical names and the void fields, which files do not contain, at every depth."""
+    match data_type:
+        case StructType(fields):
+            parts = [
+                F.lit(None).alias(f.name)
+                if f.type == VOID
+                else _rebuilt(column.getField(physical_name(f, mode)), f.type, mode).alias(f.name)
+                for f in fields
+            ]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element):
+            return F.transform(column, lambda value: _rebuilt(value, element, mode))
+        case MapType(key, value_type):
+            keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, mode))
+            return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, mode))
+        case _:
+            return column
+
+
+def _holds(data_type: DataType, test: Callable[[StructField], bool]) -> bool:
+    """Whether some field inside `data_type` satisfies the test."""
+    match data_type:
+        case StructType(fields):
+            return any(test(f) or _holds(f.type, test) for f in fields)
+        case ArrayType(element):
+            return _holds(element, test)
+        case MapType(key, value):
+            return _holds(key, test) or _holds(value, test)
+        case _:
+            return False

@@ -1,0 +1,116 @@
+"""What the releases of PySpark and their Connect clients do differently."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.spark.session.jvm import Jvm
+
+__all__ = ["broadcast_rows", "held_rows", "metadata_column", "parquet_scan", "union", "without_pandas_warning"]
+
+_METADATA = "_metadata"
+_RANDOM = re.compile(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monotonically_increasing_id)\(", re.IGNORECASE)
+_SPARK_3 = pyspark.__version__.startswith("3.")
+
+
+def union(frames: Iterable[DataFrame]) -> DataFrame:
+    """The rows of all frames, by position. In Spark 3.5 the frames of classic and Connect sessions differ in class."""
+    return reduce(lambda left, right: left.union(right), frames)
+
+
+def parquet_scan(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """One scan of Parquet files, as `reader.parquet(*paths)`, whose classic client sends each path by itself."""
+    java = getattr(reader, "_jreader", None)
+    if java is None:
+        return reader.parquet(*paths)
+    return reader._df(java.parquet(Jvm(reader._spark).strings(paths)))
+
+
+def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """A DataFrame of an Arrow table; Spark 3.5 takes Python rows only."""
+    if not _SPARK_3:
+        with without_pandas_warning():
+            return spark.createDataFrame(rows)
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = ([_with_maps(each, column.type) for each in column.to_pylist()] for column in rows.columns)
+    return spark.createDataFrame(list(zip(*columns, strict=True)), from_arrow_schema(rows.schema))
+
+
+def _with_maps(value: Any, type_: pa.DataType) -> Any:
+    """A value of pyarrow with maps as PySpark takes them, which are pairs in pyarrow."""
+    if value is None:
+        return None
+    if pa.types.is_map(type_):
+        return {key: _with_maps(each, type_.item_type) for key, each in value}
+    if pa.types.is_struct(type_):
+        return {field.name: _with_maps(value[field.name], field.type) for field in type_}
+    if pa.types.is_list(type_):
+        return [_with_maps(each, type_.value_type) for each in value]
+    return value
+
+
+def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
+    """The rows of a DataFrame, computed once by the first job that needs them, and what gives them up.
+
+    A server of Spark Connect analyzes a persisted DataFrame anew for each request, and does not find it again if it
+    has functions such as uuid(), whose seed is part of the analyzed plan. There the rows are checkpointed.
+
+    Raises UnsupportedFeature for such functions where the client of Spark 3.5 cannot checkpoint.
+    """
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        if not _SPARK_3:
+            # The server keeps the rows until the client has no DataFrame of them.
+            return frame.localCheckpoint(eager=False), lambda: None
+        found = _RANDOM.search(frame._explain_string(extended=True))
+        if found is not None:
+            raise UnsupportedFeature(
+                f"The Spark Connect client {pyspark.__version__} cannot keep the values of {found[1]}(), which differ "
+                f"each time they are computed; use Spark 4.0 or newer, or a classic session."
+            )
+    persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def release() -> None:
+        persisted.unpersist()
+
+    return persisted, release
+
+
+@contextmanager
+def without_pandas_warning() -> Iterator[None]:
+    """Within the block, PySpark's warning about pandas 3 is not shown: what is passed here contains no pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+def metadata_column(frame: DataFrame) -> Column:
+    """The `_metadata` struct of a scan, also if the files have a column of this name.
+
+    Raises UnsupportedFeature where the client of Spark 3.5 cannot tell the two apart.
+    """
+    named: Any = getattr(type(frame), "metadataColumn", None)
+    if named is not None:
+        found: Column = named(frame, _METADATA)
+        return found
+    java = getattr(frame, "_jdf", None)
+    if java is not None:
+        return Column(java.metadataColumn(_METADATA))
+    if _METADATA in (name.lower() for name in frame.columns):
+        raise UnsupportedFeature(
+            f"The Spark Connect client {pyspark.__version__} cannot read files with a column named {_METADATA} here; "
+            "use Spark 4.0 or newer, or a classic session."
+        )
+    return F.col(_METADATA)

@@ -1,0 +1,104 @@
+"""Writes of the data source: Python workers write data files, and a Python process of the driver commits them.
+
+The files of a task that fails or runs twice are not in the messages that Spark passes to `commit`. A task deletes its
+own files when it fails; those of a worker that is killed stay, for VACUUM to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from deltaskip.data_files.written import WrittenRows
+from deltaskip.errors import DeltaSkipError
+from deltaskip.records import dataclass
+from deltaskip.schema.given import schema_of
+from deltaskip.spark.source.planned_write import PlannedWrite
+from deltaskip.spark.source.write_options import WriteOptions
+
+__all__ = ["BatchWriter", "TaskFiles", "delete_uncommitted", "written_by_task"]
+
+
+@dataclass
+class TaskFiles(WriterCommitMessage):  # type: ignore[misc]
+    """The data files of a task.
+
+    Attributes:
+        written: The files.
+        plan: The plan by which they were written.
+    """
+
+    written: WrittenRows
+    plan: PlannedWrite
+
+    def delete(self) -> None:
+        """Delete the files, which no commit adds."""
+        layout = self.plan.layout
+        self.written.delete(layout.storage, layout.root)
+
+
+class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
+    """Appends to a table, overwrites rows of it, or creates it.
+
+    Made on the driver, where the write is planned. The commit conflicts with what other writers change after that.
+
+    Args:
+        options: The options.
+        schema: Columns of the rows.
+    """
+
+    def __init__(self, options: WriteOptions, schema: spark_types.StructType) -> None:
+        self._plan = PlannedWrite.of(options, schema_of(schema))
+        self._txn = options.app_version
+        self._is_done = self._plan.is_done(self._txn)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFiles:
+        """Write the rows of a task; nothing if the table has this version of the application."""
+        return written_by_task(self._plan, iterator, self._is_done)
+
+    def commit(self, messages: Sequence[TaskFiles | None]) -> None:
+        """Commit the files as one version of the table."""
+        if not self._is_done:
+            self._plan.commit([each.written for each in messages if each is not None], self._txn)
+
+    def abort(self, messages: Sequence[TaskFiles | None]) -> None:
+        """Delete the files of a write of which a task failed, and the folders that were made for a new table."""
+        delete_uncommitted(messages)
+        if self._plan.new_folders is not None:
+            self._plan.new_folders.remove_empty()
+
+
+def written_by_task(plan: PlannedWrite, batches: Iterator[pa.RecordBatch], is_done: bool = False) -> TaskFiles:
+    """Write the rows of the task that this process runs.
+
+    Args:
+        plan: The plan.
+        batches: The rows.
+        is_done: Whether the table has the rows already.
+    """
+    if is_done:
+        for _ in batches:
+            pass
+        return TaskFiles(WrittenRows((), 0), plan)
+    task = TaskContext.get()
+    assert task is not None
+    return TaskFiles(plan.write(batches, task.partitionId()), plan)
+
+
+def delete_uncommitted(messages: Sequence[TaskFiles | None]) -> None:
+    """Delete the files of a write that Spark gives up.
+
+    If all tasks have succeeded, the commit was tried. It has deleted the files itself, unless storage failed before it
+    answered whether it has the commit; then they stay.
+    """
+    if all(message is not None for message in messages):
+        return
+    for message in messages:
+        if message is not None:
+            with suppress(OSError, DeltaSkipError):
+                message.delete()

@@ -1,0 +1,109 @@
+"""The data source `deltaskip` of Spark 4: what the format `deltaskip` of reads, writes and streams makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import datasource
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.schema.types import StructType
+from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.read.projection import check_returned_by_python
+from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
+from deltaskip.spark.source.batch_write import BatchWriter
+from deltaskip.spark.source.options import SourceOptions
+from deltaskip.spark.source.stream_read import StreamReader
+from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
+from deltaskip.spark.source.write_options import WriteOptions
+
+__all__ = ["DeltaSkipDataSource"]
+
+
+class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
+    """Reads and writes Delta tables: `spark.read.format("deltaskip").option("where", "id > 9").load(path)`.
+
+    Spark makes one in a Python process of the driver for each step of planning.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._options = SourceOptions.of(dict(options))
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "deltaskip"
+
+    def schema(self) -> spark_types.StructType:
+        """The columns of the rows."""
+        return _columns_of(self._scan())
+
+    def reader(self, schema: spark_types.StructType) -> DataSourceReader:
+        """What reads the rows.
+
+        Raises InvalidArgument for a schema that is not the table's.
+        """
+        self._options.refuse_options_of_writes()
+        scan = self._scan()
+        wanted = _columns_of(scan)
+        if wanted.simpleString() != schema.simpleString():
+            raise InvalidArgument(
+                f"The table {self._options.path} has the columns {wanted.simpleString()}, not {schema.simpleString()}: "
+                f"leave out schema(), and choose columns with the option columns or with select."
+            )
+        reader = FilteringReader if pushes_filters() and keeps_reads_apart() else BatchReader
+        return reader(self._options, scan)
+
+    def streamReader(self, schema: spark_types.StructType) -> StreamReader:
+        """What follows the table.
+
+        Raises InvalidArgument or UnsupportedFeature for an option that a stream does not take.
+        """
+        self._options.refuse_options_of_writes()
+        self._options.refuse_options_of_batches()
+        return StreamReader(self._options, schema)
+
+    def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
+        """What writes the rows.
+
+        Raises as `PlannedWrite.of` does.
+        """
+        return BatchWriter(WriteOptions(self._options, overwrite), schema)
+
+    def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
+        """What writes the rows of a stream.
+
+        Raises UnsupportedFeature for the output mode complete, and for Spark 4.0.
+        """
+        path = self._options.path
+        if overwrite:
+            raise UnsupportedFeature(
+                f"The format deltaskip does not take the output mode complete: call DeltaTable({path!r}).overwrite in "
+                f"the function of foreachBatch."
+            )
+        if not hasattr(datasource, "DataSourceStreamArrowWriter"):
+            raise UnsupportedFeature(
+                f"Streams into the format deltaskip need Spark 4.1 or newer: call DeltaTable({path!r}).append_batch in "
+                f"the function of foreachBatch."
+            )
+        from deltaskip.spark.source.stream_write import StreamWriter
+
+        return StreamWriter(WriteOptions(self._options, overwrite), schema)
+
+    def _scan(self) -> TableScan | ChangeScan:
+        options = self._options
+        return options.changes() if options.reads_changes else options.scan()
+
+
+def _columns_of(scan: TableScan | ChangeScan) -> spark_types.StructType:
+    """The columns of the rows of a scan."""
+    fields = {field.name: field for field in scan.snapshot.schema.fields}
+    names = list(fields) if scan.columns is None else dict.fromkeys(scan.columns)
+    chosen = tuple(fields[name] for name in names)
+    check_returned_by_python(chosen, scan.snapshot.table_root, "read it with DeltaTable.scan().to_spark(spark).")
+    return spark_schema(StructType(chosen))

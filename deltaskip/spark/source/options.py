@@ -1,0 +1,269 @@
+"""The options of the data source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from deltaskip.arguments import milliseconds
+from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.versions import Bound, version_range
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.expr import Node, parse_sql
+from deltaskip.expr.nodes import And
+from deltaskip.log import Snapshot
+from deltaskip.reading.arrow_rows import RowReader
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
+from deltaskip.schema.column_names import parse_names
+from deltaskip.spark.source.session_checks import SessionChecks
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["STORAGE_PREFIX", "SourceOptions"]
+
+STORAGE_PREFIX = "storage."
+"""Options with this prefix are storage options of the table."""
+
+# Options in the spelling of the documentation; Spark does not distinguish letter case.
+_OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
+_OF_STREAMS = (
+    "where", "ansi", "columns", "maxPartitionBytes", "startingVersion", "startingTimestamp", "maxFilesPerTrigger",
+    "ignoreDeletes", "skipChangeCommits",
+)  # fmt: skip
+_READS = (*_OF_STREAMS, *_OF_BATCHES, "readChangeFeed")
+_WRITES = (
+    "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
+    "userMetadata",
+)  # fmt: skip
+# Spark adds the place of the checkpoint to the options of a stream.
+_BOTH = ("path", "timeZone", "checkpointLocation")
+_KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
+_FLAG_OPTIONS = ("ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema")
+_NUMBERS = ("maxPartitionBytes", "maxFilesPerTrigger", "versionAsOf", "endingVersion", "txnVersion")
+_FLAGS = {"true": True, "false": False}
+_SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
+_PARTITION_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options that a reader or writer got, by lower-case name.
+
+    Raises InvalidArgument for options that do not exist and for values that they do not take.
+    """
+
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> SourceOptions:
+        """Return the options. Raises InvalidArgument as the class says."""
+        known = {name.lower(): name for name in (*_KNOWN, *_BOTH)}
+        lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
+                   for name, text in given.items()}  # fmt: skip
+        for name in lowered:
+            if name not in known and not name.lower().startswith(STORAGE_PREFIX):
+                near = get_close_matches(name, list(known), 1)
+                meant = f" Did you mean {known[near[0]]}?" if near else ""
+                raise InvalidArgument(
+                    f"The format deltaskip has no option {name}.{meant} It has {', '.join(_KNOWN)}, and "
+                    f"{STORAGE_PREFIX}NAME for storage options."
+                )
+        options = cls(lowered)
+        options._check_values()
+        return options
+
+    def _check_values(self) -> None:
+        """Raise InvalidArgument for a value that its option does not take, and for options that exclude each other."""
+        for name in _FLAG_OPTIONS:
+            self.flag(name)
+        for name in _NUMBERS:
+            self.number(name)
+        if self.number("maxFilesPerTrigger") == 0:
+            raise InvalidArgument("The option maxFilesPerTrigger must be 1 or more.")
+        for side in ("starting", "ending"):
+            if f"{side}version" in self.given and f"{side}timestamp" in self.given:
+                raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
+        if not self._starts_later:
+            self.number("startingVersion")
+
+    @property
+    def _starts_later(self) -> bool:
+        """Whether a stream reads only versions that do not exist yet."""
+        return self.given.get("startingversion", "").strip().lower() == "latest"
+
+    @property
+    def path(self) -> str:
+        """Path or URI of the table."""
+        found = self.given.get("path")
+        if not found:
+            raise InvalidArgument(
+                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders").'
+            )
+        return found
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """The storage options; None if there are none."""
+        size = len(STORAGE_PREFIX)
+        found = {name[size:]: text for name, text in self.given.items() if name.lower().startswith(STORAGE_PREFIX)}
+        return found or None
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether the change data feed is read."""
+        return self.flag("readChangeFeed")
+
+    @property
+    def partition_bytes(self) -> int:
+        """Bytes of files that one partition of the DataFrame reads."""
+        return self.number("maxPartitionBytes") or _PARTITION_BYTES
+
+    @property
+    def time_zone(self) -> str:
+        """Time zone of the predicate: that of the session where it is told, otherwise UTC, see `session_checks`."""
+        return self._told_zone or "UTC"
+
+    @property
+    def _told_zone(self) -> str | None:
+        return self.given.get("timezone") or os.environ.get(_SESSION_ZONE)
+
+    @property
+    def ansi(self) -> bool:
+        """Whether the session evaluates in ANSI mode, which Spark does not tell either."""
+        return "ansi" not in self.given or self.flag("ansi")
+
+    def session_checks(self, snapshot: Snapshot) -> SessionChecks:
+        """Return what a read assumes of the session."""
+        return SessionChecks.of(snapshot, self.given.get("where"), self._told_zone is not None, "ansi" in self.given)
+
+    def flag(self, name: str) -> bool:
+        """Return an option that is true or false; False if it was not given."""
+        text = self.given.get(name.lower(), "false").strip().lower()
+        if text not in _FLAGS:
+            raise InvalidArgument(f"The option {name} must be true or false, not {text!r}.")
+        return _FLAGS[text]
+
+    def number(self, name: str) -> int | None:
+        """Return an option that is a number of 0 or more; None if it was not given."""
+        text = self.given.get(name.lower())
+        if text is None:
+            return None
+        if not text.strip().isdecimal():
+            raise InvalidArgument(f"The option {name} must be a number of 0 or more, not {text!r}.")
+        return int(text)
+
+    def names(self, option: str) -> list[str] | None:
+        """Return an option that is a list of top-level columns; None if it was not given."""
+        text = self.given.get(option.lower())
+        if text is None:
+            return None
+        names = parse_names(text, f"The option {option}", InvalidArgument)
+        nested = next((parts for parts in names if len(parts) > 1), None)
+        if nested is not None:
+            raise InvalidArgument(f"The option {option} takes top-level columns, not {'.'.join(nested)}.")
+        return [name for (name,) in names]
+
+    def columns(self) -> list[str] | None:
+        """Return the columns to read; None for all."""
+        return self.names("columns")
+
+    def refuse_options_of_reads(self) -> None:
+        """Raise InvalidArgument for an option that a write does not take."""
+        self._refuse(_READS, "reads", _WRITES)
+
+    def refuse_options_of_writes(self) -> None:
+        """Raise InvalidArgument for an option that a read does not take."""
+        self._refuse(_WRITES, "writes", _READS)
+
+    def refuse_options_of_batches(self) -> None:
+        """Raise InvalidArgument or UnsupportedFeature for an option that a stream does not take."""
+        self._refuse(_OF_BATCHES, "batch reads", _OF_STREAMS)
+        if self.reads_changes:
+            raise UnsupportedFeature(
+                f"A stream of the format deltaskip has appended rows, not the change data feed: read the changes of "
+                f"{self.path} with DeltaTable.changes, or as a batch with readChangeFeed."
+            )
+
+    def _refuse(self, names: Sequence[str], what: str, others: Sequence[str]) -> None:
+        given = next((name for name in names if name.lower() in self.given), None)
+        if given is not None:
+            raise InvalidArgument(f"{given} is an option of {what}. The options here are {', '.join(others)}.")
+
+    def table(self) -> DeltaTable:
+        """Return the table in the version that the options name."""
+        version, time = self.number("versionAsOf"), self.given.get("timestampasof")
+        return DeltaTable(self.path, version, time, self.storage_options)
+
+    def table_at(self, version: int) -> DeltaTable:
+        """Return the table in a version."""
+        return DeltaTable(self.path, version, storage_options=self.storage_options)
+
+    def first_version(self) -> int | None:
+        """Return the first version that a stream reads; None for all files of the latest version before.
+
+        Raises InvalidArgument for a version that does not follow the latest one, and for a time after its commit.
+        """
+        if self._starts_later:
+            return self.table().version + 1
+        start = self._bound("starting")
+        if not isinstance(start, str):
+            latest = self.table().version
+            if start is not None and start > latest + 1:
+                raise InvalidArgument(
+                    f"startingVersion is {start}, but the latest version of {self.path} is {latest}: leave it out, or "
+                    f"give a version up to {latest + 1}."
+                )
+            return start
+        bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
+        found = version_range(self.table().snapshot, *bounds, allow_out_of_range=True)
+        if found.end < found.start:
+            raise InvalidArgument(
+                f"startingTimestamp is {start}, but version {found.end} of {self.path}, the latest one, was committed "
+                f"before: give a time up to that of its commit, or startingVersion=latest for versions that do not "
+                f"exist yet."
+            )
+        return found.start
+
+    def scan(self) -> TableScan:
+        """Return the scan that the options describe."""
+        return self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+
+    def changes(self) -> ChangeScan:
+        """Return the scan of the change data feed that the options describe."""
+        start, end = (self._bound(side) for side in ("starting", "ending"))
+        if start is None:
+            raise InvalidArgument("readChangeFeed needs the option startingVersion or startingTimestamp.")
+        table = DeltaTable(self.path, storage_options=self.storage_options)
+        chosen = self.given.get("where"), self.columns()
+        return table.changes(start, end, *chosen, time_zone=self.time_zone, ansi=self.ansi)
+
+    def narrowed(self, scan: TableScan | ChangeScan, predicates: Sequence[Node]) -> TableScan | ChangeScan:
+        """Return a scan of the rows of another one that match these predicates, too.
+
+        Predicates that cannot be evaluated without Spark are left out.
+        """
+        found = [each for each in predicates if _is_evaluated(each, scan, self.time_zone)]
+        if not found:
+            return scan
+        given = self.given.get("where")
+        where = And((*(() if given is None else (parse_sql(given),)), *found))
+        if not isinstance(scan, ChangeScan):
+            return TableScan(scan.snapshot, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+        if scan.end < scan.start:
+            return scan
+        table = DeltaTable(self.path, storage_options=self.storage_options)
+        return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+
+    def _bound(self, side: str) -> int | str | None:
+        version = self.number(f"{side}Version")
+        return self.given.get(f"{side}timestamp") if version is None else version
+
+
+def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:
+    """Whether a predicate fits the columns of a scan and can be evaluated in this process."""
+    try:
+        RowReader.of(TableScan(scan.snapshot, predicate, time_zone=time_zone), files=1)
+    except DeltaSkipError:
+        return False
+    return True

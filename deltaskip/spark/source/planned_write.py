@@ -1,0 +1,243 @@
+"""A write of the data source: planned on the driver, carried out by Python workers, and committed by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import pyarrow as pa
+
+from deltaskip.data_files.append import PlannedAppend, add_rows, plan_append, write_metrics
+from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.written import WrittenRows
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.overwrite import Overwrite, replace_rows, replaced_rows
+from deltaskip.engine import collation_version
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.features.enabling import NEW_TABLE
+from deltaskip.log.new_table import BEFORE_CREATION, before_creation
+from deltaskip.records import dataclass
+from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_layout import plain_batches
+from deltaskip.rows.identity import Identity
+from deltaskip.rows.incoming_schema import incoming_schema
+from deltaskip.rows.merge import replaced_schema
+from deltaskip.rows.zone_dependence import zone_dependent
+from deltaskip.schema.types import TIMESTAMP, StructType
+from deltaskip.spark.source.session_checks import untold_zone
+from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.storage import open_storage
+from deltaskip.storage.new_folders import NewFolders
+from deltaskip.table.creation import creation
+from deltaskip.table.table import DeltaTable
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["PlannedWrite"]
+
+# Values of identity columns of a task follow each other at this distance, because no task knows how many there are.
+_IDENTITY_TASKS = 4096
+_WRITE = "WRITE"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """A write as it was planned for a version of a table. It can be pickled.
+
+    Attributes:
+        options: The options of the write.
+        version: The version; BEFORE_CREATION if the write creates the table.
+        append: How rows become files; its layout has no storage.
+        replaced: What the rows replace; None for an append, and for a new table.
+        time_zone: Time zone of casts; None if it is that of the session, which only the rows tell.
+        new_folders: The local folders that a write which creates the table makes.
+    """
+
+    options: WriteOptions
+    version: int
+    append: PlannedAppend
+    replaced: Overwrite | None
+    time_zone: str | None
+    new_folders: NewFolders | None = None
+
+    @classmethod
+    def of(cls, options: WriteOptions, incoming: StructType) -> PlannedWrite:
+        """Return the plan for rows with these columns and the latest version of the table, or a new table.
+
+        Raises:
+            SchemaError: The columns do not fit the table.
+            PredicateError: The predicate of rows to replace is not valid.
+            InvalidArgument: Options exclude each other, or one has a wrong value, or the time zone is needed.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write.
+        """
+        table, replaced, zone = options.table(), options.replacement(), options.time_zone
+        where = None if replaced is None else replaced.where
+        given = zone or "UTC", collation_version
+        if table is None:
+            transaction = _created(options, incoming)
+            append = plan_append(transaction, incoming, "keep", *given, where=where)
+        else:
+            transaction = Transaction(table.snapshot, _WRITE)
+            if replaced is not None:
+                replaced_rows(transaction, replaced, ArrowExecution(table.snapshot, given[0]))
+            chosen = None if replaced is None else replaced.partition_by
+            mode = options.schema_mode
+            append = plan_append(transaction, incoming, mode, *given, where=where, partition_by=chosen)
+        if zone is None:
+            _check_zone(append, incoming, where)
+        bare = replace(append, layout=replace(append.layout, storage=None))  # type: ignore[arg-type]
+        folders = None if append.layout.storage.remote else transaction.new_folders
+        return cls(options, transaction.snapshot.version, bare, None if table is None else replaced, zone, folders)
+
+    def write(self, batches: Iterable[pa.RecordBatch], task: int) -> WrittenRows:
+        """Write the rows of a task as data files. After an error none of them is left.
+
+        Args:
+            batches: The rows.
+            task: The number of the task.
+
+        Raises as `GivenRows.write` does.
+        """
+        given = iter(batches)
+        first = next(given, None)
+        if first is None:
+            return WrittenRows((), 0)
+        zone = self.time_zone or _zone_of(first) or "UTC"
+        rows = ArrowRows(self.append.rows, zone)
+        rows.identities = {name: _of_task(each, task, self.append) for name, each in rows.identities.items()}
+        plan = self.append.rows
+        plain = plain_batches(chain((first,), given), incoming_schema(first.schema, plan.schema), plan.table)
+        written = write_data_files(rows.stream(plain), replace(self.layout, time_zone=zone))
+        return replace(written, identities=rows.identities)
+
+    @property
+    def layout(self) -> DataFileLayout:
+        """Where the files go."""
+        storage, _ = open_storage(self.options.source.path, self.options.source.storage_options)
+        return replace(self.append.layout, storage=storage)
+
+    def commit(
+        self,
+        tasks: Sequence[WrittenRows],
+        txn: tuple[str, int] | None,
+        operation: tuple[str, Mapping[str, object]] | None = None,
+    ) -> None:
+        """Commit the files of all tasks as one version. After an error none of them is left.
+
+        Args:
+            tasks: The files of each task.
+            txn: Application id and version; nothing is committed if the table has this version or a later one.
+            operation: Name and parameters in the table's history; None for delta-spark's WRITE.
+
+        Raises:
+            CommitConflict: Another writer changed what the write depends on.
+            SchemaError: The rows have values of an identity column that it cannot have.
+            TableAlreadyExists: Another writer has created the table.
+            StorageError: Storage failed.
+        """
+        append = replace(self.append, layout=self.layout)
+        files = WrittenRows(tuple(file for task in tasks for file in task.files), sum(task.rows for task in tasks))
+        try:
+            written = replace(files, identities=_identities(tasks, append))
+            transaction = self._transaction(append)
+        except BaseException:
+            files.delete(append.layout.storage, append.layout.root)
+            raise
+        transaction.undo_by(lambda: files.delete(append.layout.storage, append.layout.root))
+        try:
+            if txn is not None:
+                done = transaction.read_app(txn[0])
+                if done is not None and done >= txn[1]:
+                    transaction.discard()
+                    return
+                transaction.set_app_version(*txn)
+            transaction.set_metrics(self._added(transaction, append, written))
+            if operation is not None:
+                transaction.set_operation(*operation)
+            if transaction.has_actions:
+                transaction.commit()
+        except BaseException:
+            transaction.discard()
+            raise
+
+    def is_done(self, txn: tuple[str, int] | None) -> bool:
+        """Whether the table has this version of an application already, or a later one."""
+        if txn is None or self.version == BEFORE_CREATION:
+            return False
+        source = self.options.source
+        done = DeltaTable(source.path, storage_options=source.storage_options).app_versions.get(txn[0])
+        return done is not None and done >= txn[1]
+
+    def _transaction(self, append: PlannedAppend) -> Transaction:
+        """The transaction on the version that was planned for."""
+        source, said = self.options.source, self.options.user_metadata
+        if self.version != BEFORE_CREATION:
+            snapshot = source.table_at(self.version).snapshot
+            return Transaction(snapshot, _WRITE, None, False, said)
+        layout = append.layout
+        snapshot = before_creation(layout.storage, layout.root, NEW_TABLE, append.metadata.id)
+        transaction = Transaction(snapshot, _WRITE, None, False, said)
+        transaction.set_protocol(append.protocol)
+        transaction.set_metadata(append.metadata)
+        # Those of the tasks are there by now.
+        transaction.new_folders = self.new_folders
+        return transaction
+
+    def _added(self, transaction: Transaction, append: PlannedAppend, written: WrittenRows) -> Mapping[str, int]:
+        """Add the files, remove what they replace, and return Delta's metrics."""
+        if self.replaced is None:
+            mode = "Overwrite" if self.options.overwrites else "Append"
+            add_rows(transaction, append, written)
+            transaction.set_parameters({"mode": mode, "partitionBy": list(append.metadata.partition_columns)})
+            return write_metrics(written)
+        execution = ArrowExecution(transaction.snapshot, self.time_zone or "UTC")
+        scan = replaced_rows(transaction, self.replaced, execution)
+        add_rows(transaction, append, written)
+        return replace_rows(transaction, self.replaced, execution, scan, written)
+
+
+def _created(options: WriteOptions, incoming: StructType) -> Transaction:
+    """A transaction that creates the table with the columns of the rows."""
+    source = options.source
+    storage, root = open_storage(source.path, source.storage_options)
+    return creation(storage, root, replaced_schema(incoming, root), options.partition_by or ())
+
+
+def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) -> None:
+    """Refuse a write that depends on the session's time zone if neither an option nor the rows tell it.
+
+    # Spark 4.1: of the session's settings, a data source gets only the time zone of timestamps in the rows
+    """
+    found = zone_dependent(append.rows)
+    if found is None:
+        return
+    # The predicate of an overwrite is evaluated on the driver, which does not see rows.
+    told = any(field.type == TIMESTAMP for field in incoming.fields)
+    if not told or where is not None:
+        raise untold_zone(f"{found[0].upper()}{found[1:]}", append.rows.table)
+
+
+def _zone_of(batch: pa.RecordBatch) -> str | None:
+    """The session's time zone, which Spark gives to instants; None if there are none."""
+    return next((each.tz for each in batch.schema.types if pa.types.is_timestamp(each) and each.tz), None)
+
+
+def _of_task(identity: Identity, task: int, append: PlannedAppend) -> Identity:
+    """How a task numbers its rows, so that no two tasks share a value."""
+    if task >= _IDENTITY_TASKS:
+        raise UnsupportedFeature(
+            f"More than {_IDENTITY_TASKS} tasks write rows that get values of the identity column {identity.column} of "
+            f"{append.rows.table}: use coalesce({_IDENTITY_TASKS}), or DeltaTable.append."
+        )
+    first, step = identity.interleaved(task, _IDENTITY_TASKS)
+    return replace(identity, start=first, step=step, mark=None)
+
+
+def _identities(tasks: Sequence[WrittenRows], append: PlannedAppend) -> dict[str, Identity]:
+    """The state of the identity columns after the rows of all tasks."""
+    numbered = {c.field.name: c.identity for c in append.rows.columns if c.origin == "identity" and c.identity}
+    found = {}
+    for name, identity in numbered.items():
+        states = (task.identities[name] for task in tasks if name in task.identities)
+        found[name] = identity.after(state.mark for state in states if state.mark is not None)
+    return found

@@ -1,0 +1,52 @@
+"""Streams into a table: each micro-batch is one commit, and is in the table once. Spark 4.1 and newer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSourceStreamArrowWriter
+
+from deltaskip.schema.given import schema_of
+from deltaskip.spark.source.batch_write import TaskFiles, delete_uncommitted, written_by_task
+from deltaskip.spark.source.planned_write import PlannedWrite
+from deltaskip.spark.source.workers import commits_streams
+from deltaskip.spark.source.write_options import WriteOptions
+
+__all__ = ["StreamWriter"]
+
+
+class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """Appends micro-batches to a table exactly once.
+
+    Spark makes one to write a micro-batch and another one to commit it, so the plan travels with the files. The table
+    records the number of the batch with its rows; a batch that is repeated is written, found there, and deleted.
+
+    Args:
+        options: The options.
+        schema: Columns of the rows.
+    """
+
+    def __init__(self, options: WriteOptions, schema: spark_types.StructType) -> None:
+        self._app_id = options.app_id
+        # A micro-batch that is committed here has its plan in the messages.
+        self._plan = None if commits_streams() else PlannedWrite.of(options, schema_of(schema))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFiles:
+        """Write the rows of a task."""
+        assert self._plan is not None
+        return written_by_task(self._plan, iterator)
+
+    def commit(self, messages: Sequence[TaskFiles | None], batchId: int) -> None:
+        """Commit the files of a micro-batch, unless the table has it."""
+        found = [each for each in messages if each is not None]
+        if not found:
+            return
+        parameters = {"outputMode": "Append", "queryId": self._app_id, "epochId": str(batchId)}
+        operation = "STREAMING UPDATE", parameters
+        found[0].plan.commit([each.written for each in found], (self._app_id, batchId), operation)
+
+    def abort(self, messages: Sequence[TaskFiles | None], batchId: int) -> None:
+        """Delete the files of a micro-batch of which a task failed."""
+        delete_uncommitted(messages)

@@ -1,0 +1,1 @@
+"""DataFrames as data files of a table."""

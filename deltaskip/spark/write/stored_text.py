@@ -1,0 +1,183 @@
+"""What SQL text that a table stores may call in a session: Spark's own functions, without those that run other code.
+
+Generated columns, defaults, CHECK constraints and invariants are typed by whoever writes to the table, and evaluated in
+the session of whoever appends. Such text must therefore not reach a method of the JVM, a function of the session,
+another table, a file, or a setting or variable of the process. Spark parses the text, and its tree is examined.
+
+# Spark 4.1, FunctionRegistry, CallMethodViaReflection, VariableSubstitution
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.json_text import parse_json
+from deltaskip.log import Snapshot
+from deltaskip.rows.plan import RowPlan
+from deltaskip.schema.sql_text import SqlToken, sql_tokens
+from deltaskip.schema.types import DEFAULT_KEY, StructField
+from deltaskip.spark.catalog.session_tables import is_classic, java_state
+from deltaskip.spark.session.checks import session_id
+
+__all__ = ["ALLOW_REFLECTION", "check_default", "check_plan", "check_stored_text"]
+
+ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
+"""The setting of a session that lets it run whatever tables store."""
+
+# Functions of Spark that call methods by their names, load classes, or read files that an argument or option names.
+_REFUSED = frozenset({
+    "reflect", "java_method", "try_reflect",
+    "from_avro", "to_avro", "schema_of_avro", "from_protobuf", "to_protobuf",
+    "from_xml", "schema_of_xml",
+})  # fmt: skip
+_ANALYSIS = "org.apache.spark.sql.catalyst.analysis."
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_UNRESOLVED = frozenset({
+    "UnresolvedAttribute", "UnresolvedExtractValue", "UnresolvedFunction", "UnresolvedStar",
+})  # fmt: skip
+_SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"})
+_BUILT_IN = (["builtin"], ["system", "builtin"])
+# Spark puts settings, environment variables and properties of the JVM in place of these, in strings, too.
+_VARIABLE = re.compile(r"\$\{[^}\s]+\}")
+# Words before a parenthesis that are no functions.
+_KEYWORDS = frozenset({
+    "ALL", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "DISTINCT", "ELSE", "ESCAPE", "EXTRACT", "FILTER",
+    "FOR", "FROM", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "OVERLAY", "POSITION", "REGEXP", "RLIKE", "SOME",
+    "SUBSTR", "SUBSTRING", "THEN", "TIMESTAMPADD", "TIMESTAMPDIFF", "TRIM", "TRY_CAST", "WHEN", "DIV",
+    "ARRAY", "MAP", "STRUCT", "DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR", "CHARACTER", "STRING", "TIMESTAMP",
+    "TIME",
+})  # fmt: skip
+_QUERIES = ("FROM", "TABLE", "VALUES", "WITH")
+_SYSTEM_FUNCTIONS: dict[str, frozenset[str]] = {}
+
+
+def check_plan(spark: SparkSession, plan: RowPlan) -> None:
+    """Check the text that a table stores before a plan hands it to Spark; see `check_stored_text`."""
+    texts = [
+        (f"The {column.origin} value of the column {column.field.name}", column.expression)
+        for column in plan.columns if column.expression is not None and column.origin in ("default", "generated")
+    ]  # fmt: skip
+    # The predicate of an overwrite is the caller's own, and the other rules are this package's.
+    texts += [
+        (f"The rule {rule.name} ({rule.expression})", rule.sql)
+        for rule in plan.rules if rule.kind in ("check", "invariant", "generated")
+    ]  # fmt: skip
+    check_stored_text(spark, texts, plan.table, plan.allow_reflection)
+
+
+def check_default(spark: SparkSession, field: StructField, snapshot: Snapshot) -> None:
+    """Check the default of a column, if it has one, before Spark gets it as a value; see `check_stored_text`."""
+    text = field.metadata.get(DEFAULT_KEY)
+    if text is not None:
+        what = f"The default value of the column {field.name}"
+        check_stored_text(spark, [(what, str(text))], snapshot.root, snapshot.allow_reflection)
+
+
+def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], table: str, allowed: bool) -> None:
+    """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
+
+    Args:
+        spark: The session that would evaluate it.
+        texts: What each text is, for messages, and the text.
+        table: The table's location, for messages.
+        allowed: Whether the caller lets the table's text call anything.
+    """
+    distinct = dict.fromkeys(texts)
+    if not distinct or allowed or str(spark.conf.get(ALLOW_REFLECTION, "false")).lower() == "true":
+        return
+    calls = _Parsed(spark) if is_classic(spark) else _Tokens(spark)
+    for what, text in distinct:
+        problem = _problem(text, calls)
+        if problem is not None:
+            raise UnsupportedFeature(
+                f"{what} of {table} {problem}. Whoever wrote the table chose what would run in this session, so it is "
+                f"refused. If you trust the table, open it with allow_reflection=True, or set {ALLOW_REFLECTION} = "
+                f"true in the session."
+            )
+
+
+def _problem(text: str, calls: _Parsed | _Tokens) -> str | None:
+    """What is wrong with a text; None if it may be evaluated."""
+    variable = _VARIABLE.search(text)
+    if variable is not None:
+        return f"has {variable[0]}, which Spark replaces by a setting or a variable of the process"
+    return next(calls.problems(f"({text}\n)"), None)
+
+
+class _Parsed:
+    """Text as a classic session parses it."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        state = java_state(spark)
+        view: Any = spark._jvm
+        self._parser = state.sqlParser()
+        self._of_session = state.functionRegistry()
+        self._built_in = view.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()
+        self._identifier = view.org.apache.spark.sql.catalyst.FunctionIdentifier
+
+    def problems(self, text: str) -> Iterator[str]:
+        try:
+            tree = parse_json(str(self._parser.parseExpression(text).toJSON()))
+        except ParseException:
+            yield "cannot be parsed by Spark"
+            return
+        for node in tree:
+            package, _, kind = str(node["class"]).rpartition(".")
+            if kind in _SUBQUERIES:
+                yield "has a query of other rows"
+            elif f"{package}." not in (_ANALYSIS, _EXPRESSIONS) or (
+                f"{package}." == _ANALYSIS and kind not in _UNRESOLVED
+            ):
+                yield f"has an expression ({kind}) whose function is not known before it runs"
+            elif kind == "UnresolvedFunction":
+                parts = str(node["nameParts"])[1:-1].split(", ")
+                if not self._is_own(parts):
+                    yield f"calls {'.'.join(parts)}, which is not a function of Spark that tables may call"
+
+    def _is_own(self, parts: list[str]) -> bool:
+        """Whether a function is one of Spark's own that tables may call, and the session has no other by its name."""
+        name = parts[-1].lower()
+        if name in _REFUSED or [part.lower() for part in parts[:-1]] not in ([], *_BUILT_IN):
+            return False
+        known = self._built_in.lookupFunction(self._identifier(name))
+        found = self._of_session.lookupFunction(self._identifier(name))
+        return bool(known.isDefined() and found.isDefined() and known.get().equals(found.get()))
+
+
+class _Tokens:
+    """Text of which a client of Spark Connect sees the tokens only, so that more is refused."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        key = session_id(spark)
+        if key not in _SYSTEM_FUNCTIONS:
+            _SYSTEM_FUNCTIONS[key] = frozenset(
+                str(row[0]).lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()
+            )
+        self._own = _SYSTEM_FUNCTIONS[key] - _REFUSED
+
+    def problems(self, text: str) -> Iterator[str]:
+        try:
+            tokens = sql_tokens(text)
+        except SchemaError:
+            yield "cannot be parsed"
+            return
+        for i, token in enumerate(tokens[1:], 1):
+            before = tokens[i - 1]
+            if text[before.end : token.start].strip(" \t\n"):
+                yield "has a comment or a blank whose meaning only Spark knows"
+            if token.is_word("SELECT", "USING") or (before.is_symbol("(") and token.is_word(*_QUERIES)):
+                yield "has a query of other rows"
+            qualified = i > 1 and tokens[i - 2].is_symbol(".")
+            if token.is_symbol("(") and before.kind != "symbol" and (qualified or not self._is_own(before)):
+                yield f"calls {before.text}, which is not a function of Spark that tables may call"
+
+    def _is_own(self, name: SqlToken) -> bool:
+        if name.kind == "string":
+            return False
+        return name.text.lower() in self._own or (name.kind == "word" and name.text.upper() in _KEYWORDS)

@@ -1,0 +1,1 @@
+"""SQL statements over a catalog's tables: their grammar, what they answer, and queries that skip files."""

@@ -1,0 +1,185 @@
+"""Queries that the log answers: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
+
+# SPIP Spark API for Table Metadata, Transform API: metadata-only queries
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import DeltaSkipError, NotProvable, SchemaError
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import StructField
+from deltaskip.skipping.scan import Scan
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.session import StatementSession, qualifiers
+from deltaskip.statements.values import Parts, TableName
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["answer_from_log"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A column of the answer: COUNT(*), the MIN or MAX of a column, or a column. name: from AS; None for Spark's."""
+
+    function: str
+    column: Parts = ()
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """SELECT items FROM table [WHERE where], or with DISTINCT."""
+
+    items: tuple[_Item, ...]
+    distinct: bool
+    table: TableName
+    alias: str | None
+    where: str | None
+
+
+def answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
+    """Return the rows of a query if the log alone proves them; None if it is another query, or the log does not.
+
+    The columns have the names and types that Spark gives them.
+    """
+    query = _read(text)
+    if query is None or not session.has_table(query.table.parts):
+        return None
+    table = session.table(query.table)
+    where = None if query.where is None else session.own(query.where, query.table.parts, query.alias, table)
+    fields = {fold_name(field.name): field for field in table.schema.fields}
+    columns = []
+    for item in query.items:
+        path = _unqualified(item.column, query, fields)
+        if item.column and (len(path) != 1 or fold_name(path[0]) not in fields):
+            return None
+        columns.append(fields[fold_name(path[0])] if path else None)
+    try:
+        scan = table.scan(where, time_zone=session.time_zone)
+        if query.distinct:
+            return _distinct(table, scan, query.items, [field for field in columns if field is not None])
+        return _aggregates(scan, query.items, columns)
+    except DeltaSkipError:
+        # Spark answers, or says what is wrong.
+        return None
+
+
+def _aggregates(scan: Scan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
+    """One row. Raises NotProvable."""
+    names, arrays = [], []
+    for item, field in zip(items, columns, strict=True):
+        if field is None:
+            names.append(item.name or "count(1)")
+            arrays.append(pa.array([scan.count()], pa.int64()))
+        else:
+            least = item.function == "MIN"
+            value = scan.min(_quoted(field)) if least else scan.max(_quoted(field))
+            names.append(item.name or f"{item.function.lower()}({field.name})")
+            arrays.append(pa.array([value], arrow_type(field.type)))
+    return pa.table(arrays, names=names)
+
+
+def _distinct(table: DeltaTable, scan: Scan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table | None:
+    """The different values of partition columns in files with rows; None for other columns, or a predicate."""
+    if scan.where is not None or any(field.name not in table.partition_columns for field in fields):
+        return None
+    files = scan.files(columns=["partition_values", "num_records", "deletion_vector"])
+    deleted = pc.fill_null(pc.struct_field(files["deletion_vector"], "cardinality"), 0)
+    rows = pc.subtract(files["num_records"], deleted)
+    if rows.null_count:
+        raise NotProvable(f"A file of {table.uri} has no row count.")
+    values = files["partition_values"].filter(pc.greater(rows, 0))
+    found = {str(i): pc.struct_field(values, [field.name]) for i, field in enumerate(fields)}
+    grouped = pa.table(found).group_by(list(found)).aggregate([]).select(list(found))
+    return grouped.rename_columns([item.name or field.name for item, field in zip(items, fields, strict=True)])
+
+
+def _quoted(field: StructField) -> str:
+    return "`" + field.name.replace("`", "``") + "`"
+
+
+def _unqualified(path: Parts, query: _Query, fields: dict[str, StructField]) -> Parts:
+    """The path of a column without the name or alias of the table."""
+    if len(path) < 2 or fold_name(path[0]) in fields:
+        return path
+    for each in qualifiers(query.table.parts, query.alias):
+        if [*map(fold_name, path[:-1])] == [*map(fold_name, each)]:
+            return path[-1:]
+    return path
+
+
+def _read(text: str) -> _Query | None:
+    """The query, if it is of this kind."""
+    try:
+        return _parsed(StatementReader(text))
+    except (SchemaError, IndexError):
+        return None
+
+
+def _parsed(reader: StatementReader) -> _Query | None:
+    if not reader.take_words("SELECT"):
+        return None
+    distinct = reader.take_words("DISTINCT")
+    items = []
+    while True:
+        item = _column(reader) if distinct else _aggregate(reader)
+        if item is None:
+            return None
+        items.append(item)
+        if not reader.peek_symbol(","):
+            break
+        reader.at += 1
+    if not reader.take_words("FROM") or reader.at_end or reader.tokens[reader.at].kind not in ("word", "name"):
+        return None
+    table = reader.table_name()
+    alias = None
+    if reader.take_words("AS") or not (reader.at_end or reader.peek_word("WHERE")):
+        alias = reader.name("an alias")
+    where = reader.rest("the predicate") if reader.take_words("WHERE") else None
+    if not reader.at_end or (where is not None and not _is_plain(where)):
+        return None
+    return _Query(tuple(items), distinct, table, alias, where)
+
+
+def _aggregate(reader: StatementReader) -> _Item | None:
+    """COUNT(*), MIN(column) or MAX(column), with a name."""
+    function = reader.take_one("COUNT", "MIN", "MAX")
+    if function is None or not reader.peek_symbol("("):
+        return None
+    reader.at += 1
+    column: Parts = ()
+    if function == "COUNT":
+        if not (reader.peek_symbol("*") or reader.tokens[reader.at].text == "1"):
+            return None
+        reader.at += 1
+    else:
+        column = reader.path()
+    if not reader.peek_symbol(")"):
+        return None
+    reader.at += 1
+    return _Item(function, column, _name(reader))
+
+
+def _column(reader: StatementReader) -> _Item | None:
+    """A column with a name."""
+    column = reader.path()
+    return None if reader.peek_symbol("(") else _Item("", column, _name(reader))
+
+
+def _name(reader: StatementReader) -> str | None:
+    if reader.take_words("AS"):
+        return reader.name("a name")
+    return None if reader.peek_symbol(",") or reader.peek_word("FROM") else reader.name("a name")
+
+
+def _is_plain(where: str) -> bool:
+    """Whether a predicate is followed by no other clause, and has no query."""
+    tokens = StatementReader(where).tokens
+    clauses = ("SELECT", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW",
+               "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "MINUS", "LATERAL")  # fmt: skip
+    return not any(token.is_word(*clauses) for token in tokens)

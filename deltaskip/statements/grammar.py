@@ -1,0 +1,299 @@
+"""The one table of statements: how each is written, what it becomes, and whether it needs Spark.
+
+# Spark 4.1, SqlBaseParser.g4, statement; delta-spark 4.4, DeltaSqlBase.g4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from deltaskip.records import dataclass
+from deltaskip.statements import changes, definitions
+from deltaskip.statements import values as v
+from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+
+__all__ = ["GRAMMAR", "NEAREST", "Form", "statement_table"]
+
+_NAMESPACE = ("NAMESPACE", "SCHEMA", "DATABASE")
+_SHOWN_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of statement.
+
+    Attributes:
+        begins: The words that it begins with, each one of several.
+        form: How it is written.
+        becomes: What is called.
+        spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip does not
+            evaluate itself.
+        read: Reads it from its first word on.
+    """
+
+    begins: tuple[tuple[str, ...], ...]
+    form: str
+    becomes: str
+    spark: Literal["no", "yes", "for expressions"]
+    read: Callable[[StatementReader], v.Statement]
+
+
+def _query(reader: StatementReader) -> v.Query:
+    return v.Query(reader.rest("the query"))
+
+
+def _explain(reader: StatementReader) -> v.Query:
+    reader.need_words("EXPLAIN")
+    reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+    if not reader.begins_query():
+        raise reader.error("only queries can be explained: pass dry_run=True to DeltaTable.delete, update or merge")
+    reader.at = 0
+    return v.Query(reader.rest("the query"))
+
+
+_DESCRIBE = ("DESCRIBE", "DESC")
+
+GRAMMAR: tuple[Form, ...] = (
+    Form(
+        (("CREATE",), ("OR",), ("REPLACE",), ("TABLE",)),
+        "CREATE OR REPLACE TABLE name, with the clauses of CREATE TABLE",
+        "stage_create_or_replace(…).commit_staged_changes(), or clone(…, replace=True)",
+        "for expressions",
+        definitions.create_table,
+    ),
+    Form(
+        (("CREATE",), ("TABLE",)),
+        "CREATE TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [PARTITIONED BY (days(ts), bucket(16, id), …)] "
+        "[CLUSTER BY (…)] [COMMENT] [LOCATION] [TBLPROPERTIES] [AS query]; "
+        "CREATE TABLE [IF NOT EXISTS] name SHALLOW CLONE source [TBLPROPERTIES] [LOCATION]",
+        "create_table, stage_create(…).append(query), or clone",
+        "for expressions",
+        definitions.create_table,
+    ),
+    Form(
+        (("REPLACE",), ("TABLE",)),
+        "REPLACE TABLE name, with the clauses of CREATE TABLE",
+        "stage_replace(…).commit_staged_changes()",
+        "for expressions",
+        definitions.create_table,
+    ),
+    Form(
+        (("ALTER",), ("TABLE",)),
+        "ALTER TABLE name, and ADD COLUMNS, ALTER COLUMN, RENAME COLUMN, DROP COLUMNS, REPLACE COLUMNS, SET and UNSET "
+        "TBLPROPERTIES, ADD and DROP CONSTRAINT, CLUSTER BY, DROP FEATURE, or RENAME TO new",
+        "alter_table(name, changes), rename_table",
+        "no",
+        definitions.alter_table,
+    ),
+    Form((("DROP",), ("TABLE",)), "DROP TABLE [IF EXISTS] name [PURGE]", "drop_table", "no", definitions.drop_table),
+    Form(
+        (("TRUNCATE",), ("TABLE",)),
+        "TRUNCATE TABLE name [PARTITION (p = 1)]",
+        "DeltaTable.delete(…)",
+        "no",
+        definitions.truncate,
+    ),
+    Form((("REFRESH",),), "REFRESH [TABLE] name", "refresh_table", "no", definitions.refresh),
+    Form(
+        (("COMMENT",), ("ON",)),
+        "COMMENT ON TABLE, COLUMN or NAMESPACE name IS 'text' or NULL",
+        "alter_table(name, SetComment(…)), alter_namespace",
+        "no",
+        definitions.comment_on,
+    ),
+    Form(
+        (("CREATE",), _NAMESPACE),
+        "CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]",
+        "create_namespace",
+        "no",
+        definitions.create_namespace,
+    ),
+    Form(
+        (("DROP",), _NAMESPACE),
+        "DROP NAMESPACE [IF EXISTS] name [RESTRICT or CASCADE]",
+        "drop_namespace",
+        "no",
+        definitions.drop_namespace,
+    ),
+    Form(
+        (("ALTER",), _NAMESPACE),
+        "ALTER NAMESPACE name SET or UNSET PROPERTIES (…)",
+        "alter_namespace",
+        "no",
+        definitions.alter_namespace,
+    ),
+    Form(
+        (_DESCRIBE, _NAMESPACE),
+        "DESCRIBE NAMESPACE [EXTENDED] name",
+        "load_namespace",
+        "no",
+        definitions.describe_namespace,
+    ),
+    Form(
+        (("SHOW",), _SHOWN_NAMESPACES),
+        "SHOW NAMESPACES [IN parent] [LIKE 'pattern']",
+        "list_namespaces",
+        "no",
+        definitions.show_namespaces,
+    ),
+    Form(
+        (("SHOW",), ("TABLES",)),
+        "SHOW TABLES [IN namespace] [LIKE 'pattern']",
+        "list_tables",
+        "no",
+        definitions.show_tables,
+    ),
+    Form(
+        (("SHOW",), ("PARTITIONS",)),
+        "SHOW PARTITIONS name [PARTITION (p = 1)]",
+        "partition values of the active files, from the log",
+        "no",
+        definitions.show_partitions,
+    ),
+    Form(
+        (("SHOW",), ("TBLPROPERTIES",)),
+        "SHOW TBLPROPERTIES name [('key')]",
+        "DeltaTable.properties",
+        "no",
+        definitions.show_properties,
+    ),
+    Form(
+        (("SHOW",), ("CREATE",), ("TABLE",)),
+        "SHOW CREATE TABLE name",
+        "a statement that creates such a table",
+        "no",
+        definitions.show_create_table,
+    ),
+    Form((("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", definitions.show_columns),
+    Form((_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail),
+    Form(
+        (_DESCRIBE, ("HISTORY",)),
+        "DESCRIBE HISTORY name [LIMIT n]",
+        "DeltaTable.history(n)",
+        "no",
+        definitions.describe_history,
+    ),
+    Form(
+        (_DESCRIBE,),
+        "DESCRIBE [TABLE] [EXTENDED] name [column]",
+        "DeltaTable.schema, partitioning and properties",
+        "no",
+        definitions.describe,
+    ),
+    Form(
+        (("INSERT",),),
+        "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [PARTITION (p = 1, q)] [BY NAME or (columns)] "
+        "[REPLACE WHERE predicate] query or VALUES (…)",
+        "DeltaTable.append or overwrite",
+        "for expressions",
+        changes.insert,
+    ),
+    Form(
+        (("DELETE",),),
+        "DELETE FROM name [alias] [WHERE predicate]",
+        "DeltaTable.delete",
+        "for expressions",
+        changes.delete,
+    ),
+    Form(
+        (("UPDATE",),),
+        "UPDATE name [alias] SET column = value, … [WHERE predicate]",
+        "DeltaTable.update",
+        "for expressions",
+        changes.update,
+    ),
+    Form(
+        (("MERGE",),),
+        "MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source or (query) [alias] ON condition "
+        "WHEN [NOT] MATCHED [BY SOURCE] [AND condition] THEN UPDATE SET …, INSERT … or DELETE, …",
+        "DeltaTable.merge",
+        "yes",
+        changes.merge,
+    ),
+    Form(
+        (("OPTIMIZE",),),
+        "OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (columns)]",
+        "DeltaTable.optimize",
+        "no",
+        changes.optimize,
+    ),
+    Form(
+        (("VACUUM",),),
+        "VACUUM name [FULL or LITE] [RETAIN n HOURS] [DRY RUN]",
+        "DeltaTable.vacuum",
+        "no",
+        changes.vacuum,
+    ),
+    Form(
+        (("RESTORE",),),
+        "RESTORE [TABLE] name TO VERSION AS OF n or TIMESTAMP AS OF time",
+        "DeltaTable.restore",
+        "no",
+        changes.restore,
+    ),
+    Form(
+        (("GENERATE",),),
+        "GENERATE symlink_format_manifest FOR TABLE name",
+        "DeltaTable.generate",
+        "no",
+        changes.generate,
+    ),
+    Form(
+        (QUERY_WORDS,),
+        "SELECT, WITH, FROM, VALUES and TABLE",
+        "Spark's query over `scan(where)` of each table",
+        "yes",
+        _query,
+    ),
+    Form((("EXPLAIN",),), "EXPLAIN [EXTENDED or FORMATTED] query", "Spark's plan of the query", "yes", _explain),
+)
+"""The first form whose words a statement begins with reads it."""
+
+NEAREST: dict[str, str] = {
+    "VIEW": "createOrReplaceTempView of the DataFrame of a query",
+    "FUNCTION": "spark.udf.register, or CREATE FUNCTION through spark.sql",
+    "ANALYZE": "DeltaTable.recompute_stats(), which computes statistics of files",
+    "REORG": "OPTIMIZE, which also rewrites files in which many rows are deleted",
+    "CONVERT": "deltaskip.convert_to_delta(spark, path), and register_table(name, path)",
+    "MSCK": "nothing: the log lists all files",
+    "REPAIR": "nothing: the log lists all files",
+    "FSCK": "nothing: the log lists all files",
+    "USE": "names with their namespace, as in sales.orders",
+    "SET": "spark.conf.set",
+    "RESET": "spark.conf.unset",
+    "CACHE": "DataFrame.cache of the result",
+    "UNCACHE": "DataFrame.unpersist",
+    "CLEAR": "spark.catalog.clearCache",
+    "CALL": "the methods of the catalog and of DeltaTable",
+    "LOAD": "INSERT INTO … SELECT, or DeltaTable.add_files",
+    "COPY": "INSERT INTO … SELECT, or DeltaTable.add_files",
+    "UPSERT": "MERGE INTO",
+    "DECLARE": "params of sql()",
+    "EXECUTE": "params of sql()",
+    "BEGIN": "one call of sql() for each statement, or DeltaTable.transaction for several changes of one table",
+    "START": "one call of sql() for each statement",
+    "COMMIT": "one call of sql() for each statement",
+    "GRANT": "the access control of the catalog's server",
+    "REVOKE": "the access control of the catalog's server",
+    "UNDROP": "RESTORE TABLE name TO VERSION AS OF n, or register_table(name, location)",
+    "IMPORT": "register_table(name, location)",
+    "EXPORT": "CREATE TABLE … SHALLOW CLONE",
+    "CREATE": "CREATE TABLE or CREATE NAMESPACE",
+    "REPLACE": "REPLACE TABLE",
+    "ALTER": "ALTER TABLE or ALTER NAMESPACE",
+    "DROP": "DROP TABLE or DROP NAMESPACE",
+    "SHOW": "SHOW TABLES, NAMESPACES, PARTITIONS, TBLPROPERTIES, COLUMNS or CREATE TABLE",
+    "COMMENT": "COMMENT ON TABLE, COLUMN or NAMESPACE",
+    "TRUNCATE": "TRUNCATE TABLE",
+}
+"""What to use instead of a statement that no form reads, by its first word; VIEW and FUNCTION may come later."""
+
+
+def statement_table() -> str:
+    """Return the statements as a Markdown table, one row for each form."""
+    lines = ["| statement | becomes | needs Spark |", "|---|---|---|"]
+    for form in GRAMMAR:
+        written = form.form.replace("|", "\\|")
+        lines.append(f"| {'<br>'.join(f'`{each}`' for each in written.split('; '))} | {form.becomes} | {form.spark} |")
+    return "\n".join(lines) + "\n"

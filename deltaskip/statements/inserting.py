@@ -1,0 +1,225 @@
+"""INSERT: the rows of a query by position or by name, with values of partitions and the keyword DEFAULT.
+
+# Spark 4.1, ResolveInsertInto and TableOutputResolver; delta-spark 4.4, DeltaAnalysis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.rows.identity import identity_of
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField
+from deltaskip.skipping.scan import Scan
+from deltaskip.statements.answers import NOTHING, visible_columns
+from deltaskip.statements.constants import constant_rows
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.session import StatementSession
+from deltaskip.statements.values import Insert, PartitionValue
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["insert", "partition_predicate"]
+
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def insert(session: StatementSession, statement: Insert) -> Any:
+    """Run an INSERT."""
+    table = session.table(statement.name)
+    shown = display_name(statement.name)
+    fixed = [
+        (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
+        for field, value in _fixed(table, statement.partition, shown)
+    ]
+    if statement.by_name:
+        frame, scans = session.read(statement.query)
+    else:
+        names = {fold_name(field.name) for field, value in fixed if value is not None}
+        columns = [field for field in _columns(table, statement, shown) if fold_name(field.name) not in names]
+        query, columns = _with_defaults(statement.query, columns, shown, partial(_check_default, session, table))
+        constants = _values(query) if session.spark is None else None
+        if constants is not None:
+            _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
+            known = [value for _, value in fixed if value is not None]
+            columns += [field for field, value in fixed if value is not None]
+            rows = constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
+            return _write(session, statement, table, rows, [], fixed)
+        frame, scans = session.read(query)
+        _check_count(len(frame.columns), columns, shown)
+        frame = frame.toDF(*(field.name for field in columns))
+    given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
+    if given:
+        frame = frame.selectExpr("*", *given)
+    return _write(session, statement, table, frame, scans, fixed)
+
+
+def _write(
+    session: StatementSession,
+    statement: Insert,
+    table: DeltaTable,
+    frame: Any,
+    scans: Sequence[Scan],
+    fixed: Sequence[tuple[StructField, str | None]],
+) -> Any:
+    """Append rows, or overwrite others by them."""
+    mode: Literal["keep", "merge"] = "merge" if statement.evolves else "keep"
+    own = [scan for scan in scans if scan.snapshot.table_root == table.uri]
+    if not statement.overwrite:
+        if own:
+            _write_what_was_read(table, own, lambda target: target.append(frame, mode))
+        else:
+            table.append(frame, mode)
+        return NOTHING
+    where = None if statement.where is None else session.own(statement.where, statement.name, None, table)
+    dynamic = session.setting(_OVERWRITE_MODE, "static") == "dynamic" and bool(table.partition_columns)
+    if where is None and dynamic and (not fixed or any(value is None for _, value in fixed)):
+        partitions: Literal["static", "dynamic"] = "dynamic"
+    else:
+        partitions, where = "static", where or partition_predicate(statement.partition)
+    if own:
+        _write_what_was_read(table, own, lambda target: target.overwrite(frame, where, partitions, mode))
+    else:
+        table.overwrite(frame, where, partitions, mode)
+    return NOTHING
+
+
+def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None:
+    if given != len(columns):
+        listed = ", ".join(display_name([field.name]) for field in columns)
+        raise SchemaError(
+            f"INSERT INTO {shown} has {given} values for {len(columns)} columns ({listed}): list the columns that they "
+            f"are for, as in INSERT INTO {shown} (…), or write BY NAME."
+        )
+
+
+def _write_what_was_read(table: DeltaTable, own: Sequence[Scan], write: Callable[[Any], object]) -> None:
+    """Write rows that come from the table itself, in a transaction on the version that the query reads.
+
+    It conflicts with commits that change what was read: otherwise an overwrite would remove rows that the query has not
+    seen.
+    """
+    table.snapshot = min((scan.snapshot for scan in own), key=lambda each: each.version)
+    parameters = {"mode": "Append", "partitionBy": list(table.partition_columns)}
+    with table.transaction(parameters=parameters) as transaction:
+        for scan in own:
+            transaction.read_scan(scan)
+        write(transaction)
+
+
+def partition_predicate(partition: Sequence[PartitionValue]) -> str | None:
+    """Return the predicate of the rows of PARTITION (p = 1, q); None if no column has a value."""
+    parts = [
+        f"{quoted_name(each.column)} IS NULL"
+        if each.value.strip().upper() == "NULL" else f"{quoted_name(each.column)} = {each.value}"
+        for each in partition if each.value is not None
+    ]  # fmt: skip
+    return " AND ".join(parts) or None
+
+
+def _fixed(table: DeltaTable, partition: Sequence[PartitionValue], shown: str) -> list[tuple[StructField, str | None]]:
+    """The columns of PARTITION (…) with their values."""
+    columns = {fold_name(name): name for name in table.partition_columns}
+    fields = {field.name: field for field in table.schema.fields}
+    found = []
+    for each in partition:
+        name = columns.get(fold_name(each.column))
+        if name is None:
+            listed = ", ".join(map(quoted_name, columns.values())) or "none"
+            raise SchemaError(
+                f"{display_name([each.column])} is not a partition column of {shown}; its partition columns: {listed}."
+            )
+        found.append((fields[name], each.value))
+    if len({field.name for field, _ in found}) < len(found):
+        raise SchemaError(f"PARTITION of INSERT INTO {shown} names a column twice.")
+    return found
+
+
+def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructField]:
+    """The columns that the query gives, in its order: those listed, or all. Dynamic partition columns come last."""
+    visible = visible_columns(table)
+    if not statement.columns:
+        dynamic = [fold_name(each.column) for each in statement.partition if each.value is None]
+        moved = {fold_name(field.name): field for field in visible}
+        return [
+            *(field for field in visible if fold_name(field.name) not in dynamic), *(moved[name] for name in dynamic)
+        ]  # fmt: skip
+    fields = {fold_name(field.name): field for field in table.schema.fields}
+    found = []
+    for name in statement.columns:
+        if fold_name(name) not in fields:
+            listed = ", ".join(display_name([field.name]) for field in visible)
+            raise SchemaError(f"{shown} has no column {display_name([name])}; its columns: {listed}.")
+        found.append(fields[fold_name(name)])
+    if len({field.name for field in found}) < len(found):
+        raise SchemaError(f"The columns of INSERT INTO {shown} contain one twice.")
+    return found
+
+
+def _with_defaults(
+    query: str, columns: list[StructField], shown: str, check: Callable[[StructField], None]
+) -> tuple[str, list[StructField]]:
+    """The rows of VALUES with the default in place of DEFAULT, and without columns that are DEFAULT in every row.
+
+    # PROTOCOL, Default Columns; Spark 4.1, ResolveColumnDefaultInCommandInputQuery
+    """
+    lists = _values(query)
+    if lists is None or not any(_is_default(value) for row in lists for value in row):
+        return query, columns
+    if any(len(row) != len(columns) for row in lists):
+        return query, columns
+    for field, *values in zip(columns, *lists, strict=True):
+        if any(map(_is_default, values)):
+            check(field)
+    kept = [i for i in range(len(columns)) if not all(_is_default(row[i]) for row in lists)]
+    if not kept:
+        raise InvalidArgument(f"INSERT INTO {shown} has DEFAULT for every column: give at least one a value.")
+    texts = []
+    for row in lists:
+        texts.append("(" + ", ".join(_value(row[i], columns[i], shown) for i in kept) + ")")
+    return "VALUES " + ", ".join(texts), [columns[i] for i in kept]
+
+
+def _check_default(session: StatementSession, table: DeltaTable, field: StructField) -> None:
+    """Refuse a default that Spark must not evaluate. Without a session, none is evaluated that calls anything."""
+    text = field.metadata.get(DEFAULT_KEY)
+    if text is not None and session.spark is not None:
+        what = f"The default value of the column {field.name}"
+        engine("A default").check_stored_text(session.spark, [(what, str(text))], table.snapshot)
+
+
+def _value(text: str, field: StructField, shown: str) -> str:
+    if not _is_default(text):
+        return text
+    if GENERATION_KEY in field.metadata or identity_of(field) is not None:
+        raise InvalidArgument(
+            f"The column {display_name([field.name])} of {shown} is computed, so DEFAULT must be its value in every "
+            f"row of VALUES or in none."
+        )
+    return str(field.metadata.get(DEFAULT_KEY, "NULL"))
+
+
+def _is_default(text: str) -> bool:
+    return text.strip().upper() == "DEFAULT"
+
+
+def _values(query: str) -> list[list[str]] | None:
+    """The expressions of each row of VALUES (…), (…); None for another query."""
+    reader = StatementReader(query)
+    if not reader.take_words("VALUES"):
+        return None
+    found: list[list[str]] = []
+    while True:
+        if not reader.peek_symbol("("):
+            return None
+        found.append(reader.parenthesized_list(lambda: reader.text_until("a value", comma=True)))
+        if reader.at_end:
+            return found
+        if not reader.peek_symbol(","):
+            return None
+        reader.at += 1

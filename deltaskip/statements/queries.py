@@ -1,0 +1,152 @@
+"""Queries over tables that are known by name beside those of the session, each read through a scan of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from deltaskip.engine import engine
+from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
+from deltaskip.expr import parse_sql
+from deltaskip.expr.nodes import Cast, Literal, Node
+from deltaskip.records import dataclass
+from deltaskip.schema.calendar import parse_timestamp, zone_of
+from deltaskip.schema.types import TIMESTAMP
+from deltaskip.skipping.scan import Scan
+from deltaskip.statements.references import Reference, query_with, references
+from deltaskip.statements.values import Parts, TableName
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["QuerySession"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Others may have other trees (catalogs.statements.pushdown).
+_SQLGLOT = "30"
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySession(ABC):
+    """A Spark session that runs queries in which some names are tables of deltaskip.
+
+    Attributes:
+        spark: The session, classic or Connect; None for none.
+    """
+
+    spark: Any
+
+    @abstractmethod
+    def has_table(self, parts: Parts) -> bool:
+        """Whether a name is one of a table."""
+
+    @abstractmethod
+    def table(self, name: Parts | TableName) -> DeltaTable:
+        """The table of a name, at the version that it names. Raises TableNotFound."""
+
+    def condition(self, name: TableName) -> str | None:
+        """The predicate, as SQL text, of the rows that the name stands for; None for all rows."""
+        return None
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone; UTC without a session."""
+        return "UTC" if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    def moment(self, text: str) -> datetime:
+        """The time that an SQL text means. Raises PredicateError if it is none, or needs a session."""
+        try:
+            node = parse_sql(text)
+        except PredicateError as error:
+            raise PredicateError(f"{text} is not a time: {error}") from error
+        literal = _constant(node)
+        if literal is not None:
+            micros = parse_timestamp(literal, zone_of(self.time_zone))
+            if micros is None:
+                raise PredicateError(f"{text} is not a time such as '2026-01-31 12:00:00'.")
+            return _EPOCH + timedelta(microseconds=micros)
+        found = self.query(f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP)) AS micros").collect()[0][0]
+        if found is None:
+            raise PredicateError(f"{text} is NULL, and not a time.")
+        return _EPOCH + timedelta(microseconds=found)
+
+    def needed(self, what: str) -> Any:
+        """The session. Raises SparkUnavailable if there is none."""
+        if self.spark is None:
+            raise SparkUnavailable(f"{what} needs a Spark session: pass it as the first argument of sql().")
+        return self.spark
+
+    def query(self, text: str) -> Any:
+        """The DataFrame of a query over tables of the catalog and whatever else the session knows.
+
+        Each table is read through a scan of its own, which skips files by what the query requires of its rows.
+        """
+        return self.read(text)[0]
+
+    def read(self, text: str) -> tuple[Any, list[Scan]]:
+        """The DataFrame of a query, and the scans through which it reads the latest version of tables."""
+        spark = self.needed("A query")
+        named = [ref for ref in references(text) if self.has_table(ref.name.parts)]
+        # A table that is named twice is read at one version.
+        opened = {name: self.table(name) for name in {ref.name for ref in named}}
+        tables = {ref: opened[ref.name] for ref in named}
+        names = {ref: f"__deltaskip_{i}" for i, ref in enumerate(named)}
+        wanted = self.predicates(text, tables, names)
+        conditions = {name: found for ref, name in names.items() if (found := self.condition(ref.name)) is not None}
+        scans = {}
+        for ref, name in names.items():
+            own = [conditions[name]] if name in conditions else []
+            scans[name] = self.scan(tables[ref], [*own, *wanted.get(name, [])])
+        braces = {ref: f"\0{name}\1" for ref, name in names.items()}
+        made = query_with(text, braces).replace("{", "{{").replace("}", "}}").replace("\0", "{").replace("\1", "}")
+        return engine("A query").query(spark, made, scans, conditions), [
+            scans[name] for ref, name in names.items() if ref.name.version is None and ref.name.timestamp is None
+        ]
+
+    def predicates(
+        self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]
+    ) -> dict[str, list[str]]:
+        """What a query requires of the rows of each table, by the name of its reference."""
+        columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
+        return _required(query_with(text, dict(names)), columns)
+
+    def scan(self, table: DeltaTable, wanted: list[str]) -> Scan:
+        """The scan of a table by the predicates that can be bound; the others are left to Spark."""
+        zone, bound = self.time_zone, []
+        for text in wanted:
+            try:
+                table.scan(text, time_zone=zone)
+            except DeltaSkipError:
+                continue
+            bound.append(f"({text})")
+        return table.scan(" AND ".join(bound) or None, time_zone=zone)
+
+
+def _constant(node: Node) -> str | None:
+    """The text of a string, or of a typed literal of a time."""
+    match node:
+        case Literal(str() as value):
+            return value
+        case Cast(Literal(str() as value), type_, _) if type_ == TIMESTAMP:
+            return value
+    return None
+
+
+def _required(text: str, columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """See `predicates_of`. Raises CatalogError without sqlglot, or with one of another version."""
+    found = ""
+    try:
+        import sqlglot
+
+        found = f", not {sqlglot.__version__}"
+        if sqlglot.__version__.partition(".")[0] == _SQLGLOT:
+            from deltaskip.statements.pushdown import predicates_of
+
+            return predicates_of(text, columns)
+    except ModuleNotFoundError as error:
+        if error.name != "sqlglot":
+            raise
+    raise CatalogError(
+        f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read{found}: "
+        f"pip install 'deltaskip[sql]'."
+    )

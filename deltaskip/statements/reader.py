@@ -1,0 +1,251 @@
+"""What all statements have in common: names with time travel, expressions and queries as typed, lists of properties.
+
+# Spark 4.1, SqlBaseParser.g4: identifierReference, temporalClause, propertyList, partitionSpec
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deltaskip.alter.sql import AlterParser
+from deltaskip.schema.ddl import DdlParser
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import SqlToken, sql_error
+from deltaskip.schema.types import StructType
+from deltaskip.statements.values import PartitionValue, Parts, TableName
+
+__all__ = ["QUERY_WORDS", "StatementReader"]
+
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+_SIGNS = ("+", "-", "*", "/", "%", "||")
+_CLOSING = (")", "]")
+
+
+class StatementReader(AlterParser):
+    """A recursive descent over the tokens of one statement."""
+
+    def peek_words(self, *words: str) -> bool:
+        """Whether the next tokens are these words."""
+        if self.at + len(words) > len(self.tokens):
+            return False
+        return all(self.tokens[self.at + i].is_word(word) for i, word in enumerate(words))
+
+    def take_one(self, *words: str) -> str | None:
+        """The next token in upper case if it is one of these words; it is read then."""
+        if not self.peek_word(*words):
+            return None
+        self.at += 1
+        return self.tokens[self.at - 1].text.upper()
+
+    def need_words(self, *words: str) -> None:
+        """Read these words, or raise the error for others."""
+        if not self.take_words(*words):
+            raise self.error(f"{' '.join(words)} is expected here")
+
+    def finish(self) -> None:
+        """Raise unless the statement ends here, maybe with a semicolon."""
+        if self.peek_symbol(";"):
+            while self.peek_symbol(";"):
+                self.at += 1
+            if not self.at_end:
+                raise self.error("one statement at a time: this begins a second one")
+        elif not self.at_end:
+            raise self.error("this is unexpected after the statement")
+
+    def parts(self, what: str = "the name of a table") -> Parts:
+        """A name with dots between its parts, or a path as a string."""
+        if not self.at_end and self.tokens[self.at].kind == "string" and what == "the name of a table":
+            return "delta", self.string(what)
+        found = [self.name(what)]
+        while self.peek_symbol("."):
+            self.at += 1
+            found.append(self.name(what))
+        return tuple(found)
+
+    def if_exists(self) -> bool:
+        """Whether IF EXISTS is here, which is read."""
+        if not self.peek_words("IF", "EXISTS"):
+            return False
+        self.at += 2
+        return True
+
+    def if_not_exists(self) -> bool:
+        """Whether IF NOT EXISTS is here, which is read."""
+        return self.take_words("IF", "NOT", "EXISTS")
+
+    def table_name(self) -> TableName:
+        """The name of a table, with @v1, VERSION AS OF or TIMESTAMP AS OF."""
+        parts = self.parts()
+        if self.peek_symbol("@"):
+            return self.at_version(parts)
+        version, timestamp = self.time_travel()
+        return TableName(parts, version, timestamp)
+
+    def at_version(self, parts: Parts) -> TableName:
+        """@v1 or @yyyyMMddHHmmssSSS.
+
+        # delta-spark, DeltaTimeTravelSpec: the suffix of a name
+        """
+        self.at += 1
+        token = self.next("a version such as v3, or a time of 17 digits,")
+        digits = token.text[1:] if token.text[:1] in "vV" else token.text
+        if token.kind in ("word", "number") and digits.isascii() and digits.isdigit():
+            if digits is not token.text and len(digits) < 19:
+                return TableName(parts, int(digits))
+            if digits is token.text and len(digits) == 17:
+                d = digits
+                text = f"{d[:4]}-{d[4:6]}-{d[6:8]} {d[8:10]}:{d[10:12]}:{d[12:14]}.{d[14:]}"
+                return TableName(parts, None, f"'{text}'")
+        raise sql_error(self.text, token.start, "write a version as in t@v3, or a time as in t@20260131120000000")
+
+    def time_travel(self) -> tuple[int | None, str | None]:
+        """[FOR] VERSION AS OF number or TIMESTAMP AS OF expression, if one is here: the version, or the text."""
+        start = self.at
+        spelled = self.take_words("FOR")
+        if self.take_one("VERSION", "SYSTEM_VERSION") and self.take_words("AS", "OF"):
+            token = self.next("the version")
+            if token.kind not in ("number", "string") or not (token.text.isascii() and token.text.isdigit()):
+                raise sql_error(self.text, token.start, "the version must be a whole number")
+            if len(token.text) > 18:
+                raise sql_error(self.text, token.start, "the version is too large")
+            return int(token.text), None
+        self.at = start + spelled
+        if self.take_one("TIMESTAMP", "SYSTEM_TIME") and self.take_words("AS", "OF"):
+            return None, self.operand()
+        self.at = start
+        return None, None
+
+    def operand(self) -> str:
+        """The text of a value without words around it, such as `current_timestamp() - INTERVAL 1 DAY`."""
+        first = self.at
+        while True:
+            token = self.next("a value")
+            if token.is_symbol("("):
+                self.at = self.closing(self.at - 1) + 1
+            elif token.is_word("INTERVAL"):
+                self.next("the interval")
+                if not self.at_end and self.tokens[self.at].kind == "word":
+                    self.at += 1
+            elif token.kind in ("word", "name"):
+                self.rest_of_value()
+            elif token.kind not in ("string", "number"):
+                raise sql_error(self.text, token.start, "a value is expected here")
+            if self.at_end or not any(map(self.peek_symbol, _SIGNS)):
+                break
+            self.at += 1
+        return self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
+
+    def rest_of_value(self) -> None:
+        """What follows the first word of a value: a string, names after dots, and arguments."""
+        if not self.at_end and self.tokens[self.at].kind == "string":
+            self.at += 1
+        while self.peek_symbol("."):
+            self.at += 2
+        if self.peek_symbol("("):
+            self.at = self.closing(self.at) + 1
+
+    def text_until(self, what: str, *words: str, comma: bool = False) -> str:
+        """The text up to one of the words outside of parentheses and CASE … END, or up to the end. what: for errors.
+
+        comma: whether a comma ends it, too.
+        """
+        first, cases = self.at, 0
+        while not self.at_end:
+            token = self.tokens[self.at]
+            if token.kind == "symbol":
+                if token.text == ";" or (comma and token.text == "," and not cases):
+                    break
+                if token.text in ("(", "["):
+                    self.at = self.closing(self.at)
+                elif token.text in _CLOSING:
+                    break
+            elif token.kind == "word" and not self.after_dot():
+                if not cases and self.at > first and token.is_word(*words) and self.ends_here(token):
+                    break
+                cases += token.is_word("CASE") - (token.is_word("END") and cases > 0)
+            self.at += 1
+        if self.at == first:
+            raise self.error(f"{what} is missing")
+        return self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
+
+    def after_dot(self) -> bool:
+        """Whether the next token is a part of a name, after a dot."""
+        return self.at > 0 and self.tokens[self.at - 1].is_symbol(".")
+
+    def ends_here(self, token: SqlToken) -> bool:
+        """Whether a word that could end a text does: WHEN only before MATCHED or NOT."""
+        if not token.is_word("WHEN"):
+            return True
+        follows = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        return follows is not None and follows.is_word("MATCHED", "NOT")
+
+    def rest(self, what: str) -> str:
+        """The text of all that is left, without a semicolon at its end. Raises if there is a second statement."""
+        first = self.at
+        while not self.at_end and not self.peek_symbol(";"):
+            symbol = self.tokens[self.at]
+            if symbol.is_symbol("(") or symbol.is_symbol("["):
+                self.at = self.closing(self.at)
+            elif symbol.kind == "symbol" and symbol.text in _CLOSING:
+                raise self.error("this closes nothing")
+            self.at += 1
+        if self.at == first:
+            raise self.error(f"{what} is missing")
+        text = self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
+        self.finish()
+        self.at = len(self.tokens)
+        return text
+
+    def query(self) -> str:
+        """The text of a query, which is all that is left."""
+        if not self.begins_query():
+            raise self.error("a query is expected here: SELECT, WITH, FROM, VALUES or TABLE")
+        return self.rest("the query")
+
+    def begins_query(self) -> bool:
+        """Whether a query is here, maybe in parentheses."""
+        at = self.at
+        while at < len(self.tokens) and self.tokens[at].is_symbol("("):
+            at += 1
+        return at < len(self.tokens) and self.tokens[at].is_word(*QUERY_WORDS)
+
+    def properties(self) -> tuple[tuple[str, str], ...]:
+        """('name' = 'value', …)"""
+        return tuple((each.property, each.value) for each in self.parenthesized_list(self.property_with_value))
+
+    def partition_values(self) -> tuple[PartitionValue, ...]:
+        """(column [= value], …)"""
+        return tuple(self.parenthesized_list(self.partition_value))
+
+    def partition_value(self) -> PartitionValue:
+        """column [= value]"""
+        column = self.name("the name of a partition column")
+        if not self.peek_symbol("="):
+            return PartitionValue(column)
+        self.at += 1
+        return PartitionValue(column, self.text_until(f"the value of {display_name([column])}", comma=True))
+
+    def column_definitions(self) -> StructType:
+        """(name type options, …)"""
+        self.expect("(")
+        closing = self.closing(self.at - 1)
+        if closing == self.at:
+            raise self.error("a table needs at least one column")
+        inner = DdlParser(self.text, self.tokens[self.at : closing])
+        found = inner.columns()
+        self.at = closing + 1
+        return found
+
+    def pattern(self) -> str | None:
+        """[LIKE] 'pattern', if it is here."""
+        if self.take_words("LIKE") or (not self.at_end and self.tokens[self.at].kind == "string"):
+            return self.string("the pattern")
+        return None
+
+    def chosen(self, *words: tuple[str, Callable[[], None]]) -> bool:
+        """Run the reader of the option whose word is here; whether there was one."""
+        for word, read in words:
+            if self.take_words(*word.split()):
+                read()
+                return True
+        return False

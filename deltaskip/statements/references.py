@@ -1,0 +1,239 @@
+"""The tables that a query names: where their names stand in its text, with time travel and aliases.
+
+# Spark 4.1, SqlBaseParser.g4: fromClause, relation, relationPrimary, ctes
+"""
+
+from __future__ import annotations
+
+from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.sql_text import SqlToken, quoted_name
+from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.values import Parts, TableName
+
+__all__ = ["Reference", "query_with", "references"]
+
+_END_OF_FROM = (
+    *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
+    *("UNION", "EXCEPT", "INTERSECT", "MINUS", "SELECT", "MAP", "REDUCE"),
+)
+# Words after the name of a table that are not its alias.
+_NO_ALIAS = (
+    *_END_OF_FROM,
+    *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LATERAL"),
+    *("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "VALUES", "FROM", "AGGREGATE", "EXTEND", "SET", "DROP"),
+)
+_BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "AS", "EXPLAIN", "EXTENDED", "FORMATTED")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A table that a query reads.
+
+    Attributes:
+        name: Its name, with time travel.
+        start: Where the name begins in the text.
+        end: Where the text after the name and its time travel begins.
+        alias_at: Where an alias can be written if it has none; None if it has one, or cannot have one.
+    """
+
+    name: TableName
+    start: int
+    end: int
+    alias_at: int | None
+
+
+def references(text: str) -> list[Reference]:
+    """Return the tables that a query names, in the order of the text, but for names of its WITH.
+
+    Functions, VALUES and subqueries in FROM are no tables. Raises PredicateError for a parenthesis that is not closed.
+    """
+    try:
+        reader = _References(text)
+        if reader.take_words("EXPLAIN"):
+            reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+        reader.level(len(reader.tokens), frozenset(), query=True)
+    except SchemaError as error:
+        raise PredicateError(str(error)) from error
+    return reader.found
+
+
+def query_with(text: str, views: dict[Reference, str]) -> str:
+    """Return a query in which each of the references is replaced by another relation.
+
+    Columns keep the names by which they can be written: `db.t.id` and `t.id`.
+
+    Args:
+        text: The query.
+        views: SQL text of the other relation, by reference.
+    """
+    pieces: list[str] = []
+    end = 0
+    edits: list[tuple[int, int, str]] = []
+    for reference, view in views.items():
+        edits.append((reference.start, reference.end, view))
+        if reference.alias_at is not None:
+            edits.append((reference.alias_at, reference.alias_at, f" AS {quoted_name(reference.name.parts[-1])}"))
+    named = (ref.name.parts for ref in views if ref.alias_at is not None)
+    qualified = {parts[i:] for parts in named for i in range(len(parts) - 1)}
+    edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in views])
+    for start, stop, new in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += text[end:start], new
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _qualifiers(text: str, names: set[Parts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
+    """The places of qualifiers of several parts, such as `db.t` in `db.t.id`, and their last part."""
+    found: list[tuple[int, int, str]] = []
+    tokens = StatementReader(text).tokens
+    for parts in names:
+        length = 2 * len(parts)
+        for at in range(len(tokens) - length):
+            named = tokens[at : at + length : 2]
+            if at > 0 and tokens[at - 1].is_symbol("."):
+                continue
+            if not all(dot.is_symbol(".") for dot in tokens[at + 1 : at + length : 2]):
+                continue
+            if not all(_is_name(token, part) for token, part in zip(named, parts, strict=True)):
+                continue
+            if not any(start <= tokens[at].start < end for start, end in within):
+                found.append((tokens[at].start, named[-1].end, quoted_name(parts[-1])))
+    return found
+
+
+def _is_name(token: SqlToken, name: str) -> bool:
+    return token.kind in ("word", "name") and fold_name(token.text) == fold_name(name)
+
+
+class _References(StatementReader):
+    """A walk over the tokens of a query, one level of parentheses at a time."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.found: list[Reference] = []
+
+    def level(self, end: int, names: frozenset[str], query: bool, expected: bool = False) -> None:
+        """Read the tokens up to `end`.
+
+        names: those of WITH that hide tables. query: whether it is a query, and not a call or a group. expected:
+        whether a relation is next, as in the parentheses of a join.
+        """
+        if query:
+            names = self.with_names(end, names)
+        in_from = relations = expected
+        while self.at < end:
+            token = self.tokens[self.at]
+            if token.is_symbol("(") or token.is_symbol("["):
+                self.inside(names, expected)
+                expected = False
+            elif token.is_symbol(","):
+                expected = in_from and relations
+                self.at += 1
+            elif token.kind not in ("word", "name") or self.after_dot():
+                self.at += 1
+            elif expected and not token.is_word("LATERAL"):
+                expected = False
+                relations = not token.is_word("VALUES")
+                self.relation(names)
+            elif not (query or in_from):
+                self.at += 1
+            else:
+                if token.is_word("FROM", "JOIN") and not self.is_distinct_from():
+                    in_from = relations = expected = True
+                elif token.is_word("VIEW") and self.at > 0 and self.tokens[self.at - 1].is_word("LATERAL", "OUTER"):
+                    # The commas of its aliases separate no relations.
+                    relations = expected = False
+                elif token.is_word("LATERAL"):
+                    expected = expected and not self.follows("VIEW")
+                elif token.is_word(*_END_OF_FROM):
+                    in_from = False
+                if token.is_word("TABLE") and self.begins_table():
+                    self.at += 1
+                    if not self.peek_symbol("("):
+                        self.relation(names, aliased=False)
+                else:
+                    self.at += 1
+
+    def inside(self, names: frozenset[str], expected: bool) -> None:
+        """Read a parenthesis: a query, a group of joins where a relation is expected, or something else."""
+        closing = self.closing(self.at)
+        self.at += 1
+        # A name before a parenthesis is that of a function, whose FROM is no clause: trim(BOTH FROM a).
+        query = self.at < closing and self.tokens[self.at].is_word(*QUERY_WORDS) and not self.follows_symbol()
+        self.level(closing, names, query=query, expected=expected and not query)
+        self.at = closing + 1
+
+    def with_names(self, end: int, names: frozenset[str]) -> frozenset[str]:
+        """The names that are hidden in a query, whose WITH is read."""
+        if self.at >= end or not self.take_words("WITH"):
+            return names
+        recursive = self.take_words("RECURSIVE")
+        while True:
+            name = fold_name(self.name("the name of a query"))
+            if self.peek_symbol("("):
+                self.at = self.closing(self.at) + 1
+            if self.take_words("MAX", "RECURSION", "LEVEL"):
+                self.at += 1
+            self.take_words("AS")
+            closing = self.closing(self.at) if self.peek_symbol("(") else self.at
+            self.at += 1
+            self.level(closing, names | {name} if recursive else names, query=True)
+            self.at = closing + 1
+            names |= {name}
+            if not self.peek_symbol(","):
+                return names
+            self.at += 1
+
+    def relation(self, names: frozenset[str], aliased: bool = True) -> None:
+        """Read the name of a table, and remember it; or a function, or VALUES."""
+        first = self.at
+        if self.peek_word("VALUES") or (self.peek_word("STREAM", "TABLE") and self.follows_symbol()):
+            self.at += 1
+            return
+        parts = self.parts("the name of a relation")
+        if self.peek_symbol("("):
+            return
+        name = self.at_version(parts) if self.peek_symbol("@") else TableName(parts, *self.time_travel())
+        start, end = self.tokens[first].start, self.tokens[self.at - 1].end
+        alias_at = self.place_of_alias() if aliased else None
+        if len(parts) > 1 or fold_name(parts[0]) not in names:
+            self.found.append(Reference(name, start, end, alias_at))
+
+    def place_of_alias(self) -> int | None:
+        """Where an alias can be written, after TABLESAMPLE; None if there is one, which is read."""
+        if self.peek_words("TABLESAMPLE"):
+            self.at += 1
+            if self.peek_symbol("("):
+                self.at = self.closing(self.at) + 1
+            if self.peek_words("REPEATABLE"):
+                self.at += 1
+                self.at = self.closing(self.at) + 1 if self.peek_symbol("(") else self.at
+        place = self.tokens[self.at - 1].end
+        if self.take_words("AS"):
+            self.at += not self.peek_symbol("(")
+            return None
+        named = self.at < len(self.tokens) and self.tokens[self.at].kind in ("word", "name")
+        if named and not self.peek_word(*_NO_ALIAS):
+            self.at += 1
+            return None
+        return place
+
+    def is_distinct_from(self) -> bool:
+        """Whether FROM is a part of IS DISTINCT FROM."""
+        return self.peek_word("FROM") and self.at > 0 and self.tokens[self.at - 1].is_word("DISTINCT")
+
+    def begins_table(self) -> bool:
+        """Whether TABLE is a query of its own, as in TABLE t UNION TABLE u."""
+        before = self.tokens[self.at - 1] if self.at else None
+        return before is None or before.is_word(*_BEFORE_TABLE) or before.is_symbol("(") or before.is_symbol(")")
+
+    def follows(self, word: str) -> bool:
+        """Whether the token after the next one is this word."""
+        return self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].is_word(word)
+
+    def follows_symbol(self) -> bool:
+        """Whether a symbol other than `*` and `(` is after the next token, as after a column of the name of a word."""
+        after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        return after is not None and after.kind == "symbol" and after.text not in "*(-+~"

@@ -1,0 +1,74 @@
+"""Queries over registered views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from deltaskip.arguments import unicode_text
+from deltaskip.errors import InvalidArgument
+from deltaskip.expr import with_parameters
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import fold_name
+from deltaskip.statements import values as v
+from deltaskip.statements.parse import parse_statement
+from deltaskip.statements.queries import QuerySession
+from deltaskip.table.opened import table_in
+from deltaskip.table.table import DeltaTable
+
+if TYPE_CHECKING:
+    from deltaskip.statements.views import RegisteredView
+
+__all__ = ["query_views"]
+
+
+def query_views(
+    spark: Any,
+    views: Mapping[str, RegisteredView],
+    text: str,
+    params: Mapping[str, object] | Sequence[object] | None = None,
+) -> Any:
+    """Return the DataFrame of a query; see `deltaskip.sql`.
+
+    Args:
+        spark: The session.
+        views: Its registered views by their folded names.
+        text: The query.
+        params: Values of its parameters.
+    """
+    statement = parse_statement(str(with_parameters(unicode_text("text", text), params)))
+    if not isinstance(statement, v.Query):
+        raise InvalidArgument(
+            "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
+            "method sql of a catalog."
+        )
+    return _ViewSession(spark, views).query(statement.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewSession(QuerySession):
+    """A session whose registered views are tables of the queries."""
+
+    views: Mapping[str, RegisteredView]
+
+    def has_table(self, parts: v.Parts) -> bool:
+        """Whether a name is one of a registered view."""
+        return len(parts) == 1 and fold_name(parts[0]) in self.views
+
+    def table(self, name: v.Parts | v.TableName) -> DeltaTable:
+        """The latest version of the table of a view, or the version that the name has."""
+        named = name if isinstance(name, v.TableName) else v.TableName(name)
+        found = copy(self._view(named).table)
+        time = None if named.timestamp is None else self.moment(named.timestamp)
+        if named.version is None and time is None:
+            found.refresh()
+            return found
+        return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
+
+    def condition(self, name: v.TableName) -> str | None:
+        """The predicate of a view."""
+        return self._view(name).where
+
+    def _view(self, name: v.TableName) -> RegisteredView:
+        return self.views[fold_name(name.parts[0])]

@@ -1,0 +1,151 @@
+"""Temporary views of a Spark session over Delta tables, and queries that plan them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from deltaskip import arguments
+from deltaskip.doors import door
+from deltaskip.engine import engine
+from deltaskip.errors import SchemaError
+from deltaskip.schema.column_names import parse_names
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["RegisteredView", "register_view", "sql"]
+
+# By the id of a session, then by the name of the view, folded.
+_VIEWS: dict[str, dict[str, RegisteredView]] = {}
+
+
+@door
+class RegisteredView:
+    """A temporary view of a Spark session over the rows of a Delta table; made by `register_view`.
+
+    Spark keeps the plan of a temporary view. So `spark.sql` reads the version of the table that the view was last
+    planned for, until `refresh` is called, and skips the files that the predicate of the view skips. `deltaskip.sql`
+    reads the latest version each time, and skips files by the conditions of its query as well.
+
+    Attributes:
+        name: Name of the view.
+        where: Predicate of its rows, as SQL text; None for all rows of the table.
+        table: The table, at the version that `spark.sql` reads.
+    """
+
+    def __init__(self, spark: Any, name: str, table: DeltaTable, where: str | None) -> None:
+        self.name = name
+        self.where = where
+        self.table = table
+        self._spark = spark
+        self._plan()
+
+    def __repr__(self) -> str:
+        where = "" if self.where is None else f", where={self.where!r}"
+        return f"RegisteredView({self.name!r}, {self.table.uri!r}, version={self.version}{where})"
+
+    @property
+    def version(self) -> int:
+        """Version of the table that `spark.sql` reads by the name of the view."""
+        return self.table.version
+
+    def refresh(self) -> bool:
+        """Plan the view for the latest version of the table, and return whether there was a newer one.
+
+        DataFrames that were made of the view before still read the version that it had.
+
+        Raises:
+            DeltaSkipError: The table cannot be read, or its columns no longer fit the predicate.
+        """
+        before = self.table.snapshot
+        self.table.refresh()
+        if self.table.snapshot is before:
+            return False
+        self._plan()
+        return True
+
+    def drop(self) -> None:
+        """Drop the view. Nothing happens if it was dropped or replaced by `register_view`."""
+        views = _views(self._spark)
+        if views.get(fold_name(self.name)) is self:
+            del views[fold_name(self.name)]
+            self._spark.catalog.dropTempView(self.name)
+
+    def _plan(self) -> None:
+        self.table.scan(self.where).to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
+
+
+@door
+def register_view(
+    spark: Any,
+    name: str,
+    table: DeltaTable | str,
+    where: object = None,
+    *,
+    params: Mapping[str, object] | Sequence[object] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> RegisteredView:
+    """Register the rows of a Delta table as a temporary view of a Spark session, in place of one of the same name.
+
+    `spark.sql` reads the latest version of the table as of now, and later ones after `refresh` of the result.
+    `deltaskip.sql` reads the latest version each time, through a scan that skips files.
+
+    Args:
+        spark: A session, classic or Connect.
+        name: Name of the view.
+        table: A DeltaTable, whatever its version is, or its path or URI.
+        where: Predicate of the rows of the view, as in `DeltaTable.scan`. The default is all rows.
+        params: Values of the parameters of `where`, as in `DeltaTable.scan`.
+        storage_options: Options of object stores for a path, as for DeltaTable.
+
+    Raises:
+        TableNotFound: There is no table at the path.
+        PredicateError: The predicate is not valid.
+        SchemaError: `name` is not the name of a view.
+        UnsupportedFeature: This version of Spark cannot read the table.
+        InvalidArgumentType: An argument has a wrong type.
+    """
+    from deltaskip.dml.overwrite import predicate_text
+
+    parts = parse_names(arguments.unicode_text("name", name), "name", SchemaError)
+    if len(parts) != 1 or len(parts[0]) != 1:
+        raise SchemaError(f"{name!r} is not the name of a temporary view: write one name, without a database.")
+    if isinstance(table, DeltaTable):
+        opened = copy(table)
+        opened.refresh()
+    else:
+        opened = DeltaTable(table, storage_options=storage_options)
+    view = RegisteredView(spark, parts[0][0], opened, predicate_text(where, params))
+    _views(spark)[fold_name(view.name)] = view
+    return view
+
+
+@door
+def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
+    """Run a query over registered views, and return its DataFrame.
+
+    Each view that the query names is read at the latest version of its table, through a scan that skips files by the
+    predicate of the view and by what the query requires of its rows. All other names are the session's. Spark runs the
+    query as typed.
+
+    Args:
+        spark: The session of the views.
+        text: A query. A name that `register_view` has registered stands for that view until it is dropped, also if the
+            session has another view of this name by now. It may have a time travel, such as VERSION AS OF 3.
+        params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in DeltaTable.scan.
+
+    Raises:
+        PredicateError: The text is no query, or Spark refuses it.
+        InvalidArgument: The text is another statement.
+        DeltaSkipError: A table cannot be read.
+    """
+    from deltaskip.statements.view_queries import query_views
+
+    return query_views(spark, _views(spark), text, params)
+
+
+def _views(spark: Any) -> dict[str, RegisteredView]:
+    """The views of a session by their folded names."""
+    return _VIEWS.setdefault(engine("A view").session_id(spark), {})

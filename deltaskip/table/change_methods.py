@@ -1,0 +1,272 @@
+"""The methods of DeltaTable that change rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, overload
+
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgumentType
+from deltaskip.log import Snapshot, refresh
+from deltaskip.table.write_methods import time_zone_argument
+from deltaskip.txn.latest import latest_after
+
+if TYPE_CHECKING:
+    from deltaskip.dml.merge.clauses import MergeClause
+    from deltaskip.table.merge_builder import MergeBuilder
+    from deltaskip.txn.cost import ChangePlan
+    from deltaskip.txn.result import WriteResult
+
+__all__ = ["ChangingMethods"]
+
+
+class ChangingMethods:
+    """Changing rows of the latest version of a table."""
+
+    snapshot: Snapshot
+
+    @property
+    def uri(self) -> str:
+        """URI of the table."""
+        return self.snapshot.table_root
+
+    @overload
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: Literal[False] = False,
+    ) -> WriteResult: ...
+
+    @overload
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: Literal[True],
+    ) -> ChangePlan: ...
+
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: bool = False,
+    ) -> WriteResult | ChangePlan:
+        """Delete rows of the latest version of the table, and move to the version without them.
+
+        Rows go as in `overwrite`: whole files without being read, rows of other files by deletion vectors or by
+        rewriting these files.
+
+        Args:
+            where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
+                all rows.
+            spark: A session, classic or Connect, that reads and rewrites files of which some rows go. The default does
+                this in the process.
+            params: Values of the parameters of `where`, as in `scan`.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of `where`; with a session its own applies.
+            dry_run: Whether only the plan is returned: which files may be touched, and why. Nothing is read but the
+                log, and nothing is written.
+
+        Returns:
+            The committed version, Delta's metrics and what the deletion cost; the version is None if no row matches.
+            With `dry_run` the plan.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            CommitConflict: Another writer changed what this depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                the predicate.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.delete import delete
+        from deltaskip.dml.overwrite import predicate_text
+
+        given = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
+        text, metadata = predicate_text(where, params), arguments.text_or_none("user_metadata", user_metadata)
+        if arguments.flag("dry_run", dry_run):
+            return planned_change(self.snapshot, "DELETE", text, spark, given[1], "Deleting")
+        result = delete(self.snapshot, text, spark, *given, metadata)
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    @overload
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: Literal[False] = False,
+    ) -> WriteResult: ...
+
+    @overload
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: Literal[True],
+    ) -> ChangePlan: ...
+
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: bool = False,
+    ) -> WriteResult | ChangePlan:
+        """Set columns of rows of the latest version of the table, and move to the version that contains them.
+
+        New values are computed from the row as it was, and stored as Spark's ANSI store assignment does. Generated
+        columns follow from the columns that they are made of, so that a row may move to another partition. Updated
+        rows must satisfy the table's constraints; they keep their row ids. If `delta.enableDeletionVectors` is true,
+        only updated rows are written; otherwise files that contain some are rewritten.
+
+        Args:
+            set: New values by column: SQL text over the columns of the row, such as "price * 1.1" or "'paid'"; DEFAULT;
+                an expression of `deltaskip.col`; a Column of PySpark; or another constant of Python. Names match in any
+                letter case, and a nested field is `st.b`.
+            where: Predicate of the rows to update, as in `scan`; a row for which it is NULL stays as it is. The default
+                updates all rows.
+            spark: A session, classic or Connect, that reads and writes the rows. The default does this in the process,
+                where only expressions that deltaskip can evaluate are possible.
+            params: Values of the parameters of `where`, as in `scan`, and by name of those of new values.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of expressions; with a session its own applies.
+            dry_run: Whether only the plan is returned, as by `delete`.
+
+        Returns:
+            The committed version, Delta's metrics and what the update cost; the version is None if no row matches.
+            With `dry_run` the plan.
+
+        Raises:
+            PredicateError: The predicate or a new value is not valid, or fails for a row.
+            SchemaError: A column does not exist, is set twice or is an identity column, or its new value has a type
+                that it cannot store.
+            RowViolation: An updated row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                an expression.
+            StorageError: Storage failed.
+            InvalidArgument: `set` is empty, or Spark cannot compute a new value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.assignments import given_values
+        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.overwrite import predicate_text
+        from deltaskip.dml.update import check_values, update
+
+        given, predicate = given_values(arguments.mapping("set", set), where, params)
+        once, zone = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
+        text, metadata = predicate_text(predicate), arguments.text_or_none("user_metadata", user_metadata)
+        if arguments.flag("dry_run", dry_run):
+            check_values(refresh(self.snapshot), given)
+            return planned_change(self.snapshot, "UPDATE", text, spark, zone, "Updating")
+        result = update(self.snapshot, given, text, spark, once, zone, metadata)
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def merge(
+        self,
+        source: object,
+        on: object,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        spark: object = None,
+        *,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> MergeBuilder:
+        """Return a builder for a merge: rows of a source update, delete and add to rows of the table.
+
+        The files that can match are found from the values that the keys of the source have, and joined with the source
+        once. The source is computed once.
+
+        Args:
+            source: A DataFrame of PySpark, or Arrow data, as in `append`.
+            on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It
+                names columns of both, or is TRUE or FALSE.
+            source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame its own
+                names too.
+            target_alias: The name of the table in expressions. The default is `target`.
+            schema_mode: "keep" leaves the columns of the table as they are. "merge" adds new columns of the source that
+                clauses take or set, at every depth.
+            spark: A session, classic or Connect, that joins and writes the rows of Arrow data; a DataFrame has its own.
+                The default does this in the process.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of expressions and casts; with a session its own applies.
+
+        Returns:
+            The builder. Nothing happens before its `execute`.
+
+        Raises:
+            PredicateError: The condition is empty or contains a query.
+            InvalidArgument: An argument has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.merge.clauses import checked_condition
+        from deltaskip.dml.merge.names import default_aliases
+        from deltaskip.dml.merge.source import given_source, merge_source
+        from deltaskip.dml.merge.statement import Merge, merge, plan_merge
+        from deltaskip.table.merge_builder import MergeBuilder
+
+        if on is None:
+            raise InvalidArgumentType.of("on", "a condition such as 't.id = s.id'", on)
+        condition = checked_condition("on", on)
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        source_name = arguments.text_or_none("source_alias", source_alias)
+        target_name = arguments.text_or_none("target_alias", target_alias)
+        zone = time_zone_argument(time_zone, self.uri)
+        application = arguments.app_version("txn", txn)
+        metadata = arguments.text_or_none("user_metadata", user_metadata)
+        given = given_source(source)
+        target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
+
+        def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:
+            statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")
+            self.snapshot = refresh(self.snapshot)
+            rows = merge_source(given, source_name, spark, zone, self.snapshot)
+            if dry_run:
+                return plan_merge(self.snapshot, statement, rows)
+            result = merge(self.snapshot, statement, rows, application, metadata)
+            self.snapshot = latest_after(self.snapshot)
+            return result
+
+        return MergeBuilder(run, _table=self.uri)

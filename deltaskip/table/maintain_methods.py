@@ -1,0 +1,246 @@
+"""The methods of DeltaTable that keep a table in shape."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
+from deltaskip.log import Snapshot, check_same_table, chosen_version, load_snapshot, refresh
+from deltaskip.schema.properties import TableProperties
+from deltaskip.storage import open_storage
+from deltaskip.txn.latest import latest_after
+
+if TYPE_CHECKING:
+    from deltaskip.log.symlink_manifests import Manifests
+    from deltaskip.maintenance.results import VacuumResult
+    from deltaskip.table.table import DeltaTable
+    from deltaskip.txn.result import WriteResult
+
+__all__ = ["MaintainingMethods", "retention_ms"]
+
+_HOUR_MS = 3_600_000
+# Longer ago than any file.
+_LONGEST_MS = 1 << 50
+
+
+class MaintainingMethods:
+    """Deleting files that are not needed, earlier versions restored, and clones."""
+
+    snapshot: Snapshot
+
+    def vacuum(
+        self,
+        retention: timedelta | float | str | None = None,
+        dry_run: bool = False,
+        *,
+        lite: bool = False,
+        enforce_retention: bool = True,
+    ) -> VacuumResult:
+        """Delete the files in the table's folder that no retained version needs, and move to the commit about it.
+
+        These are data files and deletion vectors that were removed from the table before the retention, change files
+        older than it, and what failed writes left behind; sidecars that no checkpoint needs; and directories that are
+        empty then. Hidden files, links, other tables below the folder and files outside of it stay. Versions that are
+        older than the retention cannot be read afterwards, and neither can shallow clones of them.
+
+        Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record it.
+
+        Args:
+            retention: How long removed files are kept: a timedelta, a number of hours, or an interval such as "7 days".
+                The default is the table property `delta.deletedFileRetentionDuration`, by default 7 days.
+            dry_run: Find the files and delete nothing.
+            lite: Find the files by what commits removed since the last such vacuum, without listing the folder. What
+                failed writes left behind stays.
+            enforce_retention: Whether to refuse a retention that is shorter than the table's. Below that, files that
+                other writers have not committed yet can be deleted, and rows of readers.
+
+        Returns:
+            The files with their number and size, directories, and seconds by phase.
+
+        Raises:
+            InvalidArgument: The retention is malformed, negative or too short.
+            UnsupportedFeature: The table has a feature that deltaskip does not know, is managed by a catalog, or `lite`
+                needs commits that the log no longer contains.
+            CorruptLog: The log is damaged. Nothing was deleted.
+            StorageError: Storage failed. A part of the files may be deleted; nothing that is needed is.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.maintenance.vacuum import vacuum
+
+        result = vacuum(
+            self.snapshot,
+            retention_ms(retention, self.snapshot.root),
+            arguments.flag("dry_run", dry_run),
+            lite=arguments.flag("lite", lite),
+            enforce_retention=arguments.flag("enforce_retention", enforce_retention),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def restore(
+        self,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        check_files: bool = True,
+        dry_run: bool = False,
+        user_metadata: str | None = None,
+    ) -> WriteResult:
+        """Make an earlier version the latest again, in one commit, and move to it.
+
+        Rows, columns, properties and clustering are those of the version; the protocol keeps all its features, identity
+        columns go on where they are, and rows have the row ids that they had. The versions in between stay in the
+        history.
+
+        Args:
+            version: The version.
+            timestamp: Instead, the latest version that was committed at or before this time, as for DeltaTable.
+            check_files: Whether to check first that the version's files exist.
+            dry_run: Check and count the files, and commit nothing.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if the table is at that version.
+
+        Raises:
+            DataFileMissing: Files of the version do not exist any more; the message names the first ones.
+            VersionNotFound: There is no such version, or its log files were deleted.
+            CommitConflict: Another writer changed the table at the same time.
+            UnsupportedFeature: The table is append-only, or has a feature that deltaskip cannot write.
+            StorageError: Storage failed.
+            InvalidArgument: Neither or both of version and timestamp are given.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.maintenance.restore import restore
+
+        checked, dry = arguments.flag("check_files", check_files), arguments.flag("dry_run", dry_run)
+        note = arguments.text_or_none("user_metadata", user_metadata)
+        chosen = self._chosen_version(version, timestamp)
+        if chosen is None:
+            raise InvalidArgument(f"Specify the version or the timestamp to which {self.snapshot.root} is restored.")
+        time = None if timestamp is None else str(timestamp)
+        result = restore(self.snapshot, chosen, time, check_files=checked, dry_run=dry, user_metadata=note)
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def clone(
+        self,
+        table: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        user_metadata: str | None = None,
+    ) -> DeltaTable:
+        """Make a table with the rows, columns and properties of a version, without copying files, and return it.
+
+        The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
+        What is written to the clone is in its own folder, and nothing that is done to the clone changes this table.
+        The clone has an id and a history of its own, and numbers its rows anew.
+
+        Args:
+            table: Place of the clone, as for DeltaTable.
+            version: The version to clone. The default is the version of this object.
+            timestamp: Instead, the latest version that was committed at or before this time.
+            replace: Whether a table that is there gets the rows, columns and properties in one commit. Its id and
+                history stay. If not, TableAlreadyExists is raised.
+            properties: Table properties beside those of the source, or in place of them.
+            storage_options: Options of object stores for the place of the clone.
+            user_metadata: Text that the table's history has with the commit.
+
+        Raises:
+            TableAlreadyExists: There is a table already.
+            VersionNotFound: There is no such version.
+            InvalidArgument: A property is not possible, or the place is that of this table.
+            UnsupportedFeature: The table has a feature that deltaskip cannot write.
+            CommitConflict: Another writer changed the table that is replaced.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.maintenance.clone import clone
+        from deltaskip.table.table import DeltaTable
+
+        options = arguments.storage_settings(storage_options)
+        storage, root = open_storage(arguments.path("table", table), options)
+        given = None if properties is None else arguments.texts_by_name("properties", properties)
+        replaced, note = arguments.flag("replace", replace), arguments.text_or_none("user_metadata", user_metadata)
+        chosen = self._chosen_version(version, timestamp)
+        source = self.snapshot
+        if chosen is not None and chosen != source.version:
+            check_same_table(source)
+            source = load_snapshot(source.storage, source.root, chosen)
+        clone(source, storage, root, replace_table=replaced, properties=given, user_metadata=note)
+        return DeltaTable(table, storage_options=storage_options)
+
+    def generate(self, mode: Literal["symlink_format_manifest"] = "symlink_format_manifest") -> Manifests:
+        """Write manifests of the latest version for engines that read Parquet files by a list of their paths.
+
+        There is one for each partition, `_symlink_format_manifest/p=1/manifest`; those of partitions that the table no
+        longer has are deleted. They are not kept up to date, unless the table property
+        `delta.compatibility.symlinkFormatManifest.enabled` is true: then each commit writes those that it changes.
+
+        Args:
+            mode: Kind of manifest.
+
+        Returns:
+            The version, and the manifests that were written and deleted.
+
+        Raises:
+            UnsupportedFeature: A file has a deletion vector, or columns are mapped: such engines would read wrong rows.
+            StorageError: Storage failed.
+            InvalidArgument: There is no such mode.
+        """
+        from deltaskip.log.symlink_manifests import write_manifests
+
+        arguments.choice("mode", mode, "symlink_format_manifest")
+        self.snapshot = refresh(self.snapshot)
+        return write_manifests(self.snapshot)
+
+    def _chosen_version(self, version: int | None, timestamp: datetime | str | None) -> int | None:
+        """The version that arguments name; None if neither is given."""
+        root = self.snapshot.root
+        number = arguments.non_negative("version", version, f"(table {root})")
+        milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
+        return chosen_version(self.snapshot.storage, root, number, milliseconds)
+
+
+def retention_ms(retention: object, table: str) -> int | None:
+    """Return a retention in milliseconds; None for the table's.
+
+    Args:
+        retention: A timedelta, a number of hours, or the text of an interval.
+        table: Location of the table, for messages.
+
+    Raises:
+        InvalidArgument: It is negative or malformed.
+        InvalidArgumentType: It is something else.
+    """
+    if retention is None:
+        return None
+    if isinstance(retention, timedelta):
+        milliseconds = retention // timedelta(milliseconds=1)
+    elif isinstance(retention, str):
+        try:
+            milliseconds = TableProperties.deleted_file_retention_ms.parse(retention)
+        except SchemaError:
+            raise InvalidArgument(
+                f"retention must be an interval of weeks or shorter units such as '7 days' or '168 hours', not "
+                f"{retention!r} (table {table})."
+            ) from None
+    elif isinstance(retention, int | float) and not isinstance(retention, bool):
+        if isinstance(retention, float) and not math.isfinite(retention):
+            raise InvalidArgument(f"retention must be a number of hours, not {retention} (table {table}).")
+        milliseconds = int(retention * _HOUR_MS)
+    else:
+        kinds = "a timedelta, a number of hours or the text of an interval"
+        raise InvalidArgumentType.of("retention", kinds, retention)
+    if milliseconds < 0:
+        raise InvalidArgument(f"retention must not be negative, but is {shown(retention)} (table {table}).")
+    return min(milliseconds, _LONGEST_MS)

@@ -1,0 +1,185 @@
+"""The method of DeltaTable that rewrites files without changing rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument
+from deltaskip.log import Snapshot, refresh
+from deltaskip.table.write_methods import time_zone_argument
+from deltaskip.txn.latest import latest_after
+
+if TYPE_CHECKING:
+    from deltaskip.maintenance.optimize.optimize_result import OptimizeResult
+    from deltaskip.maintenance.results import PartitioningResult
+    from deltaskip.transforms import Transform
+
+__all__ = ["OptimizingMethods"]
+
+
+class OptimizingMethods:
+    """Rewriting files of the latest version of a table so that they are larger, or skipped more often."""
+
+    snapshot: Snapshot
+
+    @property
+    def uri(self) -> str:
+        """URI of the table."""
+        return self.snapshot.table_root
+
+    def optimize(
+        self,
+        where: object = None,
+        target_file_bytes: int | None = None,
+        zorder_by: str | Sequence[str] = (),
+        *,
+        spark: object = None,
+        full: bool = False,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> OptimizeResult:
+        """Rewrite files of the latest version of the table without changing a row, and move to the version after it.
+
+        Without `zorder_by`, small files of each partition are joined, and so are files in which many rows are deleted
+        (more than 5 %). With it, all rows of each partition are ordered along a curve through these columns, so that
+        filters on any of them skip files. A clustered table is ordered by its clustering columns: files that are not
+        clustered yet, together with clustered ones that are small beside them.
+
+        Rows keep their row ids, deleted rows and their deletion vectors go, and the change data feed shows nothing.
+        Large tables take several commits, one after the other. Appends of other writers do not disturb them; files
+        that another writer changes meanwhile are rewritten again from what they then are, or left as they are.
+
+        Args:
+            where: Predicate of the partitions to optimize, as in `scan`; it can use partition columns only.
+            target_file_bytes: Size of new files, and the size below which files are small. The default is the table
+                property `delta.targetFileSize`, otherwise 1 GiB.
+            zorder_by: Names of the columns to order rows by, with dots before nested fields.
+            spark: A session, classic or Connect, that rewrites files if they have more than 1 GiB in all. Fewer are
+                rewritten in this process, which is faster; and so is everything without a session.
+            full: Whether files of a clustered table that are clustered already are clustered again, for example after
+                its clustering columns have changed.
+            params: Values of the parameters of `where`, as in `scan`.
+            txn: Application id and version, as in `append`: nothing is done if the table has this version of the
+                application or a later one. Of several commits the last has it.
+            user_metadata: Text that the table's history has with each commit.
+            time_zone: Time zone of `where`.
+            dry_run: Whether only the plan is returned, and nothing is written.
+            progress: Called after each group of files with the bytes of the files that were rewritten so far, and of
+                all files to rewrite, in place of a progress bar.
+
+        Returns:
+            The committed versions and Delta's metrics; the version is None if there was nothing to do.
+
+        Raises:
+            PredicateError: The predicate is not valid, or uses other columns than partition columns.
+            SchemaError: A Z-order column does not exist, is a partition column, or has no statistics; or the table is
+                clustered.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark to read a file; or it is
+                clustered, and there is a predicate.
+            CommitConflict: Other writers committed first in every attempt.
+            StorageError: Storage failed. What was committed before stays.
+            InvalidArgument: `full` is true, and the table is not clustered; or an argument has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.overwrite import predicate_text
+        from deltaskip.maintenance.optimize.optimize import optimize
+        from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+
+        target_bytes = arguments.non_negative("target_file_bytes", target_file_bytes, f"(table {self.uri})")
+        if target_bytes == 0:
+            raise InvalidArgument(f"target_file_bytes must be 1 or greater, not 0 (table {self.uri}).")
+        names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
+        zone = time_zone_argument(time_zone, self.uri)
+        request = OptimizeRequest(
+            predicate_text(where, params), target_bytes, names, arguments.flag("full", full), zone
+        )
+        result = optimize(
+            self.snapshot,
+            request,
+            spark,
+            arguments.text_or_none("user_metadata", user_metadata),
+            dry_run=arguments.flag("dry_run", dry_run),
+            progress=progress,
+            txn=arguments.app_version("txn", txn),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def replace_partitioning(
+        self,
+        *transforms: str | Transform,
+        new_data_only: bool = False,
+        spark: object = None,
+        time_zone: str = "UTC",
+        user_metadata: str | None = None,
+    ) -> PartitioningResult:
+        """Partition the latest version of the table in another way, and move to the version that is so.
+
+        All rows are written into new files by the new partition columns, in one commit: readers see the table before or
+        after it. Rows stay as they are and keep their row ids, deleted rows and deletion vectors go, and the change
+        data feed shows nothing. Columns that earlier transforms have added go, new ones are added. A clustered table is
+        then partitioned instead. If another writer commits meanwhile, the rows are written again.
+
+        Delta has one partitioning for all files of a version, so that new data alone cannot be partitioned. With
+        `new_data_only` the columns of the transforms become clustering columns instead: no file is written, new data
+        has statistics of these columns, and OPTIMIZE orders files that are not clustered yet by them.
+
+        Args:
+            transforms: Names of columns, and transforms such as `transforms.date("ts")`; none for a table that is not
+                partitioned.
+            new_data_only: Whether existing files stay as they are, and the table is clustered. It must not have
+                partition columns.
+            spark: A session, classic or Connect, that writes the rows. Without one they are written in this process.
+            time_zone: Time zone of dates and hours of timestamps. With a session its own time zone applies.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The version, and the `kind` of the change: "rewritten" or "clustering". The version is None if the table has
+            this layout already.
+
+        Raises:
+            SchemaError: A column does not exist, a transform does not take columns of its type, or a rule of the table
+                forbids the partition columns.
+            RowViolation: A column that becomes a partition column contains the empty string.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark to read a file.
+            CommitConflict: Other writers committed first in every attempt.
+            StorageError: Storage failed.
+            InvalidArgument: `new_data_only` is true for a partitioned table, or without transforms.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.maintenance.partitioning import replace_partitioning
+        from deltaskip.transforms.given import transforms_of
+
+        given = transforms_of(transforms, "transforms")
+        chosen = time_zone_argument(time_zone, self.uri), arguments.text_or_none("user_metadata", user_metadata)
+        if arguments.flag("new_data_only", new_data_only):
+            result = self._clustered_by(given, chosen[1])
+        else:
+            result = replace_partitioning(self.snapshot, given, spark, *chosen)
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def _clustered_by(self, transforms: Sequence[Transform], user_metadata: str | None) -> PartitioningResult:
+        from deltaskip.alter.alter import alter
+        from deltaskip.alter.changes import ClusterBy
+        from deltaskip.maintenance.results import PartitioningResult
+        from deltaskip.schema.resolve import display_name
+
+        latest = refresh(self.snapshot)
+        if latest.partition_columns:
+            raise InvalidArgument(
+                f"{self.uri} is partitioned by {', '.join(latest.partition_columns)}, and all files of a version have "
+                f"one partitioning: leave out new_data_only to write all rows anew."
+            )
+        if not transforms:
+            raise InvalidArgument(f"new_data_only needs at least one column or transform to cluster {self.uri} by.")
+        columns = list(dict.fromkeys(each.path for each in transforms))
+        done = alter(latest, [ClusterBy(*columns)], user_metadata)
+        names = tuple(display_name(each) for each in columns)
+        return PartitioningResult(done.version, done.operation, kind="clustering", clustering_columns=names)

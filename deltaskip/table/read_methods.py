@@ -1,0 +1,201 @@
+"""The methods of DeltaTable that read more than one of its versions: changes and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaskip import arguments
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
+from deltaskip.log import Snapshot
+from deltaskip.schema.sql_text import quoted_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.versions import Bound
+
+__all__ = ["ReadingMethods"]
+
+
+class ReadingMethods:
+    """Reading the changes of a table, and following it."""
+
+    snapshot: Snapshot
+
+    def changes(
+        self,
+        start: int | datetime | str | None = None,
+        end: int | datetime | str | None = None,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        *,
+        allow_out_of_range: bool = False,
+        time_zone: str | None = "UTC",
+        collation_version: str | None = None,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        strict: bool = False,
+        ansi: bool | None = None,
+        hidden: bool = False,
+    ) -> ChangeScan:
+        """Return a scan of the change data feed: the rows that versions inserted, deleted and updated.
+
+        The feed must have been enabled (`delta.enableChangeDataFeed`) in every version of the range. Rows have the
+        columns of the last version.
+
+        Args:
+            start: First version, or a time: the first version that was committed at or after it, as a datetime or ISO
+                8601 text. Without a time zone it is in UTC. The default is version 0.
+            end: Last version, or a time: the last version that was committed at or before it. A version that does not
+                exist yet means the latest one. The default is the version of this table, or the latest version if the
+                start is newer.
+            where: Predicate on the rows, as for `scan`. It may use `_change_type`, `_commit_version` and
+                `_commit_timestamp`. The default matches every change.
+            columns: Top-level columns of the table to read; those of the feed follow. The default is all columns
+                except the hidden ones.
+            allow_out_of_range: Whether a start after the latest version gives no changes, and a time after the last
+                commit as end means that commit. By default both raise VersionNotFound.
+            time_zone: Session time zone, as for `scan`.
+            collation_version: Version of the collations that the rows will be compared with, as for `scan`.
+            params: Values of the parameters of SQL text, as for `scan`.
+            strict: Whether to raise NotProvable if no part of the predicate can skip a file, as for `scan`.
+            ansi: Whether Spark evaluates the predicate in ANSI mode, as for `scan`.
+            hidden: Whether to read partition columns that a transform has added, as for `scan`.
+
+        Raises:
+            VersionNotFound: The start is after the latest version, no version is as old or new as a time, or the
+                commits of the range have been cleaned up.
+            InvalidArgument: The feed was not enabled in a version of the range, the end is before the start, or an
+                argument has a wrong value.
+            SchemaError: The schema changed in the range so that one DataFrame cannot have the rows of all versions.
+            NotProvable: `strict` is true, and no part of the predicate can skip a file.
+            PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
+            CorruptLog: The log violates the Delta protocol.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        # Reading a table at one version must not import what the feed needs.
+        from deltaskip.change_feed.scan import ChangeScan
+        from deltaskip.change_feed.versions import version_range
+
+        bounds = self._bound("start", start), self._bound("end", end)
+        versions = version_range(self.snapshot, *bounds, arguments.flag("allow_out_of_range", allow_out_of_range))
+        chosen = (where, columns, time_zone, collation_version)
+        return ChangeScan(versions, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+
+    def files_since(self, version: int, time_zone: str = "UTC") -> pa.Table:
+        """Return the files that the versions after `version`, up to that of this table, added and removed.
+
+        One row for each add and remove action, in the order of the log, with the columns `version`, `action` ("add" or
+        "remove"), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes), `partition_values` (a struct,
+        typed by the schema), `data_change` (false for actions that move rows and do not change them, as those of
+        OPTIMIZE) and `deletion_vector` (a struct, null for files without one). Size and partition values are null
+        where a remove action does not have them. A version that changes the deletion vector of a file removes the file
+        and adds it. Only the commits are read, no checkpoint.
+
+        Args:
+            version: The version that is known, which must not be newer than this table.
+            time_zone: Time zone of timestamps without a zone in partition values.
+
+        Raises:
+            VersionNotFound: The version is newer than this table, or the commits after it have been cleaned up.
+            CorruptLog: A commit is missing or damaged, or a path or partition value cannot be read.
+            InvalidArgument: The version is negative, or `time_zone` is not a time zone.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        from deltaskip.change_feed.file_changes import file_changes
+        from deltaskip.table.write_methods import time_zone_argument
+
+        root = self.snapshot.root
+        known = arguments.non_negative("version", version, f"(table {root})")
+        if known is None:
+            raise InvalidArgumentType.of("version", "an int", version)
+        if known > self.snapshot.version:
+            raise VersionNotFound(
+                f"files_since needs a version up to {self.snapshot.version}, which is that of this table of {root}: "
+                f"call refresh for newer ones."
+            )
+        zone = time_zone_argument(time_zone, root)
+        return file_changes(self.snapshot, known, zone)
+
+    def read_stream(
+        self,
+        spark: Any,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        *,
+        starting_version: int | Literal["latest"] | None = None,
+        starting_timestamp: datetime | str | None = None,
+        max_files_per_trigger: int | None = None,
+        ignore_deletes: bool = False,
+        skip_change_commits: bool = False,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+    ) -> Any:
+        """Return a streaming DataFrame of the rows that the table has, and then of those that it gets.
+
+        It is `spark.readStream.format("deltaskip")`: a query over it that is started again with its checkpoint
+        continues where it ended, and reads every row once. It begins with all rows of the latest version, whatever the
+        version of this object is, unless a start is given. Other versions that delete or change rows end the query with
+        an error.
+
+        Args:
+            spark: A session of Spark 4.0 or newer, classic or Connect. Its workers need deltaskip.
+            where: Predicate of the rows, as for `scan`. It also skips files.
+            columns: Top-level columns to read. The default is all columns except the hidden ones.
+            starting_version: Read only what this version and later ones append; "latest" for versions that do not
+                exist yet.
+            starting_timestamp: Read only what versions append that were committed at or after this time, a datetime or
+                ISO 8601 text. Without a time zone it is in UTC.
+            max_files_per_trigger: Greatest number of files of a micro-batch. The default is all that there are.
+            ignore_deletes: Whether to pass over versions that only delete files.
+            skip_change_commits: Whether to pass over versions that delete or change rows, with the rows that they
+                write.
+            params: Values of the parameters of `where`, as for `scan`.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            UnsupportedFeature: The session is one of Spark 3.5.
+            PredicateError: The predicate has no SQL text.
+            InvalidArgument: An argument has a wrong value.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        from deltaskip.dml.overwrite import predicate_text
+
+        root = self.snapshot.table_root
+        latest = isinstance(starting_version, str) and starting_version == "latest"
+        first = None if latest else arguments.non_negative("starting_version", starting_version, f"(table {root})")
+        if starting_version is not None and starting_timestamp is not None:
+            raise InvalidArgument(f"Specify either starting_version or starting_timestamp, not both (table {root}).")
+        if starting_timestamp is not None:
+            arguments.milliseconds(starting_timestamp, root, "starting_timestamp")
+        if isinstance(starting_timestamp, datetime):
+            starting_timestamp = starting_timestamp.isoformat()
+        names = None if columns is None else arguments.texts("columns", columns)
+        given = {
+            "where": predicate_text(where, params),
+            "columns": None if names is None else ", ".join(map(quoted_name, names)),
+            "startingVersion": "latest" if latest else first,
+            "startingTimestamp": starting_timestamp,
+            "maxFilesPerTrigger": arguments.non_negative("max_files_per_trigger", max_files_per_trigger),
+            "ignoreDeletes": "true" if arguments.flag("ignore_deletes", ignore_deletes) else None,
+            "skipChangeCommits": "true" if arguments.flag("skip_change_commits", skip_change_commits) else None,
+        }
+        options = {name: str(value) for name, value in given.items() if value is not None}
+        settings = getattr(self.snapshot.storage, "options", None) or {}
+        options |= {f"storage.{name}": value for name, value in settings.items()}
+        return engine(f"Following {root} through Spark").stream_to_dataframe(spark, {"path": root, **options})
+
+    def _bound(self, argument: str, value: object) -> Bound | None:
+        from deltaskip.change_feed.versions import Bound
+
+        if value is None:
+            return None
+        root = self.snapshot.root
+        if isinstance(value, datetime | str):
+            return Bound(timestamp_ms=arguments.milliseconds(value, root, argument))
+        try:
+            return Bound(version=arguments.non_negative(argument, value, f"(table {root})"))
+        except InvalidArgumentType as error:
+            raise InvalidArgumentType.of(argument, "an int, a datetime or a str", value) from error

@@ -1,0 +1,246 @@
+"""The methods of DeltaTable that recompute statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaskip import arguments
+from deltaskip.deprecations import warn_renamed
+from deltaskip.engine import collation_version, engine
+from deltaskip.errors import InvalidArgument
+from deltaskip.expr import with_parameters
+from deltaskip.log import Snapshot, check_same_table
+from deltaskip.txn.latest import latest_after
+
+if TYPE_CHECKING:
+    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
+    from deltaskip.txn.recompute.request import RecomputeRequest
+
+__all__ = ["RecomputingMethods"]
+
+
+class RecomputingMethods:
+    """Recomputing the statistics of a table's files."""
+
+    snapshot: Snapshot
+
+    def recompute_stats(
+        self,
+        spark: Any = None,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+        mode: Literal["auto", "footer", "scan"] = "auto",
+        only_missing: bool = False,
+        *,
+        collation_versions: Sequence[str] | None = None,
+        resume: bool | None = None,
+        kernel_spelling: bool = False,
+        batch_files: int = 50_000,
+        progress: Callable[[Recomputed], None] | None = None,
+        again: bool | None = None,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+    ) -> Recomputed:
+        """Compute the statistics of the files and commit them; moves to the latest version.
+
+        With a session, Spark jobs read the files. Without one, this process reads footers and values, several files at
+        once, as far as its memory goes for the statistics of `batch_files` files.
+
+        Files that other writers remove or replace in the meantime are left out and reported in `Recomputed.left_out`.
+
+        Args:
+            spark: A session, classic or Connect, whose executors have this package. None: this process.
+            where: A predicate, as in `scan`; only files that may contain a matching row are read. None for all files.
+            columns: Columns to compute statistics for; the statistics of the other columns stay as they are. None for
+                every column that has statistics.
+            collations: Versioned identifiers of the collated bounds to write, by column name, such as
+                `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
+                the table's metadata domain `collations` lists and, if the table has the feature `collations`, the
+                version of the session (without one, as in `recompute_plan`), as far as this process can evaluate them.
+            mode: "footer" takes only what Parquet footers prove, "scan" reads all values, "auto" reads the values of
+                the columns that a footer does not prove.
+            only_missing: Read only files that lack some of the statistics.
+            collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
+            resume: Skip files that an interrupted run already finished: those that this version of the package
+                computed with the same settings and that nobody has replaced since. The default is True.
+            kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
+                looks up.
+            batch_files: Files for one commit.
+            progress: Called with the result so far after each commit, in place of a progress bar.
+            again: Deprecated; use `resume=not again`.
+            params: Values of the parameters of `where`, as in `scan`.
+
+        Returns:
+            Numbers of committed and unchanged files, rows and bytes read, and the versions that were committed.
+
+        Raises:
+            SparkUnavailable: With a session: the executors lack this package.
+            PredicateError: The predicate is not valid, or a column does not exist.
+            InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCollation: A collation identifier is not valid.
+            CollationUnavailable: No library in this process implements a collation version.
+            UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
+            DataFileMissing: A data file is not in storage.
+            CorruptLog: An action in the log cannot be read.
+            CommitConflict: Another writer changed the table's schema or features.
+            TableNotFound: The table was dropped, or replaced by another one.
+            StorageError: Storage cannot be accessed, or a data file cannot be read.
+        """
+        from deltaskip.txn.recompute.commit import commit_statistics
+        from deltaskip.txn.recompute.computed_files import computed_here
+        from deltaskip.txn.recompute.request import files_to_read
+
+        if again is not None:
+            arguments.flag("again", again)
+            warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
+            if resume is not None and bool(resume) == bool(again):
+                raise InvalidArgument(f"resume={resume} contradicts again={again}: pass resume alone.")
+            resume = not again
+        if collations is not None and not isinstance(collations, Mapping):
+            warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
+        files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
+        if not files_of_commit:
+            raise InvalidArgument(
+                f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
+            )
+        spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
+        check_same_table(self.snapshot)
+        where = with_parameters(where, params)
+        request = self._recompute_request(
+            where,
+            columns,
+            collations,
+            collation_versions,
+            mode,
+            only_missing,
+            resume is None or resume,
+            kernel_spelling,
+            collation_version() if spark_engine is None else spark_engine.collation_version(spark),
+        )
+        computed = computed_here if spark_engine is None else partial(spark_engine.recompute_statistics, spark)
+        results = computed(
+            self.snapshot,
+            files_to_read(self.snapshot, request),
+            request.statistics,
+            merge=not request.complete,
+            job_files=files_of_commit,
+        )
+        done = commit_statistics(
+            self.snapshot,
+            results,
+            request.identifiers,
+            request.parameters,
+            progress,
+            request.statistics.columns,
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return done
+
+    def recompute_plan(
+        self,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | None = None,
+        mode: Literal["auto", "footer", "scan"] = "auto",
+        only_missing: bool = False,
+        *,
+        collation_versions: Sequence[str] | None = None,
+        resume: bool = True,
+        kernel_spelling: bool = False,
+        overlap: bool = True,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+    ) -> RecomputePlan:
+        """Return what `recompute_stats` would do at this version, from the log alone. Needs no Spark.
+
+        Args:
+            where: As in `recompute_stats`.
+            columns: As in `recompute_stats`.
+            collations: As in `recompute_stats`.
+            mode: As in `recompute_stats`.
+            only_missing: As in `recompute_stats`.
+            collation_versions: As in `recompute_stats`.
+            resume: As in `recompute_stats`.
+            kernel_spelling: As in `recompute_stats`.
+            overlap: If False, do not measure how many files an equality predicate keeps, which is faster.
+            params: Values of the parameters of `where`, as in `scan`.
+
+        Raises:
+            PredicateError: The predicate is not valid, or a column does not exist.
+            InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCollation: A collation identifier is not valid.
+            CollationUnavailable: No library in this process implements a collation version.
+            CorruptLog: An action in the log cannot be read.
+            TableNotFound: The table was dropped, or replaced by another one.
+            StorageError: Storage cannot be accessed.
+        """
+        from deltaskip.txn.recompute.plan import recompute_plan
+
+        check_same_table(self.snapshot)
+        where = with_parameters(where, params)
+        request = self._recompute_request(
+            where,
+            columns,
+            collations,
+            collation_versions,
+            mode,
+            only_missing,
+            resume,
+            kernel_spelling,
+            collation_version(),
+        )
+        return recompute_plan(self.snapshot, request, arguments.flag("overlap", overlap))
+
+    def _recompute_request(
+        self,
+        where: object,
+        columns: Sequence[str] | None,
+        collations: Mapping[str, Sequence[str]] | Sequence[str] | None,
+        collation_versions: Sequence[str] | None,
+        mode: Literal["auto", "footer", "scan"],
+        only_missing: bool,
+        resume: bool,
+        kernel_spelling: bool,
+        spark_version: str | None,
+    ) -> RecomputeRequest:
+        from deltaskip.txn.recompute.request import recompute_request
+
+        if collations is not None and collation_versions is not None:
+            raise InvalidArgument(
+                f"Specify either collations or collation_versions to recompute statistics of "
+                f"{self.snapshot.table_root}, not both."
+            )
+        chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
+        return recompute_request(
+            self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling, spark_version=spark_version
+        )
+
+    def retire_collation_version(self, collation: str, version: str) -> int:
+        """Stop keeping statistics of a collation version for new files.
+
+        Existing statistics of that version stay in the log, and readers that use the version still prune on them.
+
+        Args:
+            collation: Collation without a version, such as `icu.UNICODE_CI` or `UNICODE_CI`.
+            version: Collation version, such as `77.1`.
+
+        Returns:
+            The version that was committed. The table moves to it.
+
+        Raises:
+            InvalidCollation: `collation` is not a collation identifier.
+            InvalidCommit: The table does not list the version.
+            CommitConflict: Another writer committed a conflicting change.
+        """
+        from deltaskip.txn.collation_versions import retire
+        from deltaskip.txn.transaction import Transaction
+
+        parameters = {arguments.text("collation", collation): arguments.text("version", version)}
+        transaction = Transaction(self.snapshot, "RETIRE COLLATION VERSION", parameters)
+        retire(transaction, collation, version)
+        committed = transaction.commit()
+        self.snapshot = latest_after(self.snapshot)
+        return committed

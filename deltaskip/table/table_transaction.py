@@ -1,0 +1,216 @@
+"""A transaction on a table into which rows can be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from deltaskip import arguments
+from deltaskip.actions import AddFile
+from deltaskip.alter.alter import alter_to
+from deltaskip.alter.changes import TableChange
+from deltaskip.data_files.add_files import add_files_to
+from deltaskip.data_files.append import append_to, write_metrics
+from deltaskip.data_files.data import GivenRows
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.assignments import given_values
+from deltaskip.dml.changed_rows import write_inserts
+from deltaskip.dml.delete import delete_in
+from deltaskip.dml.overwrite import overwrite_in, predicate_text
+from deltaskip.dml.update import update_in
+from deltaskip.doors import door
+from deltaskip.errors import InvalidArgumentType
+from deltaskip.table.write_methods import overwrite_argument, time_zone_argument
+from deltaskip.transforms import Transform
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["TableTransaction"]
+
+
+@door
+class TableTransaction(Transaction):
+    """A transaction that takes rows beside actions, so that several writes become one version of the table.
+
+    Created by `DeltaTable.transaction`. Each method sees the table with what the transaction did before:
+
+        with table.transaction() as txn:
+            txn.append(new_orders)
+            txn.append(more_orders, schema_mode="merge")
+        txn.version
+
+    If the block raises or the commit fails, the data files that were written are deleted.
+    """
+
+    # The session of the rows that are appended, which writes them to the change data feed, too.
+    _session: object = None
+
+    def feed_inserts(self, files: Sequence[AddFile]) -> None:
+        """See Transaction.feed_inserts."""
+        if not isinstance(files, Sequence):
+            raise InvalidArgumentType.of("files", "a sequence of AddFile", files)
+        found = [arguments.instance("Each file", file, AddFile, "an AddFile") for file in files]
+        # The files have the columns that this transaction has added.
+        after = self.snapshot.with_state(self.protocol, self.metadata)
+        write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))
+
+    def append(self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC") -> None:
+        """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: The files cannot be written.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction was already committed or discarded.
+        """
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self._session = getattr(data, "sparkSession", None)
+        self.add_metrics(write_metrics(append_to(self, GivenRows(data), schema_mode, zone)))
+
+    def add_files(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        partition_values: Mapping[str, object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Add Parquet files that something else wrote, as DeltaTable.add_files does. They are never deleted.
+
+        Args:
+            paths: Files and folders, as for DeltaTable.add_files.
+            partition_values: Values of partition columns that all files have.
+            time_zone: Time zone of timestamps in the names of folders, and of constraints.
+
+        Raises:
+            DataFileMissing: A file or folder does not exist, or a folder contains no files.
+            SchemaError: The columns of a file do not fit the table.
+            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            RowViolation: A row violates a constraint.
+            UnsupportedFeature: A constraint needs a Spark session.
+            StorageError: Storage failed, or a file is no Parquet file.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction was already committed or discarded.
+        """
+        files = arguments.paths("paths", paths)
+        values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(add_files_to(self, files, values, zone))
+
+    def overwrite(
+        self,
+        data: object,
+        where: object = None,
+        partitions: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["keep", "merge", "replace"] = "keep",
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        partition_by: Sequence[str | Transform] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            where: Predicate of the rows to replace. The default replaces all rows.
+            partitions: "dynamic" replaces the partitions of which there are new rows.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of
+                the new rows for the table's.
+            params: Values of the parameters of `where`, as in `read`.
+            partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
+            time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
+                session's applies.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: The files cannot be written.
+            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has added or removed files, or has ended.
+        """
+        options = overwrite_argument(where, partitions, schema_mode, params, partition_by)
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))
+
+    def alter(self, *changes: TableChange) -> None:
+        """Change columns, properties, constraints and clustering, as DeltaTable.alter does.
+
+        Args:
+            changes: Changes such as AddColumn("price", "DECIMAL(10,2)"), made in order.
+
+        Raises:
+            SchemaError: A change of a column is not possible.
+            InvalidArgument: A property, constraint or feature is not possible, or a feature would be dropped.
+            RowViolation: A row of the table violates a new constraint.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for a constraint.
+            InvalidCommit: A constraint is added after rows, or the transaction has ended.
+        """
+        alter_to(self, changes)
+
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Delete rows, as DeltaTable.delete does; before other rows are written in the transaction.
+
+        Args:
+            where: Predicate of the rows to delete. The default deletes all rows.
+            spark: A session that reads and rewrites files of which some rows go.
+            params: Values of the parameters of `where`, as in `read`.
+            time_zone: Time zone of `where`; with a session its own applies.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            UnsupportedFeature: The predicate can only be evaluated by Spark.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has added or removed files, or has ended.
+        """
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(delete_in(self, predicate_text(where, params), spark, zone))
+
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Set columns of rows, as DeltaTable.update does; before other rows are written in the transaction.
+
+        Args:
+            set: New values by column, as for DeltaTable.update.
+            where: Predicate of the rows to update. The default updates all rows.
+            spark: A session that reads and writes the rows.
+            params: Values of the parameters of `where`, and by name of those of new values.
+            time_zone: Time zone of expressions; with a session its own applies.
+
+        Raises:
+            PredicateError: The predicate or a new value is not valid, or fails for a row.
+            SchemaError: A column does not exist or cannot be set, or its new value has a type that it cannot store.
+            RowViolation: An updated row violates a constraint, or a value does not fit its column.
+            UnsupportedFeature: An expression can only be evaluated by Spark.
+            StorageError: Storage failed.
+            InvalidArgument: `set` is empty, or Spark cannot compute a new value.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has changed files or columns, or has ended.
+        """
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        given, predicate = given_values(arguments.mapping("set", set), where, params)
+        self.add_metrics(update_in(self, given, predicate_text(predicate), spark, zone))

@@ -1,0 +1,277 @@
+"""The methods of DeltaTable that write rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.log import Snapshot
+from deltaskip.schema.calendar import zone_of
+from deltaskip.txn.latest import latest_after
+
+if TYPE_CHECKING:
+    from deltaskip.dml.overwrite import Overwrite
+    from deltaskip.transforms import Transform
+    from deltaskip.txn.result import WriteResult
+
+__all__ = ["WritingMethods", "overwrite_argument", "time_zone_argument"]
+
+
+class WritingMethods:
+    """Writing rows to the latest version of a table."""
+
+    snapshot: Snapshot
+
+    @property
+    def uri(self) -> str:
+        """URI of the table."""
+        return self.snapshot.table_root
+
+    def append(
+        self,
+        data: object,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        *,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Append rows to the latest version of the table, and move to the version that contains them.
+
+        Columns are matched by name, in any letter case, and stored as Spark's ANSI store assignment does. A missing
+        column gets its default, the value of its expression, an identity value or NULL. Every row must satisfy the
+        table's constraints.
+
+        Args:
+            data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
+                as tables and readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans
+                of deltaskip; or a dataset of pyarrow, or a LazyFrame of polars.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+            txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
+                version of the application, or a later one.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: Storage failed.
+            InvalidArgument: The rows cannot be read or computed, or an argument has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.data_files.append import append
+
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        result = append(
+            self.snapshot,
+            data,
+            schema_mode,
+            arguments.app_version("txn", txn),
+            time_zone_argument(time_zone, self.uri),
+            arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def append_batch(
+        self,
+        batch: object,
+        batch_id: int,
+        app_id: str,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        *,
+        user_metadata: str | None = None,
+    ) -> WriteResult:
+        """Append a micro-batch of Structured Streaming exactly once; for the function that foreachBatch calls.
+
+        The table records the number of the batch with its rows, in one commit. A batch that the query repeats after it
+        was stopped or killed is not written again if the table has it.
+
+        Args:
+            batch: The DataFrame that foreachBatch passes, of a classic or a Connect session.
+            batch_id: The number of the batch that foreachBatch passes.
+            app_id: A name of the query that no other query which writes to this table has. A query with a new
+                checkpoint counts its batches from 0 again, so it needs a new name.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if the table has the batch already.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write.
+            StorageError: Storage failed.
+            InvalidArgument: `batch_id` is negative.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.data_files.append import append
+
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        name, number = arguments.unicode_text("app_id", app_id), arguments.non_negative("batch_id", batch_id)
+        if number is None:
+            raise InvalidArgumentType.of("batch_id", "an int", batch_id)
+        result = append(
+            self.snapshot,
+            batch,
+            schema_mode,
+            (name, number),
+            user_metadata=arguments.text_or_none("user_metadata", user_metadata),
+            operation=("STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def overwrite(
+        self,
+        data: object,
+        where: object = None,
+        partitions: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["keep", "merge", "replace"] = "keep",
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        partition_by: Sequence[str | Transform] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Replace rows of the latest version of the table by new ones, and move to the version that contains them.
+
+        Columns, defaults and constraints are as for `append`. Files that lose all their rows are removed without being
+        read. In files that lose some, rows are marked by deletion vectors if `delta.enableDeletionVectors` is true;
+        otherwise these files are rewritten, and the rows that stay keep their row ids.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for `append`.
+            where: Predicate of the rows to replace, as in `scan`. Every new row must match it; a row for which it is
+                NULL neither matches nor is replaced. The default replaces all rows.
+            partitions: "static" replaces as `where` says. "dynamic" replaces the partitions of which there are new
+                rows, and is "static" for a table without partitions.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them. "replace" takes the columns of
+                the new rows for the table's: id, properties and history of the table stay, and so does the
+                partitioning unless `partition_by` is given.
+            params: Values of the parameters of `where`, as in `scan`.
+            partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
+                those of the table: hidden columns are made anew, the rows must have the others.
+            txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
+                version of the application, or a later one.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
+                session's applies.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
+                Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                an expression.
+            StorageError: Storage failed.
+            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.overwrite import overwrite
+
+        result = overwrite(
+            self.snapshot,
+            data,
+            overwrite_argument(where, partitions, schema_mode, params, partition_by),
+            arguments.app_version("txn", txn),
+            time_zone_argument(time_zone, self.uri),
+            arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+    def add_files(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        partition_values: Mapping[str, object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Add Parquet files that something else wrote, where they are, and move to the version that contains them.
+
+        The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
+        folder once they are removed from it. Their columns must be those of the table, by name or by field id as its
+        column mapping says, of types that Spark reads as the table's; missing ones are NULL. Constraints are proved
+        from statistics, and only what they leave open is read. Values of identity columns must be in the files, and do
+        not move the mark of the column, as explicit values of an append do not.
+
+        Args:
+            paths: Files and folders: absolute paths, URIs, or paths relative to the table. A folder stands for all
+                files below it that are not hidden. Files outside of the table's folder stay outside.
+            partition_values: Values of partition columns that all files have. The others come from folders
+                `column=value` above each file.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of timestamps in the names of folders, and of constraints.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            DataFileMissing: A file or folder does not exist, or a folder contains no files.
+            SchemaError: The columns of a file do not fit the table.
+            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            RowViolation: A row violates a constraint. Nothing was committed.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: A constraint needs a Spark session, or the table a feature that deltaskip cannot write.
+            StorageError: Storage failed, or a file is no Parquet file.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.data_files.add_files import add_files
+
+        result = add_files(
+            self.snapshot,
+            arguments.paths("paths", paths),
+            None if partition_values is None else arguments.mapping("partition_values", partition_values),
+            arguments.app_version("txn", txn),
+            arguments.text_or_none("user_metadata", user_metadata),
+            time_zone_argument(time_zone, self.uri),
+        )
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+
+def overwrite_argument(
+    where: object,
+    partitions: str,
+    schema_mode: str,
+    params: object,
+    partition_by: Sequence[str | Transform] | None,
+) -> Overwrite:
+    """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
+    from deltaskip.dml.overwrite import Overwrite, predicate_text
+    from deltaskip.transforms.given import transforms_of
+
+    arguments.choice("partitions", partitions, "static", "dynamic")
+    arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
+    columns = None if partition_by is None else transforms_of(partition_by)
+    return Overwrite(predicate_text(where, params), partitions, schema_mode, columns)  # type: ignore[arg-type]
+
+
+def time_zone_argument(time_zone: str, table: str) -> str:
+    """Return the argument `time_zone`. Raises InvalidArgument if there is no such time zone."""
+    try:
+        zone_of(arguments.text("time_zone", time_zone))
+    except LookupError as error:
+        known = "a time zone such as Europe/Berlin, +02:00 or UTC"
+        raise InvalidArgument(f"time_zone must be {known}, not {time_zone!r} (table {table}).") from error
+    return time_zone

@@ -1,0 +1,223 @@
+"""The tables that a query names, and what it requires of their rows."""
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from deltaskip.errors import CatalogError
+from deltaskip.statements import queries
+from deltaskip.statements.pushdown import predicates_of
+from deltaskip.statements.references import query_with, references
+from tests.looped import looped
+
+TABLES = {"v0": ["id", "ts", "st", "g"], "v1": ["id", "a", "b"], "v2": ["k"]}
+
+REFERENCES = [
+    (
+        "SELECT * FROM db.t WHERE db.t.id = 1 AND t.x IN (SELECT id FROM s)",
+        ["db.t", "s"],
+        "SELECT * FROM V0 AS `t` WHERE `t`.id = 1 AND t.x IN (SELECT id FROM V1 AS `s`)",
+    ),
+    (
+        "WITH t AS (SELECT * FROM t), u(a,b) AS (SELECT * FROM t) SELECT * FROM u, t, v x JOIN (w JOIN db.z USING (id)) ON true WHERE extract(year FROM ts) = 1",
+        ["t", "v", "w", "db.z"],
+        "WITH t AS (SELECT * FROM V0 AS `t`), u(a,b) AS (SELECT * FROM t) SELECT * FROM u, t, V1 x JOIN (V2 AS `w` JOIN V3 AS `z` USING (id)) ON true WHERE extract(year FROM ts) = 1",
+    ),
+    (
+        "SELECT trim(BOTH FROM a), a IS DISTINCT FROM b FROM t VERSION AS OF 3 TABLESAMPLE (10 ROWS) LATERAL VIEW explode(x) e AS y, z WHERE 1=1",
+        ["t@3"],
+        "SELECT trim(BOTH FROM a), a IS DISTINCT FROM b FROM V0 TABLESAMPLE (10 ROWS) AS `t` LATERAL VIEW explode(x) e AS y, z WHERE 1=1",
+    ),
+    (
+        "TABLE t UNION ALL TABLE u",
+        ["t", "u"],
+        "TABLE V0 UNION ALL TABLE V1",
+    ),
+    (
+        "FROM t SELECT a",
+        ["t"],
+        "FROM V0 AS `t` SELECT a",
+    ),
+    (
+        "SELECT * FROM range(10), VALUES (1, 2), (a) AS v(x) JOIN t@v3 AS q",
+        ["t@3"],
+        "SELECT * FROM range(10), VALUES (1, 2), (a) AS v(x) JOIN V0 AS q",
+    ),
+    (
+        "SELECT * FROM LATERAL (SELECT * FROM t) x, LATERAL explode(y)",
+        ["t"],
+        "SELECT * FROM LATERAL (SELECT * FROM V0 AS `t`) x, LATERAL explode(y)",
+    ),
+    (
+        "(SELECT a FROM t) UNION (SELECT b FROM u ORDER BY c, d)",
+        ["t", "u"],
+        "(SELECT a FROM V0 AS `t`) UNION (SELECT b FROM V1 AS `u` ORDER BY c, d)",
+    ),
+    (
+        "SELECT * FROM ((SELECT * FROM t) UNION (SELECT * FROM u)) x",
+        ["t", "u"],
+        "SELECT * FROM ((SELECT * FROM V0 AS `t`) UNION (SELECT * FROM V1 AS `u`)) x",
+    ),
+    (
+        "SELECT count(*) FILTER (WHERE a), max(table) FROM t GROUP BY a, b HAVING c IN (SELECT 1 FROM u, v)",
+        ["t", "u", "v"],
+        "SELECT count(*) FILTER (WHERE a), max(table) FROM V0 AS `t` GROUP BY a, b HAVING c IN (SELECT 1 FROM V1 AS `u`, V2 AS `v`)",
+    ),
+    (
+        "EXPLAIN SELECT * FROM t",
+        ["t"],
+        "EXPLAIN SELECT * FROM V0 AS `t`",
+    ),
+    (
+        "SELECT * FROM t PIVOT (sum(a) FOR b IN (1,2)), u",
+        ["t", "u"],
+        "SELECT * FROM V0 AS `t` PIVOT (sum(a) FOR b IN (1,2)), V1 AS `u`",
+    ),
+    (
+        "SELECT a.values, from_x FROM x LEFT JOIN y ON x.a = y.a, z",
+        ["x", "y", "z"],
+        "SELECT a.values, from_x FROM V0 AS `x` LEFT JOIN V1 AS `y` ON x.a = y.a, V2 AS `z`",
+    ),
+    (
+        "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r",
+        [],
+        "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r",
+    ),
+]
+
+
+PREDICATES = [
+    (
+        "SELECT * FROM v0 WHERE id = 1 AND year(ts) = 2024 AND g BETWEEN 1 AND 2",
+        {"v0": ["`id` = 1", "year(`ts`) = 2024", "`g` BETWEEN 1 AND 2"]},
+    ),
+    (
+        "SELECT * FROM v0 AS t JOIN v1 AS u ON t.id = u.id AND u.a > 1 AND t.g = 2 WHERE t.ts < '2024' AND b = 'x' AND id = 1",
+        {"v0": ["`ts` < '2024'", "`g` = 2"], "v1": ["`b` = 'x'", "`a` > 1"]},
+    ),
+    (
+        "SELECT * FROM v0 AS t LEFT JOIN v1 AS u ON t.id = u.id AND u.a > 1 AND t.g = 2 WHERE t.ts < '2024' AND b = 'x'",
+        {"v0": ["`ts` < '2024'"], "v1": ["`a` > 1"]},
+    ),
+    (
+        "SELECT * FROM v0 AS t RIGHT JOIN v1 AS u ON t.id = u.id AND u.a > 1 AND t.g = 2 WHERE t.ts < '2024' AND b = 'x'",
+        {"v1": ["`b` = 'x'"]},
+    ),
+    (
+        "SELECT * FROM v0 AS t FULL JOIN v1 AS u ON t.id = u.id AND u.a > 1 WHERE t.ts < '2024' AND b = 'x'",
+        {},
+    ),
+    (
+        "SELECT * FROM v0 AS t LEFT ANTI JOIN v1 AS u ON t.id = u.id AND u.a > 1 AND t.g = 2 WHERE g = 4",
+        {"v0": ["`g` = 4"], "v1": ["`a` > 1"]},
+    ),
+    (
+        "WITH c AS (SELECT id AS i, ts FROM v0 WHERE g = 1) SELECT * FROM c WHERE i = 5 AND c.ts > 1",
+        {"v0": ["`g` = 1", "`id` = 5", "`ts` > 1"]},
+    ),
+    (
+        "WITH c AS (SELECT id AS i, ts FROM v0 WHERE g = 1) SELECT * FROM c JOIN c d ON c.i = d.i WHERE c.i = 5",
+        {"v0": ["`g` = 1"]},
+    ),
+    (
+        "SELECT * FROM (SELECT * FROM v0) x WHERE x.st.b = 3",
+        {"v0": ["`st`.`b` = 3"]},
+    ),
+    (
+        "SELECT * FROM (SELECT id, count(*) c FROM v0 WHERE g = 3 GROUP BY id) x WHERE x.id = 3",
+        {"v0": ["`g` = 3"]},
+    ),
+    (
+        "SELECT * FROM (SELECT * FROM v0 LIMIT 3) x WHERE x.id = 3",
+        {},
+    ),
+    (
+        "SELECT * FROM v0 WHERE g = 1 OR id = 2",
+        {"v0": ["`g` = 1 OR `id` = 2"]},
+    ),
+    (
+        "SELECT * FROM v0 WHERE id IN (SELECT id FROM v1 WHERE a = 2 AND g = 7) AND g = 1",
+        {"v0": ["`g` = 1"], "v1": ["`a` = 2"]},
+    ),
+    (
+        "SELECT * FROM v0 WHERE EXISTS (SELECT 1 FROM v1 WHERE v1.id = v0.id AND v1.a = v0.g AND b = 4)",
+        {"v1": ["`b` = 4"]},
+    ),
+    (
+        "SELECT a FROM v1 WHERE a = 1 UNION ALL SELECT k FROM v2 WHERE k = 2",
+        {"v1": ["`a` = 1"], "v2": ["`k` = 2"]},
+    ),
+    (
+        "SELECT * FROM v1 LATERAL VIEW explode(b) e AS a WHERE a = 1 AND v1.id = 2",
+        {},
+    ),
+    (
+        "SELECT * FROM v0 WHERE CASE WHEN id = 1 AND g = 2 THEN true ELSE false END AND NOT id = 2 AND left(st, 2) = 'ab'",
+        {"v0": ["CASE WHEN `id` = 1 AND `g` = 2 THEN true ELSE false END", "NOT `id` = 2", "left(`st`, 2) = 'ab'"]},
+    ),
+    (
+        "SELECT * FROM v0 t, v1 u WHERE t.id = 3 AND u.a = 4 AND t.id = u.id",
+        {"v0": ["`id` = 3"], "v1": ["`a` = 4"]},
+    ),
+    (
+        "SELECT * FROM v1 AS `t` WHERE rand() < 0.5 AND a = 2 AND v1.b = 3",
+        {"v1": ["`a` = 2"]},
+    ),
+    (
+        "SELECT * FROM v0 x LEFT JOIN v1 y ON x.id=y.id JOIN v2 z ON y.a = 4 AND x.g = 5 AND z.k = 6",
+        {"v0": ["`g` = 5"], "v2": ["`k` = 6"]},
+    ),
+    (
+        "FROM v0 SELECT id WHERE g = 1",
+        {"v0": ["`g` = 1"]},
+    ),
+    (
+        "SELECT * FROM v0 AS t(a, b, c, d) WHERE a = 1",
+        {},
+    ),
+    (
+        "SELECT * FROM v0 TABLESAMPLE (10 ROWS) WHERE id = 1",
+        {},
+    ),
+    (
+        "SELECT id AS g FROM v0 WHERE g = 1 -- AND id = 2\n AND id /* = 3 */ > 5",
+        {"v0": ["`g` = 1", "`id` /* = 3 */ > 5"]},
+    ),
+    (
+        "SELECT * FROM v0 WHERE id = 1 HAVING g = 2",
+        {"v0": ["`id` = 1"]},
+    ),
+    (
+        "SELECT * FROM (SELECT id, row_number() OVER (ORDER BY ts) r FROM v0) WHERE id = 3",
+        {},
+    ),
+]
+
+
+@looped("text, names, replaced", REFERENCES)
+def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str], replaced: str) -> None:
+    found = references(text)
+    shown = [".".join(each.name.parts) for each in found]
+    versions = ["" if each.name.version is None else f"@{each.name.version}" for each in found]
+    assert [name + version for name, version in zip(shown, versions, strict=True)] == names
+    assert query_with(text, {each: f"V{i}" for i, each in enumerate(found)}) == replaced
+
+
+@looped("text, required", PREDICATES)
+def test_predicates_that_rows_of_a_table_must_satisfy(text: str, required: dict[str, list[str]]) -> None:
+    assert {name: found for name, found in predicates_of(text, TABLES).items() if found} == required
+
+
+def test_a_query_without_sqlglot_or_with_another_version_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlglot
+
+    assert queries._required("SELECT * FROM a WHERE x = 1", {"a": ["x"]}) == {"a": ["`x` = 1"]}
+    monkeypatch.setattr(sqlglot, "__version__", "29.1.0")
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*, not 29.1.0: pip install 'deltaskip\[sql\]'"):
+        queries._required("SELECT 1", {})
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*: pip install 'deltaskip\[sql\]'"):
+        queries._required("SELECT 1", {})

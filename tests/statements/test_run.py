@@ -1,0 +1,349 @@
+"""Statements that need no Spark, on a catalog of names in this process: what they do and what they answer."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import (
+    InvalidArgument,
+    NamespaceAlreadyExists,
+    NamespaceNotEmpty,
+    NamespaceNotFound,
+    PredicateError,
+    SchemaError,
+    SparkUnavailable,
+    TableAlreadyExists,
+    TableNotFound,
+)
+from tests.looped import looped
+from tests.statements.memory_catalog import MemoryCatalog
+from tests.statements.texts import STATEMENTS
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> MemoryCatalog:
+    """A catalog with the namespace db and the table db.t of three rows in two partitions."""
+    found = MemoryCatalog(tmp_path)
+    found.sql(None, "CREATE NAMESPACE db")
+    found.sql(None, "CREATE TABLE db.t (id BIGINT, s STRING COMMENT 'text', p INT) PARTITIONED BY (p)")
+    found.load_table("db.t").append(pa.table({"id": [1, 2, 3], "s": ["a", "b", None], "p": [1, 1, None]}))
+    return found
+
+
+def answer(catalog: MemoryCatalog, text: str, params: Any = None) -> list[tuple[Any, ...]]:
+    """The rows that a statement returns without a session."""
+    found = catalog.sql(None, text, params)
+    assert isinstance(found, pa.Table)
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def test_create_table_with_transforms_makes_hidden_columns(catalog: MemoryCatalog) -> None:
+    assert answer(catalog, "CREATE TABLE db.h (id BIGINT, ts TIMESTAMP) PARTITIONED BY (days(ts), bucket(4, id))") == []
+    table = catalog.load_table("db.h")
+    assert table.partitioning == (ds.transforms.date("ts"), ds.transforms.bucket("id", 4))
+    assert answer(catalog, "SHOW COLUMNS IN db.h") == [("id",), ("ts",)]
+    described = answer(catalog, "DESCRIBE db.h")
+    assert described[2:] == [
+        ("# Partitioning", "", ""), ("Part 0", "days(ts)", ""), ("Part 1", "bucket(4, id)", ""),
+    ]  # fmt: skip
+
+
+def test_create_table_with_every_clause(catalog: MemoryCatalog, tmp_path: Path) -> None:
+    place = tmp_path / "elsewhere"
+    answer(
+        catalog,
+        f"CREATE TABLE db.c (a INT, b STRING) USING delta CLUSTER BY (a) COMMENT 'it''s' LOCATION '{place}' "
+        f"TBLPROPERTIES ('delta.appendOnly' = 'true')",
+    )
+    table = catalog.load_table("db.c")
+    assert table.uri == place.as_uri()
+    assert table.metadata.description == "it's"
+    assert table.properties["delta.appendOnly"] == "true"
+    assert table.detail().clustering_columns == ("a",)
+
+
+def test_create_replace_and_if_not_exists(catalog: MemoryCatalog) -> None:
+    with pytest.raises(TableAlreadyExists, match="CREATE TABLE IF NOT EXISTS"):
+        answer(catalog, "CREATE TABLE db.t (x INT)")
+    answer(catalog, "CREATE TABLE IF NOT EXISTS db.t (x INT)")
+    assert catalog.load_table("db.t").schema.names == ("id", "s", "p")
+    with pytest.raises(TableNotFound):
+        answer(catalog, "REPLACE TABLE db.none (x INT)")
+    answer(catalog, "CREATE OR REPLACE TABLE db.t (x INT)")
+    table = catalog.load_table("db.t")
+    assert (table.schema.names, table.version, table.snapshot.num_files) == (("x",), 2, 0)
+    with pytest.raises(NamespaceNotFound):
+        answer(catalog, "CREATE TABLE other.t (x INT)")
+    with pytest.raises(InvalidArgument, match="USING delta"):
+        answer(catalog, "CREATE TABLE db.x (x INT) USING iceberg")
+
+
+def test_names_may_begin_with_the_catalog_s(catalog: MemoryCatalog) -> None:
+    assert len(answer(catalog, "SHOW COLUMNS IN cat.db.t")) == 3
+    assert answer(catalog, "SHOW TABLES IN cat.db") == [("db", "t", False)]
+
+
+def test_alter_rename_drop(catalog: MemoryCatalog) -> None:
+    answer(catalog, "ALTER TABLE db.t ADD COLUMNS (z DOUBLE COMMENT 'new' AFTER id)")
+    assert catalog.load_table("db.t").schema.names == ("id", "z", "s", "p")
+    answer(catalog, "ALTER TABLE db.t RENAME TO u")
+    assert answer(catalog, "SHOW TABLES IN db") == [("db", "u", False)]
+    with pytest.raises(TableNotFound, match="IF EXISTS"):
+        answer(catalog, "DROP TABLE db.t")
+    answer(catalog, "DROP TABLE IF EXISTS db.t")
+    answer(catalog, "DROP TABLE db.u")
+    assert answer(catalog, "SHOW TABLES IN db") == []
+
+
+def test_namespaces(catalog: MemoryCatalog) -> None:
+    with pytest.raises(NamespaceAlreadyExists):
+        answer(catalog, "CREATE SCHEMA db")
+    answer(catalog, "CREATE SCHEMA IF NOT EXISTS db")
+    answer(catalog, "CREATE DATABASE db.inner COMMENT 'x' WITH PROPERTIES (k = 'v')")
+    answer(catalog, "ALTER NAMESPACE db.inner SET PROPERTIES (l = 'w')")
+    assert answer(catalog, "DESCRIBE NAMESPACE EXTENDED db.inner") == [
+        ("Catalog Name", "cat"), ("Namespace Name", "db.inner"), ("Comment", "x"), ("Properties", "((k,v), (l,w))"),
+    ]  # fmt: skip
+    assert answer(catalog, "SHOW NAMESPACES") == [("db",)]
+    assert answer(catalog, "SHOW NAMESPACES IN db LIKE '*in*'") == [("db.inner",)]
+    with pytest.raises(NamespaceNotEmpty):
+        answer(catalog, "DROP NAMESPACE db")
+    answer(catalog, "DROP NAMESPACE db CASCADE")
+    with pytest.raises(NamespaceNotFound):
+        answer(catalog, "DROP NAMESPACE db")
+    answer(catalog, "DROP NAMESPACE IF EXISTS db")
+
+
+def test_rows_change_without_spark(catalog: MemoryCatalog) -> None:
+    assert answer(catalog, "DELETE FROM db.t AS x WHERE x.id = :id", {"id": 2}) == [(1,)]
+    assert answer(catalog, "UPDATE db.t SET t.s = upper(db.t.s) WHERE t.id < 3") == [(1,)]
+    table = catalog.load_table("db.t")
+    assert table.scan().count() == 2
+    assert table.scan("s = 'A'").count() == 1
+    answer(catalog, "TRUNCATE TABLE db.t PARTITION (p = 1)")
+    assert catalog.load_table("db.t").scan().count() == 1
+    answer(catalog, "TRUNCATE TABLE db.t")
+    assert catalog.load_table("db.t").scan().count() == 0
+
+
+def test_values_are_inserted_without_spark(catalog: MemoryCatalog) -> None:
+    answer(
+        catalog,
+        "CREATE TABLE db.v (i BIGINT GENERATED ALWAYS AS IDENTITY, a BIGINT, d DATE, t TIMESTAMP, n DECIMAL(10,2), "
+        "s STRING DEFAULT 'none', p INT) PARTITIONED BY (p)",
+    )
+    answer(
+        catalog,
+        "INSERT INTO db.v VALUES (DEFAULT, 1, DATE '2026-01-31', TIMESTAMP '2026-01-31 12:00:00Z', 1.5, DEFAULT, 1), "
+        "(DEFAULT, 3000000000, NULL, current_timestamp(), NULL, upper('x'), 1 + 1)",
+    )
+    answer(catalog, "INSERT INTO db.v (a) VALUES (:x)", {"x": 7})
+    answer(catalog, "INSERT OVERWRITE db.v PARTITION (p = '2') (a, s) VALUES (9, 'o')")
+    rows = catalog.load_table("db.v").scan().to_arrow().select(["a", "n", "s", "p"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [
+        (1, Decimal("1.50"), "none", 1), (7, None, "none", None), (9, None, "o", 2),
+    ]  # fmt: skip
+    with pytest.raises(SchemaError, match="1 values for 7 columns"):
+        answer(catalog, "INSERT INTO db.v VALUES (1)")
+    with pytest.raises(PredicateError):
+        answer(catalog, "INSERT INTO db.v (a) VALUES (1 / 0)")
+    with pytest.raises(SparkUnavailable, match="by Spark only"):
+        answer(catalog, "INSERT INTO db.v (a) VALUES (size(sentences('a')))")
+
+
+def test_show_and_describe(catalog: MemoryCatalog) -> None:
+    assert answer(catalog, "SHOW PARTITIONS db.t") == [("p=1",), ("p=__HIVE_DEFAULT_PARTITION__",)]
+    assert answer(catalog, "SHOW PARTITIONS db.t PARTITION (p = 1)") == [("p=1",)]
+    assert answer(catalog, "DESCRIBE db.t") == [
+        ("id", "bigint", None), ("s", "string", "text"), ("p", "int", None),
+        ("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), ("p", "int", None),
+    ]  # fmt: skip
+    assert answer(catalog, "DESCRIBE db.t s") == [("col_name", "s"), ("data_type", "string"), ("comment", "text")]
+    extended = answer(catalog, "DESCRIBE TABLE EXTENDED db.t")
+    assert ("Location", catalog.load_table("db.t").uri, "") in extended
+    assert answer(catalog, "SHOW TBLPROPERTIES db.t ('none')") == [("none", "Table db.t does not have property: none")]
+    detail = catalog.sql(None, "DESCRIBE DETAIL db.t").to_pylist()[0]
+    assert (detail["name"], detail["numFiles"], detail["partitionColumns"]) == ("cat.db.t", 2, ["p"])
+    history = catalog.sql(None, "DESCRIBE HISTORY db.t LIMIT 1").to_pylist()
+    assert [(each["version"], each["operation"]) for each in history] == [(1, "WRITE")]
+    with pytest.raises(SchemaError, match="none"):
+        answer(catalog, "DESCRIBE db.t none")
+
+
+def test_show_create_table_makes_such_a_table(catalog: MemoryCatalog, tmp_path: Path) -> None:
+    answer(
+        catalog,
+        "CREATE TABLE db.a (i BIGINT GENERATED ALWAYS AS IDENTITY, `o-d` VARCHAR(5) COMMENT 'it''s \\\\', ts TIMESTAMP "
+        "NOT NULL, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), n INT DEFAULT 5) "
+        "PARTITIONED BY (months(ts), d) TBLPROPERTIES ('k' = 'v')",
+    )
+    text = answer(catalog, "SHOW CREATE TABLE db.a")[0][0]
+    first = catalog.load_table("db.a")
+    answer(catalog, text.replace("db.a", "db.b", 1).replace(first.uri, (tmp_path / "again").as_uri()))
+    second = catalog.load_table("db.b")
+    assert second.schema == first.schema
+    assert second.partitioning == first.partitioning
+    assert second.properties == first.properties
+
+
+def test_maintenance(catalog: MemoryCatalog) -> None:
+    assert catalog.sql(None, "OPTIMIZE db.t WHERE p = 1").column_names == ["path", "metrics"]
+    root = catalog.load_table("db.t").uri
+    assert answer(catalog, "VACUUM db.t") == [(root,)]
+    assert answer(catalog, "VACUUM db.t RETAIN 200 HOURS DRY RUN") == []
+    answer(catalog, "DELETE FROM db.t")
+    restored = catalog.sql(None, "RESTORE TABLE db.t TO VERSION AS OF 1").to_pylist()
+    assert restored[0]["num_restored_files"] == 2
+    answer(catalog, "GENERATE symlink_format_manifest FOR TABLE db.t")
+    assert answer(catalog, "REFRESH TABLE db.t") == []
+
+
+def test_clones(catalog: MemoryCatalog) -> None:
+    answer(catalog, "CREATE TABLE db.k SHALLOW CLONE db.t")
+    assert catalog.load_table("db.k").scan().count() == 3
+    answer(catalog, "CREATE TABLE IF NOT EXISTS db.k SHALLOW CLONE db.t VERSION AS OF 0")
+    assert catalog.load_table("db.k").scan().count() == 3
+    answer(catalog, "CREATE OR REPLACE TABLE db.k SHALLOW CLONE db.t@v0")
+    assert catalog.load_table("db.k").scan().count() == 0
+
+
+def test_comments(catalog: MemoryCatalog) -> None:
+    answer(catalog, "COMMENT ON TABLE db.t IS 'one'")
+    answer(catalog, "COMMENT ON COLUMN db.t.id IS 'two'")
+    answer(catalog, "COMMENT ON NAMESPACE db IS 'three'")
+    assert catalog.load_table("db.t").metadata.description == "one"
+    assert answer(catalog, "DESCRIBE db.t")[0] == ("id", "bigint", "two")
+    assert catalog.load_namespace("db") == {"comment": "three"}
+
+
+def test_time_travel(catalog: MemoryCatalog) -> None:
+    assert len(answer(catalog, "DESCRIBE db.t VERSION AS OF 0")) == 6
+    with pytest.raises(PredicateError, match="not a time"):
+        answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF 'yesterday'")
+    with pytest.raises(SparkUnavailable):
+        answer(catalog, "DESCRIBE db.t TIMESTAMP AS OF current_timestamp()")
+
+
+def test_tables_by_path(catalog: MemoryCatalog) -> None:
+    path = catalog.load_table("db.t").uri.removeprefix("file://")
+    assert len(answer(catalog, f"SHOW COLUMNS IN delta.`{path}`")) == 3
+    assert catalog.sql(None, f"DESCRIBE DETAIL '{path}'").to_pylist()[0]["name"] is None
+    with pytest.raises(InvalidArgument, match="is a path"):
+        answer(catalog, f"DROP TABLE delta.`{path}`")
+
+
+def test_random_damage_changes_the_catalog_by_statements_or_raises_errors_of_ours(tmp_path: Path) -> None:
+    rng = random.Random(20261122)
+    texts = [text for text in STATEMENTS if "/" not in text and "VACUUM" not in text]
+    pieces = sorted({word for text in texts for word in text.split()})
+    for round_ in range(12):
+        catalog = MemoryCatalog(tmp_path / str(round_))
+        catalog.sql(None, "CREATE NAMESPACE db")
+        for table in ("t", "db.t"):
+            catalog.sql(None, f"CREATE TABLE {table} (id BIGINT, a INT, b STRING, p INT) PARTITIONED BY (p)")
+            catalog.load_table(table).append(pa.table({"id": [1, 2], "a": pa.array([3, 4], pa.int32())}))
+        for _ in range(60):
+            words = rng.choice(texts).split(" ")
+            if rng.random() < 0.6:
+                words[rng.randrange(len(words))] = rng.choice(pieces)
+            try:
+                found = catalog.sql(None, " ".join(words), {} if rng.random() < 0.2 else None)
+                assert isinstance(found, pa.Table)
+            except ds.DeltaSkipError as error:
+                assert str(error)
+
+
+@looped(
+    "text, expected",
+    [
+        ("SELECT count(*) FROM db.t", {"count(1)": [3]}),
+        ("SELECT COUNT(1) AS n, min(id), max(t.p) m FROM db.t", {"n": [3], "min(id)": [1], "m": [1]}),
+        ("SELECT count(*) FROM db.t AS x WHERE x.p = 1", {"count(1)": [2]}),
+        ("SELECT max(db.t.id) FROM cat.db.t WHERE p IS NULL", {"max(id)": [3]}),
+        ("SELECT count(*) FROM db.t@v0", {"count(1)": [0]}),
+        ("SELECT DISTINCT p FROM db.t", {"p": [1, None]}),
+        ("SELECT DISTINCT t.p AS q FROM db.t VERSION AS OF 1", {"q": [1, None]}),
+    ],
+)
+def test_the_log_answers_count_min_max_and_distinct_partitions(
+    catalog: MemoryCatalog, text: str, expected: dict[str, list[Any]]
+) -> None:
+    found = catalog.sql(None, text)
+    assert {name: sorted(found[name].to_pylist(), key=str) for name in found.column_names} == expected
+
+
+@looped(
+    "text",
+    [
+        "SELECT count(*) FROM db.t WHERE id + 1 = 2", "SELECT count(id) FROM db.t", "SELECT DISTINCT id FROM db.t",
+        "SELECT count(*) FROM db.t GROUP BY p", "SELECT count(*) FROM db.t, db.t AS u", "SELECT min(s), 1 FROM db.t",
+        "SELECT DISTINCT p FROM db.t WHERE p = 1", "SELECT count(*) FROM db.t LIMIT 0", "SELECT max(p) + 1 FROM db.t",
+        "SELECT count(*) FROM db.t WHERE p = 1 LIMIT 0", "SELECT DISTINCT upper(s) FROM db.t",
+        "SELECT max(x) FROM db.t",
+        "SELECT count(*) FROM db.t WHERE p IN (SELECT 1)", "SELECT count(*) FROM db.t HAVING 1 = 0",
+    ],
+)  # fmt: skip
+def test_other_queries_are_left_to_spark(catalog: MemoryCatalog, text: str) -> None:
+    with pytest.raises(SparkUnavailable):
+        catalog.sql(None, text)
+
+
+def test_partitions_whose_rows_are_all_deleted_are_no_values(catalog: MemoryCatalog) -> None:
+    answer(catalog, "ALTER TABLE db.t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    answer(catalog, "DELETE FROM db.t WHERE id = 1")
+    assert answer(catalog, "SELECT count(*), min(p) FROM db.t WHERE p = 1") == [(1, 1)]
+    answer(catalog, "DELETE FROM db.t WHERE id < 3")
+    assert answer(catalog, "SELECT DISTINCT p FROM db.t") == [(None,)]
+
+
+@looped("text", [
+    "SELECT * FROM db.t", "INSERT INTO db.t SELECT 1, 'a', 2", "CREATE TABLE db.x AS SELECT 1 AS a",
+    "MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "DELETE FROM db.t WHERE to_csv(struct(s)) = 'x'",
+    "UPDATE db.t SET s = to_csv(struct(s))", "INSERT INTO db.t VALUES (1, to_csv(struct('x')), 1)",
+])  # fmt: skip
+def test_what_needs_a_session_says_so(catalog: MemoryCatalog, text: str) -> None:
+    with pytest.raises(SparkUnavailable, match="the first argument"):
+        answer(catalog, text)
+    assert not catalog.table_exists("db.x")
+
+
+@pytest.mark.parametrize("alias", [None, "t"])
+def test_the_name_of_a_table_goes_before_a_struct_of_that_name(catalog: MemoryCatalog, alias: str | None) -> None:
+    answer(catalog, "CREATE TABLE db.t2 (id BIGINT, t STRUCT<id: BIGINT, w: BIGINT>, t2 STRUCT<id: BIGINT>)")
+    rows = pa.table({"id": [1, 2], "t": [{"id": 2, "w": 5}, {"id": 1, "w": 6}], "t2": [{"id": 2}, {"id": 1}]})
+    catalog.load_table("db.t2").append(rows)
+    name = "t2" if alias is None else alias
+    table = "db.t2" if alias is None else "db.t2 AS t"
+    assert answer(catalog, f"UPDATE {table} SET {name}.{name}.id = 9 WHERE {name}.id = 1") == [(1,)]
+    found = {row["id"]: row[name]["id"] for row in catalog.load_table("db.t2").scan().to_arrow().to_pylist()}
+    assert found == {1: 9, 2: 1}
+    assert answer(catalog, f"UPDATE {table} SET id = {name}.id + 10 WHERE t.w = 5 AND {name}.id = 1") == [(1,)]
+    assert answer(catalog, f"DELETE FROM {table} WHERE {name}.id = 11") == [(1,)]
+    assert answer(catalog, "SELECT count(*) FROM db.t2") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE db.t SET s = u.s FROM db.u WHERE t.id = u.id", "UPDATE db.t SET s = u.s FROM db.u",
+        "UPDATE db.t SET s = u.s", "UPDATE db.t SET s = 'x' WHERE u.id = 1", "UPDATE db.t SET u.s = 'x'",
+        "UPDATE db.t AS x SET s = 'x' WHERE t.id = 1", "UPDATE db.t AS x SET t.s = 'x'",
+        "DELETE FROM db.t WHERE u.id = 1", "DELETE FROM db.t AS x WHERE t.id = 1",
+        "DELETE FROM db.t USING db.u WHERE t.id = u.id", "DELETE FROM db.t WHERE other.t.id = 1",
+    ],
+)  # fmt: skip
+def test_a_name_that_the_table_does_not_have_is_refused(catalog: MemoryCatalog, text: str) -> None:
+    for empty in (False, True):
+        if empty:
+            catalog.load_table("db.t").delete()
+        version = catalog.load_table("db.t").version
+        with pytest.raises((PredicateError, SchemaError)):
+            answer(catalog, text)
+        assert catalog.load_table("db.t").version == version
