@@ -5,10 +5,8 @@ A door is one class. Its operations take Arrow data and SQL text, and raise an e
 
 from __future__ import annotations
 
-import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -18,6 +16,7 @@ import pyarrow as pa
 import deltaskip as ds
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import TableEntry
+from tests.dml.merge.random_merges import DDL
 from tests.statements.memory_catalog import MemoryCatalog
 
 __all__ = ["ArrowDoor", "Clause", "DeltaNames", "Door", "Frames", "Statements", "connect_session"]
@@ -109,7 +108,8 @@ class Frames(ArrowDoor):
         self.spark = spark
 
     def data(self, rows: pa.Table) -> Any:
-        return self.spark.createDataFrame(rows)
+        # PySpark takes no empty table of Arrow.
+        return self.spark.createDataFrame(rows) if rows.num_rows else self.spark.createDataFrame([], DDL)
 
     def optimize(self, table: ds.DeltaTable) -> None:
         table.optimize(spark=self.spark)
@@ -247,9 +247,8 @@ def _values(rows: pa.Table) -> str:
     return ", ".join(f"({', '.join(map(text, row.values()))})" for row in rows.to_pylist())
 
 
-@contextmanager
-def connect_session(spark: Any) -> Iterator[Any]:
-    """A session of Spark Connect, whose server runs in the JVM of a classic session."""
+def connect_session(spark: Any) -> Any:
+    """A session of Spark Connect, whose server runs in the JVM of a classic session and ends with it."""
     from pyspark.sql.connect.session import SparkSession
 
     with socket.socket() as free:
@@ -257,14 +256,5 @@ def connect_session(spark: Any) -> Iterator[Any]:
         port = free.getsockname()[1]
     jvm = spark.sparkContext._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.connect.grpc.binding.port", str(port))
-    server = jvm.org.apache.spark.sql.connect.service.SparkConnectService
-    server.start(spark.sparkContext._jsc.sc())
-    session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-    # By this variable PySpark's functions know that they are called for Connect.
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
-    try:
-        yield session
-    finally:
-        session.stop()
-        del os.environ["SPARK_CONNECT_MODE_ENABLED"]
-        server.stop()
+    jvm.org.apache.spark.sql.connect.service.SparkConnectService.start(spark.sparkContext._jsc.sc())
+    return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()

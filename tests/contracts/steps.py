@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import pyarrow as pa
 
 from deltaskip.errors import AmbiguousMerge, PredicateError, RowViolation, SchemaError
-from tests.contracts.doors import Clause, Row
+from tests.contracts.doors import Clause
 from tests.contracts.tables import Kept, row
 from tests.dml.merge.random_merges import COLUMNS, RandomMerge, given
 
