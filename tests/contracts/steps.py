@@ -24,6 +24,7 @@ def appends_no_row(kept: Kept) -> None:
 
 
 def updates_rows_that_match_and_null_does_not(kept: Kept) -> None:
+    """Rule 40."""
     kept.update({"v": "v * 2"}, lambda r: {"v": r["v"] * 2}, "v > 20 AND v < 60", lambda r: 20 < (r["v"] or 0) < 60)
 
 
@@ -42,6 +43,7 @@ def sets_an_empty_text_which_a_partition_has_as_null(kept: Kept) -> None:
 
 
 def updates_to_the_same_value_and_stores_what_ansi_casts(kept: Kept) -> None:
+    """Rule 45."""
     kept.update({"p": "p"}, lambda r: {}, "id = 2", lambda r: r["id"] == 2)
     kept.update(
         {"v": "' 7 '", "s": "id + 1"}, lambda r: {"v": 7, "s": str(r["id"] + 1)}, "id = 5", lambda r: r["id"] == 5
