@@ -117,7 +117,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class DemoEngine:
     """Functions that write the table, read the kept files, and read all files.
 
     collation_version: version by which the engine compares the names. Both reads return the number of matching rows, a
@@ -191,7 +191,7 @@ def write_with_spark(spark: Any, root: Path) -> None:
         frame.write.mode("append").option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
 
 
-def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
+def _measure(engine: DemoEngine, root: Path, note: str | None, report: Report) -> Outcome:
     report(f"Creating a table of {FILES} files and {FILES * ROWS_PER_FILE:,} rows with {engine.name} ...")
     make_seconds, _ = _timed(lambda: make_table(root, engine.write, engine.collation_version), runs=1)
     report(f"Reading rows where {PREDICATE}")
@@ -250,7 +250,7 @@ def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
         report(f'The table is in {keep}. Try: deltaskip explain {keep} --where "{PREDICATE}"')
 
 
-def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
+def _engine(scratch: Path, session: ExitStack) -> tuple[DemoEngine, str | None]:
     """Spark if it starts (until `session` ends), otherwise pyarrow and a note on what Spark would do."""
     reason = _why_no_spark()
     if reason is None:
@@ -266,7 +266,7 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
     )
 
 
-def _why_no_collated_bounds(made: Engine) -> str | None:
+def _why_no_collated_bounds(made: DemoEngine) -> str | None:
     """Why the names have no collated bounds, so that only the days skip files; None if they have them."""
     if find(f"{COLLATION}.{made.collation_version}") is not None:
         return None
@@ -276,7 +276,7 @@ def _why_no_collated_bounds(made: Engine) -> str | None:
     )
 
 
-def _spark_engine(spark: Any) -> Engine:
+def _spark_engine(spark: Any) -> DemoEngine:
     def digest(frame: Any) -> Read:
         hashed = "bit_xor(xxhash64(id, name COLLATE UTF8_BINARY, amount, ts, day))"
         summary = frame.selectExpr("count(*)", hashed)
@@ -284,7 +284,7 @@ def _spark_engine(spark: Any) -> Engine:
         files = engine(_ACT).files_read(summary)
         return (rows, value), len(frame.inputFiles()) if files is None else files
 
-    return Engine(
+    return DemoEngine(
         name=f"Spark {spark.version}",
         collation_version=engine(_ACT).collation_version(spark) or SPARK_VERSION,
         write=lambda root: write_with_spark(spark, root),
@@ -293,7 +293,7 @@ def _spark_engine(spark: Any) -> Engine:
     )
 
 
-def _pyarrow_engine() -> Engine:
+def _pyarrow_engine() -> DemoEngine:
     partitioning = pads.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
     matches = (pads.field("day") >= pa.scalar(date(2026, 1, 4))) & (pads.field("name") == "Müller 0500")
 
@@ -309,7 +309,7 @@ def _pyarrow_engine() -> Engine:
         kept = _planned(root, version).files().column("path")
         return digest([str(root / path) for path in kept.to_pylist()], root)
 
-    return Engine(
+    return DemoEngine(
         name=f"pyarrow {pa.__version__}",
         collation_version=version,
         write=write_with_pyarrow,

@@ -127,7 +127,7 @@ class Engine(Protocol):
         """A DataFrame of the changes that match a ChangeScan (deltaskip.change_feed)."""
 
     def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
-        """A streaming DataFrame of the rows that a table has and gets. options: Those of the format deltaskip."""
+        """A streaming DataFrame of a table's rows, then of those appended to it. options: Options of the format."""
 
     def register_format(self, session: Any) -> None:
         """Let a session find the format deltaskip."""
@@ -142,7 +142,7 @@ class Engine(Protocol):
         """The version by which the session compares collated strings; None if it does not report one."""
 
     def active_collation_version(self) -> str | None:
-        """The same of this process's active session; None also if there is none."""
+        """The collation version of the active session; None if there is no session or it does not report one."""
 
     def files_read(self, frame: Any) -> int | None:
         """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""

@@ -156,7 +156,7 @@ def table_name(root: str) -> str:
 
 
 def _has_viewer() -> bool:
-    """Whether somebody sees a bar: standard error is a terminal, or this is a notebook with widgets."""
+    """Whether a bar is visible: standard error is a terminal, or this is a notebook with widgets."""
     if os.environ.get(SWITCH) == "0":
         return False
     if sys.stderr is not None and sys.stderr.isatty():

@@ -22,7 +22,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import Rule, violation
+from deltaskip.rows.rules import RowRule, violation
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.scan import Scan
@@ -38,7 +38,7 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
     Raises UnsupportedFeature if only Spark can evaluate the constraint, and there is no session.
     """
     snapshot = _as_of(state)
-    rule = Rule(name, "check", expression, f"({expression}\n)")
+    rule = RowRule(name, "check", expression, f"({expression}\n)")
     try:
         files = Scan(snapshot, rule.sql).unproved().files(columns=_FILE_COLUMNS)
     except PredicateError:
@@ -79,7 +79,7 @@ def _used(schema: StructType, expression: str) -> list[StructField]:
     return [StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]
 
 
-def _checker(rule: Rule, fields: Sequence[StructField], table: str) -> ArrowRows:
+def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowRows:
     columns = tuple(PlannedColumn(field, "given", "", field) for field in fields)
     return ArrowRows(RowPlan(table, StructType(tuple(fields)), False, {}, (), columns, (rule,)))
 
@@ -91,7 +91,7 @@ def _rows(snapshot: Snapshot, files: pa.Table, columns: Collection[str]) -> Iter
         yield pa.RecordBatch.from_arrays(list(batch.columns.values()), names=list(batch.columns))
 
 
-def _check_with_spark(snapshot: Snapshot, rule: Rule, table: str, why: UnsupportedFeature) -> None:
+def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: UnsupportedFeature) -> None:
     if session_ansi() is None:
         raise UnsupportedFeature(
             f"The constraint {rule.name} ({rule.expression}) cannot be checked over existing rows of {table} without "

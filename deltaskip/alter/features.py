@@ -150,7 +150,7 @@ def needs_protection(feature: str) -> bool:
 
 
 def _spelled(name: str, table: str) -> str:
-    # Of names that differ in letter case only, the first is the protocol's.
+    # Where names differ in letter case only, the first one is the protocol's.
     found = next((known for known in FEATURES if known.lower() == name.lower()), None)
     if found is None:
         raise InvalidArgument(

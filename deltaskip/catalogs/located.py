@@ -158,13 +158,11 @@ class LocatedCatalog(TransactionalTableCatalog):
     # Tables
 
     def table_exists(self, ident: Ident) -> bool:
-        """See TableCatalog.table_exists."""
         return self.find_entry(identifier_of(ident)) is not None
 
     def load_table(
         self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
     ) -> DeltaTable:
-        """See TableCatalog.load_table."""
         return self._open(self._entry(identifier_of(ident)), version, timestamp)
 
     def create_table(
@@ -174,19 +172,16 @@ class LocatedCatalog(TransactionalTableCatalog):
         partitions: Sequence[str | Transform | ClusterBy] = (),
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """See TableCatalog.create_table."""
         described = self._described(schema, partitions, properties)
         return self._staged_create(identifier_of(ident), described, (), "CREATE TABLE").commit_staged_changes()
 
     def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
-        """See TableCatalog.alter_table."""
         checked = [_own_change(change) for change in _flat(changes)]
         table = self.load_table(ident)
         table.alter(*checked)
         return table
 
     def drop_table(self, ident: Ident, purge: bool = False) -> bool:
-        """See TableCatalog.drop_table."""
         with_files = arguments.flag("purge", purge)
         entry = self.find_entry(identifier_of(ident))
         if entry is None:
@@ -201,14 +196,12 @@ class LocatedCatalog(TransactionalTableCatalog):
         return True
 
     def rename_table(self, old: Ident, new: Ident) -> None:
-        """See TableCatalog.rename_table."""
         before, after = self._entry(identifier_of(old, "old")), identifier_of(new, "new")
         self._check_namespace(after.namespace)
         self._check_free(after)
         self.move_entry(before, after)
 
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
-        """See TableCatalog.register_table."""
         wanted = identifier_of(ident)
         self._check_namespace(wanted.namespace)
         self._check_free(wanted)
@@ -218,7 +211,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         return table
 
     def list_tables(self, namespace: str | Sequence[str] = ()) -> list[CatalogIdentifier]:
-        """See TableCatalog.list_tables."""
         found = namespace_of(namespace)
         self._check_namespace(found)
         return [CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
@@ -226,17 +218,14 @@ class LocatedCatalog(TransactionalTableCatalog):
     # Namespaces
 
     def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[Namespace]:
-        """See TableCatalog.list_namespaces."""
         found = namespace_of(parent, "parent")
         self._check_namespace(found)
         return sorted(self.child_namespaces(found))
 
     def namespace_exists(self, namespace: str | Sequence[str]) -> bool:
-        """See TableCatalog.namespace_exists."""
         return self.find_namespace(namespace_of(namespace)) is not None
 
     def create_namespace(self, namespace: str | Sequence[str], properties: Mapping[str, str] | None = None) -> None:
-        """See TableCatalog.create_namespace."""
         found = namespace_of(namespace)
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         check_new_namespace(found)
@@ -246,11 +235,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         self.add_namespace(found, given)
 
     def load_namespace(self, namespace: str | Sequence[str]) -> dict[str, str]:
-        """See TableCatalog.load_namespace."""
         return self._check_namespace(namespace_of(namespace))
 
     def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:
-        """See TableCatalog.alter_namespace."""
         found = namespace_of(namespace)
         properties = changed_properties(self._check_namespace(found), changes)
         if not found:
@@ -258,7 +245,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         self.set_namespace(found, properties)
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
-        """See TableCatalog.drop_namespace."""
         found, with_content = namespace_of(namespace), arguments.flag("cascade", cascade)
         if not found:
             raise InvalidArgument(f"The root of the catalog {self.name} cannot be dropped.")
@@ -287,7 +273,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        """See TransactionalTableCatalog.stage_create."""
         order = sort_order_of(sort_order)
         described = self._described(schema, partitions, properties, order)
         return self._staged_create(identifier_of(ident), described, order, "CREATE TABLE AS SELECT")
@@ -300,7 +285,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        """See TransactionalTableCatalog.stage_replace."""
         order = sort_order_of(sort_order)
         described = self._described(schema, partitions, properties, order)
         entry = self._entry(identifier_of(ident))
@@ -314,7 +298,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        """See TransactionalTableCatalog.stage_create_or_replace."""
         wanted, order = identifier_of(ident), sort_order_of(sort_order)
         described = self._described(schema, partitions, properties, order)
         entry = self.find_entry(wanted)

@@ -79,7 +79,6 @@ class WarehouseCatalog(LocatedCatalog):
     # Tables
 
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
-        """See LocatedCatalog.find_entry."""
         folder = self._folder(*ident.namespace, ident.name)
         if self._has_first_version(folder):
             return TableEntry(ident, folder)
@@ -89,7 +88,7 @@ class WarehouseCatalog(LocatedCatalog):
         return TableEntry(ident, folder) if self._has_checkpoint(folder) else None
 
     def add_entry(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.add_entry. The log of a managed table is its entry."""
+        """The log of a managed table is its entry."""
         folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
         taken = TableAlreadyExists(f"The catalog {self.name} has a table {entry.identifier} already.")
         if entry.managed:
@@ -103,7 +102,7 @@ class WarehouseCatalog(LocatedCatalog):
             raise taken
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """See LocatedCatalog.remove_entry. A table that the warehouse manages loses its files, too."""
+        """A table that the warehouse manages loses its files, too."""
         folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
         kill_point("dropping")
         if not entry.managed:
@@ -122,16 +121,14 @@ class WarehouseCatalog(LocatedCatalog):
         return True
 
     def remove_files(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.remove_files. Those of a managed table went with its entry."""
+        """Those of a managed table went with its entry."""
         if not entry.managed:
             super().remove_files(entry)
 
     def own_locations(self) -> Sequence[str]:
-        """See LocatedCatalog.own_locations."""
         return (self._root,)
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """See LocatedCatalog.move_entry."""
         old = entry.identifier
         before, after = self._folder(*old.namespace, old.name), self._folder(*new.namespace, new.name)
         gone = TableNotFound(f"The catalog {self.name} has no table {old}: another writer has renamed or dropped it.")
@@ -166,14 +163,12 @@ class WarehouseCatalog(LocatedCatalog):
             raise taken
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """See LocatedCatalog.new_location."""
         self._check_no_namespace(ident)
         folder = self._folder(*ident.namespace, ident.name)
         self._clear_log(folder)
         return folder
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
-        """See LocatedCatalog.table_names."""
         folders, found = [], set()
         for entry in self._listed(self._folder(*namespace)):
             if entry.kind == "directory":
@@ -191,13 +186,12 @@ class WarehouseCatalog(LocatedCatalog):
     # Namespaces
 
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
-        """See LocatedCatalog.child_namespaces."""
         named = self._named_folders(self._folder(*parent))
         found = self._each(self._is_namespace, [path for path, _ in named])
         return [(*parent, name) for (_, name), is_one in zip(named, found, strict=True) if is_one]
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
-        """See LocatedCatalog.find_namespace. A folder with tables is a namespace, too, without properties."""
+        """A folder with tables is a namespace, too, without properties."""
         if not namespace:
             return {}
         folder = self._folder(*namespace)
@@ -207,7 +201,6 @@ class WarehouseCatalog(LocatedCatalog):
         return {} if not self._is_table(folder) and self._has_content(folder) else None
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.add_namespace."""
         folder = self._folder(*namespace)
         marker, name = join(folder, _MARKER), shown_namespace(namespace)
         try:
@@ -222,11 +215,10 @@ class WarehouseCatalog(LocatedCatalog):
             )
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.set_namespace."""
         self._storage.put(join(self._folder(*namespace), _MARKER), _json({"properties": dict(properties)}))
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
-        """See TableCatalog.drop_namespace. What an interrupted creation of a table left there counts as content."""
+        """What an interrupted creation of a table left there counts as content."""
         found = namespace_of(namespace)
         if found and not arguments.flag("cascade", cascade):
             for path, name in self._named_folders(self._folder(*found)):
@@ -239,7 +231,6 @@ class WarehouseCatalog(LocatedCatalog):
         return super().drop_namespace(found, cascade)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """See LocatedCatalog.remove_namespace."""
         folder = self._folder(*namespace)
         marker = join(folder, _MARKER)
         not_empty = NamespaceNotEmpty(

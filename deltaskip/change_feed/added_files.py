@@ -21,11 +21,11 @@ from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
 
-__all__ = ["AddedFiles", "DeletedRows", "added_files", "files_of_snapshot"]
+__all__ = ["AddedFiles", "OnDeletedRows", "added_files", "files_of_snapshot"]
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedRows:
+class OnDeletedRows:
     """What happens to versions that delete or change rows, which a stream of appended rows cannot show.
 
     Attributes:
@@ -62,7 +62,7 @@ def files_of_snapshot(snapshot: Snapshot) -> AddedFiles:
     return AddedFiles(adds, versions, arrow_array(np.arange(len(adds), dtype=np.int64)))
 
 
-def added_files(snapshot: Snapshot, first: int, deleted: DeletedRows) -> AddedFiles:
+def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> AddedFiles:
     """Return the files that the versions from `first` to the snapshot's add.
 
     Args:

@@ -7,11 +7,11 @@ import pyarrow as pa
 from deltaskip.dml.positions import RowPositions
 from deltaskip.records import dataclass
 
-__all__ = ["ChangedRows"]
+__all__ = ["FileGroup"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedRows:
+class FileGroup:
     """Files with changes, and which rows of each are changes.
 
     Attributes:

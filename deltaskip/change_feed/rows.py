@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.change_feed.change_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
-from deltaskip.change_feed.file_groups import ChangedRows
+from deltaskip.change_feed.file_groups import FileGroup
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.log import same_table
@@ -30,7 +30,7 @@ _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
 
-def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReader:
+def arrow_rows(scan: Scan, groups: Sequence[FileGroup]) -> pa.RecordBatchReader:
     """Return a reader of the changes in these files that match the predicate of a scan, in its columns.
 
     Raises:
@@ -50,7 +50,7 @@ def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
         yield from read_ahead(reads, _AHEAD_BYTES, remote=scan.snapshot.storage.remote)
 
 
-def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:
+def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Reads]:
     """Return the schema of the changes in these files, and what reads each file, which can be pickled.
 
     Raises as `arrow_rows`.
@@ -65,7 +65,7 @@ def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, 
 
 
 def _reads(
-    scan: Scan, groups: Sequence[ChangedRows], wanted: set[str], result: pa.Schema, matching: MatchingRows
+    scan: Scan, groups: Sequence[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
 ) -> Reads:
     snapshot = scan.snapshot
     schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))

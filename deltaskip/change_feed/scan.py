@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
 from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
-from deltaskip.change_feed.file_groups import ChangedRows
+from deltaskip.change_feed.file_groups import FileGroup
 from deltaskip.change_feed.older_statistics import reads_statistics, with_older_statistics
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.versions import VersionRange
@@ -32,7 +32,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.skipping.batches import Batch, each_candidate
+from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
@@ -249,7 +249,7 @@ class ChangeScan(Reopened):
 
         return change_reads(self._scan, self.rows())
 
-    def rows(self) -> tuple[ChangedRows, ChangedRows, ChangedRows]:
+    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup]:
         """The files of `files()` by how they are read: change files, whole files, and some rows of files."""
         return self._found.change_files, self._found.whole, self._found.partly
 
@@ -262,7 +262,7 @@ class ChangeScan(Reopened):
             [(listed, rows)] = chosen
         return _Found.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
 
-    def _kept(self, batch: Batch) -> tuple[pa.Table, pa.Int64Array]:
+    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their numbers."""
         indices = self._scan.evaluate(self._scan.program, batch).indices()
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
@@ -273,9 +273,9 @@ class _Found:
     """The files that are read, and the same by how they are read."""
 
     files: pa.Table
-    change_files: ChangedRows
-    whole: ChangedRows
-    partly: ChangedRows
+    change_files: FileGroup
+    whole: FileGroup
+    partly: FileGroup
 
     @classmethod
     def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
@@ -301,7 +301,7 @@ class _Found:
         files = pa.table(columns).combine_chunks()
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
-        partly = ChangedRows(
+        partly = FileGroup(
             _where(files, part & some),
             pa.nulls(int((part & some).sum()), DELETION_VECTOR),
             positions.take(np.flatnonzero(some[part]).tolist()),
@@ -309,8 +309,8 @@ class _Found:
         whole = typed & ~part
         return cls(
             _where(files, some),
-            ChangedRows(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
-            ChangedRows(_where(files, whole), gone.filter(arrow_array(whole, pa.bool_()))),
+            FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
+            FileGroup(_where(files, whole), gone.filter(arrow_array(whole, pa.bool_()))),
             partly,
         )
 

@@ -11,14 +11,14 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
-__all__ = ["Bound", "VersionRange", "version_range"]
+__all__ = ["RangeEnd", "VersionRange", "version_range"]
 
 # File times are made to ascend with the versions, beginning so many versions before the range, as delta-spark does.
 _VERSIONS_BEFORE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class RangeEnd:
     """One end of a range: a version, or a time in milliseconds since the epoch."""
 
     version: int | None = None
@@ -63,7 +63,9 @@ class VersionRange:
         )
 
 
-def version_range(snapshot: Snapshot, start: Bound | None, end: Bound | None, allow_out_of_range: bool) -> VersionRange:
+def version_range(
+    snapshot: Snapshot, start: RangeEnd | None, end: RangeEnd | None, allow_out_of_range: bool
+) -> VersionRange:
     """Return the versions from `start` to `end`.
 
     A time as start means the first version that was committed at or after it, a time as end the last version that was
@@ -81,8 +83,8 @@ def version_range(snapshot: Snapshot, start: Bound | None, end: Bound | None, al
         VersionNotFound: The start is after the latest version, or no version is as old or new as a time.
         InvalidArgument: The end is before the start.
     """
-    first = Bound(0) if start is None else start
-    last = Bound() if end is None else end
+    first = RangeEnd(0) if start is None else start
+    last = RangeEnd() if end is None else end
     by_time = first.timestamp_ms is not None or last.timestamp_ms is not None
     latest = snapshot
     if by_time or max(first.version or 0, last.version or 0) > snapshot.version:
@@ -111,7 +113,7 @@ def version_range(snapshot: Snapshot, start: Bound | None, end: Bound | None, al
     return VersionRange(from_first, to_last, _at(latest, snapshot, to_last), listing)
 
 
-def _check_order(root: str, first: Bound, last: Bound, start: int, end: int) -> None:
+def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: int) -> None:
     """Raise InvalidArgument if the end is before the start. No commit between two times is no error."""
     if first.timestamp_ms is not None and last.timestamp_ms is not None:
         if first.timestamp_ms <= last.timestamp_ms:
@@ -150,7 +152,7 @@ class _Times:
             self._known = CommitTimes(latest.storage, latest.root, self._listing, self._versions, None, properties)
         return self._known
 
-    def start(self, bound: Bound, allow_out_of_range: bool) -> int:
+    def start(self, bound: RangeEnd, allow_out_of_range: bool) -> int:
         """The version, or the first one that was committed at or after the time."""
         if bound.version is not None:
             return bound.version
@@ -165,7 +167,7 @@ class _Times:
             return self._versions[-1] + 1
         raise self._too_new("start", bound.timestamp_ms)
 
-    def end(self, bound: Bound, allow_out_of_range: bool) -> int | None:
+    def end(self, bound: RangeEnd, allow_out_of_range: bool) -> int | None:
         """The version, or the last one that was committed at or before the time; None for no bound."""
         if bound.timestamp_ms is None:
             return bound.version

@@ -110,7 +110,7 @@ def print_restored(done: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CloneTarget:
     """Where a clone is made, and how."""
 
     target: str
@@ -119,7 +119,7 @@ class Place:
     properties: Mapping[str, str]
 
 
-def clone(table: str, place: Place, version: int | None, timestamp: str | None, dry_run: bool) -> dict[str, Any]:
+def clone(table: str, place: CloneTarget, version: int | None, timestamp: str | None, dry_run: bool) -> dict[str, Any]:
     """Clone a version of a table; return the result for JSON."""
     opened = open_table(table, place.storage_options, version=version, timestamp=timestamp)
     storage, root = open_storage(place.target, place.storage_options or None)

@@ -170,7 +170,7 @@ def _clone(
         raise click.UsageError("Specify either --version or --timestamp, not both.")
     from deltaskip.cli import maintaining
 
-    place = maintaining.Place(target, storage_options, replace, properties)
+    place = maintaining.CloneTarget(target, storage_options, replace, properties)
     show(maintaining.clone(table, place, version, timestamp, dry_run), as_json, maintaining.print_cloned)
 
 

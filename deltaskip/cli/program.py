@@ -47,7 +47,7 @@ def program(context: click.Context, catalog: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CommandTable:
     """The table and version that the arguments of a command name."""
 
     table: str | None
@@ -92,7 +92,7 @@ def _with_source(command: Command) -> Command:
         float_bounds: str | None = None,
         **more: Any,
     ) -> None:
-        command(Source(table, version, timestamp, storage_options, float_bounds), **more)
+        command(CommandTable(table, version, timestamp, storage_options, float_bounds), **more)
 
     decorators = [
         click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]"),
@@ -191,7 +191,7 @@ def takes_predicate(command: Command) -> Command:
 
     @wraps(command)
     def run(
-        source: Source,
+        source: CommandTable,
         where: tuple[str, ...],
         params: tuple[str, ...],
         collation_version: str | None,

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from deltaskip.cli.program import (
-    Source,
+    CommandTable,
     debug_option,
     deprecated,
     float_bounds_option,
@@ -30,7 +30,7 @@ from deltaskip.cli.program import (
 @float_bounds_option
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
 @click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
-def _files(source: Source, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool) -> None:
+def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool) -> None:
     """List the files that can contain matching rows."""
     if paths and as_json:
         raise click.UsageError("Specify either --paths or --json, not both.")
@@ -71,7 +71,9 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
     help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
 )
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
-def _explain(source: Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None) -> None:
+def _explain(
+    source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
+) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
@@ -87,7 +89,7 @@ def _explain(source: Source, as_json: bool, chosen: dict[str, Any], plot: Path |
 @program.command("inspect")
 @opens_table
 @click.option("--stats", is_flag=True, hidden=True, callback=deprecated("deltaskip stats TABLE"))
-def _inspect(source: Source, as_json: bool, stats: bool) -> None:
+def _inspect(source: CommandTable, as_json: bool, stats: bool) -> None:
     """Show protocol, size, log and properties of a table.
 
     Also shows which columns have statistics.
@@ -133,7 +135,7 @@ def _inspect(source: Source, as_json: bool, stats: bool) -> None:
 )
 @click.option("--again", is_flag=True, hidden=True, callback=deprecated("--no-resume"))
 def _stats(
-    source: Source, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
+    source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
 ) -> None:
     """Report or recompute column statistics.
 
@@ -174,7 +176,7 @@ _REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bo
 @program.command("history")
 @opens_table
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
-def _history(source: Source, as_json: bool, limit: int | None) -> None:
+def _history(source: CommandTable, as_json: bool, limit: int | None) -> None:
     """List the commits of a table, newest first."""
     from deltaskip.cli import commits
 
@@ -192,7 +194,7 @@ def _history(source: Source, as_json: bool, limit: int | None) -> None:
 )
 @click.option("--files", "list_files", is_flag=True, help="Print a line for each file instead of each version.")
 def _changes(
-    source: Source,
+    source: CommandTable,
     as_json: bool,
     chosen: dict[str, Any],
     start: str | None,
@@ -217,7 +219,7 @@ def _changes(
 
 @program.command("collations")
 @may_open_table
-def _collations(source: Source, as_json: bool) -> None:
+def _collations(source: CommandTable, as_json: bool) -> None:
     """List available collation versions.
 
     With TABLE, also list its collated columns and the versions that they need.
@@ -233,7 +235,7 @@ def _collations(source: Source, as_json: bool) -> None:
 @program.command("checkpoint")
 @opens_table
 @click.option("--clean-up", is_flag=True, help="Also delete expired log files that no retained version needs.")
-def _checkpoint(source: Source, as_json: bool, clean_up: bool) -> None:
+def _checkpoint(source: CommandTable, as_json: bool, clean_up: bool) -> None:
     """Write a checkpoint of a table.
 
     Readers then read the checkpoint instead of the commits before it.

@@ -16,7 +16,7 @@ __all__ = ["swapped"]
 _MAGIC = b"\xda\x27"
 _BIG_ENDIAN = 8
 
-# Of the sections between a collation's offsets 5 to 19: bytes of an integer; 0 where no section may be.
+# Bytes per integer in each section between a collation's offsets 5 and 19; 0 where there must be no section.
 _SECTIONS = {5: 4, 6: 1, 8: 0, 9: 8, 10: 0, 11: 4, 12: 4, 13: 2, 14: 2, 15: 2, 16: 2, 17: 1, 18: 0}
 _TRIE = 7
 

@@ -185,7 +185,7 @@ def plan_append(
     if begun is not None:
         domains = {**domains, begun.domain: begun}
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
-    # Of rows that are added, not of those that a change or OPTIMIZE moves.
+    # Only appended rows are sorted; rows that a change or OPTIMIZE moves keep their order.
     sort_by = sort_columns(metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root)
     return PlannedAppend(plan, replace(layout, sort_by=sort_by), protocol, metadata, begun)
 

@@ -30,7 +30,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import Rule, generation_rule, rules_of
+from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array
@@ -47,7 +47,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.add_columns import CommitAdds
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.transaction import Transaction
@@ -101,7 +101,7 @@ def check_rules(transaction: Transaction, files: Sequence[NewFile], mode: Mappin
         return 0
     check = _Check(snapshot, rules, mode, time_zone)
 
-    def read(i: int) -> tuple[int, list[Rule]]:
+    def read(i: int) -> tuple[int, list[RowRule]]:
         return i, check.file(files[i], [rule for rule, mask in zip(rules, unproved, strict=True) if mask[i]])
 
     with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
@@ -141,7 +141,7 @@ def _snapshot_of(transaction: Transaction, adds: Sequence[AddFile]) -> Snapshot:
     return snapshot
 
 
-def _unproved(snapshot: Snapshot, rule: Rule, time_zone: str) -> NDArray[np.bool_]:
+def _unproved(snapshot: Snapshot, rule: RowRule, time_zone: str) -> NDArray[np.bool_]:
     """For each file whether it may contain a row for which the rule is not TRUE."""
     try:
         node = parse_sql(rule.sql)
@@ -165,7 +165,7 @@ def _may_violate(snapshot: Snapshot, where: Node, time_zone: str) -> NDArray[np.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scan = Scan(snapshot, where, time_zone=time_zone)
-        batch = Batch(CommitAdds(snapshot))
+        batch = FileBatch(CommitAdds(snapshot))
         lane = scan.evaluate(scan.complement, batch)
     mask: NDArray[np.bool_] = np.asarray(memoryview(lane)).astype(bool)
     return mask
@@ -202,14 +202,14 @@ def _with_values(node: Node, values: Mapping[str, Literal]) -> Node:
 class _Check:
     """Evaluates rules over the rows of files, by pyarrow and by the active session."""
 
-    def __init__(self, snapshot: Snapshot, rules: Sequence[Rule], mode: MappingMode, time_zone: str) -> None:
+    def __init__(self, snapshot: Snapshot, rules: Sequence[RowRule], mode: MappingMode, time_zone: str) -> None:
         self._snapshot = snapshot
         self._mode = mode
         self._time_zone = time_zone
         self._columns = {rule: self._needed(rule) for rule in rules}
-        self._refused: dict[Rule, UnsupportedFeature] = {}
+        self._refused: dict[RowRule, UnsupportedFeature] = {}
 
-    def file(self, file: NewFile, rules: Sequence[Rule]) -> list[Rule]:
+    def file(self, file: NewFile, rules: Sequence[RowRule]) -> list[RowRule]:
         """Raise RowViolation for the first row that violates a rule; return the rules that only Spark evaluates."""
         left = []
         for rule in rules:
@@ -225,7 +225,7 @@ class _Check:
                 raise _named(error, file.add.path) from error
         return left
 
-    def by_session(self, files: Snapshot, rules: Sequence[Rule]) -> None:
+    def by_session(self, files: Snapshot, rules: Sequence[RowRule]) -> None:
         """Check rules over the files by the active session; raises the reason why there must be one without it."""
         plan = self._plan(rules)
         engine = active_engine()
@@ -237,12 +237,12 @@ class _Check:
             )
         engine.check_rows(Scan(files, hidden=True), plan)
 
-    def _by_arrow(self, file: NewFile, rule: Rule) -> None:
+    def _by_arrow(self, file: NewFile, rule: RowRule) -> None:
         rows = ArrowRows(self._plan([rule]), self._time_zone)
         for batch in _batches(self._snapshot, file, self._columns[rule], self._mode, self._time_zone):
             rows.convert(batch)
 
-    def _plan(self, rules: Sequence[Rule]) -> RowPlan:
+    def _plan(self, rules: Sequence[RowRule]) -> RowPlan:
         """The plan of rows that are stored as they are, in the columns of the rules."""
         snapshot = self._snapshot
         names = {field.name for rule in rules for field in self._columns[rule]}
@@ -264,7 +264,7 @@ class _Check:
             allow_reflection=snapshot.allow_reflection,
         )
 
-    def _needed(self, rule: Rule) -> tuple[StructField, ...]:
+    def _needed(self, rule: RowRule) -> tuple[StructField, ...]:
         fields = tuple(field for field in self._snapshot.schema.fields if field.type != VOID)
         if rule.kind in ("not null", "length"):
             return tuple(field for field in fields if field.name == rule.path[0][1])

@@ -9,7 +9,7 @@ from dataclasses import field
 from deltaskip.actions import AddFile, decode_path
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.storage import Storage
 from deltaskip.storage.gate import delete_file, delete_folder
 
@@ -30,7 +30,7 @@ class WrittenRows:
 
     files: tuple[AddFile, ...]
     rows: int
-    identities: Mapping[str, Identity] = field(default_factory=dict)
+    identities: Mapping[str, IdentityColumn] = field(default_factory=dict)
     folder: str | None = None
 
     @property

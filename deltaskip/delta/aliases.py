@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaskip.engine import engine, is_column
-from deltaskip.expr.nodes import Column, Node, Opaque, Wordless, transform
+from deltaskip.expr.nodes import Column, Node, Opaque, UnprintableExpression, transform
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.types import StructType
 
@@ -31,7 +31,7 @@ def _node(node: Node, alias: str, schema: StructType) -> Node:
     match node:
         case Column(parts):
             return Column(parts[qualifier_length(parts, schema, [(alias,)]) :])
-        case Wordless():
+        case UnprintableExpression():
             return node
         case Opaque(sql):
             return Opaque(unqualified_text(sql, schema, [(alias,)]))

@@ -1,1 +1,1 @@
-"""Changes of existing rows: which files go whole, which rows of which others go, and what the commit contains."""
+"""Changes of existing rows: files that are removed, rows that are deleted from others, and the commit."""

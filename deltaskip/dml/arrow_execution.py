@@ -25,7 +25,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
-from deltaskip.reading.stored_rows import CHANGING_CURE, StoredBatch, StoredRows
+from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
@@ -67,14 +67,13 @@ class ArrowExecution(RowExecution):
     def planned(self, scan: Scan) -> Scan:
         """The scan in the time zone of the execution. Raises UnsupportedFeature if a part of it is left to Spark."""
         planned = scan.replanned(self._time_zone, scan.collation_version)
-        check_decidable(planned.predicate, self._snapshot.root, CHANGING_CURE)
+        check_decidable(planned.predicate, self._snapshot.root, SESSION_CURE)
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = top_level_columns(scan.predicate)
-        given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, CHANGING_CURE, "Nothing was written."
+        given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         return positions_where(rows, files, matching.mask)
@@ -82,13 +81,11 @@ class ArrowExecution(RowExecution):
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write."""
         return write_data_files(self.rows(parts, schema, row_ids, layout.mapping_mode), layout, divided=True)
 
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write_planned."""
         rows = self.rows([RowsOfFiles(files)], schema, row_ids, layout.mapping_mode)
         return write_data_files(ArrowRows(plan, self._time_zone).stream(rows), layout, divided=True)
 
@@ -100,7 +97,6 @@ class ArrowExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        """See RowExecution.updates."""
         # What is wrong with a new value is said before a row is read.
         new = ArrowUpdates(self, assignments)
         partly = change.partly.listed

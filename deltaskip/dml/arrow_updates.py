@@ -74,20 +74,17 @@ class ArrowUpdates(NewRows):
 
     @property
     def has_old_values(self) -> bool:
-        """See NewRows.has_old_values."""
         return False
 
     def release(self) -> None:
         """See NewRows.release."""
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write."""
         stays = [] if copied is None else [copied]
         kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
         return write_data_files(chain(kept, self._rows(row_ids)), layout, divided=True)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write_changes."""
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
         return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
 

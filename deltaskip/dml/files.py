@@ -32,7 +32,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk, typed_array
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import Batch, each_candidate
+from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
@@ -147,7 +147,7 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
 
 
 def chosen_files(
-    scan: Scan, columns: Sequence[str], choose: Callable[[Batch, npt.NDArray[Any]], npt.NDArray[Any]]
+    scan: Scan, columns: Sequence[str], choose: Callable[[FileBatch, npt.NDArray[Any]], npt.NDArray[Any]]
 ) -> DataFiles:
     """Return files that the scan keeps and that are chosen.
 
@@ -157,7 +157,7 @@ def chosen_files(
         choose: Returns a mask of some rows of a batch; called from several threads.
     """
 
-    def chosen(batch: Batch) -> DataFiles:
+    def chosen(batch: FileBatch) -> DataFiles:
         kept = _kept(scan, batch)
         return _files(scan, batch, kept[choose(batch, kept)], columns)
 
@@ -201,18 +201,18 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
     return total
 
 
-def _divided(scan: Scan, batch: Batch) -> tuple[DataFiles, DataFiles]:
+def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles, DataFiles]:
     """The batch's files that go whole, and those of which rows may go."""
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[kept]
     return _files(scan, batch, kept[~unsure], _REMOVED), _files(scan, batch, kept[unsure], FILE_SCHEMA.names)
 
 
-def _kept_of(scan: Scan, batch: Batch) -> DataFiles:
+def _kept_of(scan: Scan, batch: FileBatch) -> DataFiles:
     return _files(scan, batch, _kept(scan, batch), FILE_SCHEMA.names)
 
 
-def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: Batch) -> DataFiles:
+def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: FileBatch) -> DataFiles:
     kept = _kept(scan, batch)
     files = _files(scan, batch, kept, _REMOVED)
     values = one_chunk(files.listed["partition_values"])
@@ -233,12 +233,12 @@ def _tuples(columns: Iterable[pa.Array], rows: int) -> tuple[npt.NDArray[Any], n
     return codes, np.unique(codes, return_index=True)[1]
 
 
-def _kept(scan: Scan, batch: Batch) -> npt.NDArray[Any]:
+def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
     found = batch.live(scan.evaluate(scan.program, batch).indices())
     return np.arange(batch.num_rows, dtype=np.int64) if found is None else numpy_values(found)
 
 
-def _files(scan: Scan, batch: Batch, rows: npt.NDArray[Any], columns: Sequence[str]) -> DataFiles:
+def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequence[str]) -> DataFiles:
     indices = arrow_array(rows, pa.int64())
     listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])

@@ -22,7 +22,7 @@ from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node, to_node, with_parameters
 from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import And, Column, In, Opaque, Or, Wordless, transform, walk
+from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -81,7 +81,7 @@ def predicate_text(where: object, params: object = None) -> str | None:
     if where is None or isinstance(where, str):
         return where
     node = engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)
-    wordless = next((part for part in walk(node) if isinstance(part, Wordless)), None)
+    wordless = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
     if wordless is not None:
         raise PredicateError(
             f"The expression {wordless.sql} of where has no SQL text, which is needed here: pass where as text."

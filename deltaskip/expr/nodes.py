@@ -43,8 +43,8 @@ __all__ = [
     "Opaque",
     "Or",
     "StartsWith",
+    "UnprintableExpression",
     "Variable",
-    "Wordless",
     "children_of",
     "columns_of",
     "is_too_large",
@@ -236,7 +236,7 @@ class Opaque(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Wordless(Opaque):
+class UnprintableExpression(Opaque):
     """An expression of an engine without SQL text, such as a Python function. `sql` says what it is."""
 
 

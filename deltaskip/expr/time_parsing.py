@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.time_patterns import Field, Item, Section, names_of, offset_zero, pattern_items
+from deltaskip.expr.time_patterns import Item, PatternField, Section, names_of, offset_zero, pattern_items
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
@@ -186,7 +186,7 @@ def _add(items: Sequence[Item], readers: list[_Reader], pattern: str) -> None:
         readers.append(reader)
 
 
-def _reader(field: Field, pattern: str) -> _Reader:
+def _reader(field: PatternField, pattern: str) -> _Reader:
     letter, count = field.letter, field.count
     match letter:
         case "S":

@@ -29,8 +29,8 @@ __all__ = [
     "DAY_LETTERS",
     "OFFSET_LETTERS",
     "DateText",
-    "Field",
     "Item",
+    "PatternField",
     "Section",
     "TimeText",
     "formatted",
@@ -76,7 +76,7 @@ _HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PatternField:
     """A letter and how often it is repeated. era: Whether the pattern has an era, so that years count from it."""
 
     letter: str
@@ -91,7 +91,7 @@ class Section:
     items: tuple[Item, ...]
 
 
-Item: TypeAlias = str | Field | Section
+Item: TypeAlias = str | PatternField | Section
 """A part of a pattern; a string stands for itself."""
 
 
@@ -144,13 +144,13 @@ def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = Non
                     yield item
                 case Section(inner):
                     yield from text(inner)
-                case Field(letter) if letter in DAY_LETTERS:
+                case PatternField(letter) if letter in DAY_LETTERS:
                     yield day.text(item)
-                case Field(letter) if letter in OFFSET_LETTERS:
+                case PatternField(letter) if letter in OFFSET_LETTERS:
                     yield offset_text(item, offset)
-                case Field("V" | "z"):
+                case PatternField("V" | "z"):
                     yield zone_text(item, zone)
-                case Field():
+                case PatternField():
                     yield time.text(item)
 
     return "".join(text(pattern_items(pattern)))
@@ -165,7 +165,7 @@ class DateText:
         self.days = days
         self.year, self.month, self.day = civil_from_days(days)
 
-    def text(self, field: Field) -> str:
+    def text(self, field: PatternField) -> str:
         """The text of a field."""
         count = field.count
         match field.letter:
@@ -194,7 +194,7 @@ class TimeText:
     def __init__(self, micros: int) -> None:
         self.seconds, self.fraction = divmod(micros, MICROS_PER_SECOND)
 
-    def text(self, field: Field) -> str:
+    def text(self, field: PatternField) -> str:
         """The text of a field."""
         hour, count = self.seconds // _HOUR, field.count
         match field.letter:
@@ -238,7 +238,7 @@ def quarter_texts(count: int) -> tuple[str, ...]:
     return tuple(f"Q{n}" if count == 3 else _number(n, count) for n in range(1, 5))
 
 
-def offset_text(field: Field, offset: int) -> str:
+def offset_text(field: PatternField, offset: int) -> str:
     """Return the text of seconds from UTC."""
     letter, count = field.letter, field.count
     sign, (minutes, seconds) = "-" if offset < 0 else "+", divmod(abs(offset), 60)
@@ -263,14 +263,14 @@ def offset_text(field: Field, offset: int) -> str:
     return found
 
 
-def offset_zero(field: Field) -> str:
+def offset_zero(field: PatternField) -> str:
     """Return the text of no offset from UTC."""
     if field.letter == "x":
         return "+00" if field.count == 1 else "+00:00" if field.count % 2 else "+0000"
     return "+0000" if field.letter == "Z" and field.count < 4 else "Z"
 
 
-def zone_text(field: Field, zone: Zone | None) -> str:
+def zone_text(field: PatternField, zone: Zone | None) -> str:
     """Return the name of a time zone, where it does not depend on the version of Java."""
     if zone is not None and field.letter == "V" and zone.rules is not None and zone.rules.key:
         return zone.rules.key
@@ -331,13 +331,13 @@ def _plain(part: str, pattern: str) -> Iterator[tuple[str, str]]:
         yield ("letters" if match[1] or text in "[]" else "literal"), text
 
 
-def _field(text: str, era: bool, pattern: str) -> Field:
+def _field(text: str, era: bool, pattern: str) -> PatternField:
     letter, count = text[0], len(text)
     if letter in "vgF":
         raise Undecided(f"The pattern {shown(pattern)} is left to Spark.")
     if count > _MOST.get(letter, 0) or count not in _ONLY.get(letter, (count,)):
         raise _refused(pattern, f"{text} is no field")
-    return Field(letter, count, era and letter == "y")
+    return PatternField(letter, count, era and letter == "y")
 
 
 def _close(stack: list[list[Item]]) -> None:

@@ -57,7 +57,7 @@ cdef struct File:
     int64_t size
     int64_t rows
     int64_t plain_size
-    # Of the buffers of all files: where its column chunks and its key begin, and how many and how long they are.
+    # Where its column chunks and its key begin in the buffers of all files, and how many and how long they are.
     int64_t first_chunk
     int64_t chunks
     int64_t key_start

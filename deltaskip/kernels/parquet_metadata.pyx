@@ -106,7 +106,7 @@ cdef int _footer(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
 
 cdef int _schema(Cursor* cursor, int64_t elements, ByteBuffer leaves) noexcept nogil:
     """Collect the columns of a schema, whose elements go from the root to the leaves."""
-    # Of the groups around the next element: how many of its children are to come, and its levels.
+    # For each group around the next element: the number of children to come, and the levels.
     cdef int64_t left[DEEPEST_COLUMN]
     cdef Leaf levels[DEEPEST_COLUMN]
     cdef Leaf leaf

@@ -50,7 +50,7 @@ PLACES = {
 """The number of each kind of assertion."""
 
 cdef enum:
-    # Of one instruction, and of one entry of the stack.
+    # Sizes of one instruction and of one entry of the stack.
     WIDTH = 4
     ENTRY = 3
     # Bytes of the marks visited in one text; longer texts are not sure.

@@ -87,7 +87,7 @@ cdef double hypot(double x, double y) noexcept nogil:
 cdef double power(double x, double y) noexcept nogil:
     """x to the power of y: the logarithm of base 2 in two doubles, times y, and back."""
     cdef double size_y = fabs(y), size = fabs(x), sign = 1.0, z, t1, t2, product, lost, whole_y
-    # Of a negative x: 1 if y is an odd integer, 2 if it is even, 0 if it is none.
+    # For a negative x: 1 if y is an odd integer, 2 if it is an even one, 0 if it is no integer.
     cdef int parity = 0
     if y == 0.0:
         return 1.0

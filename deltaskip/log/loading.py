@@ -35,7 +35,7 @@ __all__ = ["check_same_table", "list_log", "load_snapshot", "refresh", "same_tab
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
-# Fewer bytes of local commits are parsed sooner than somebody asks how far it is.
+# Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.

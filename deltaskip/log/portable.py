@@ -123,27 +123,21 @@ class _RatifiedLog:
         self._folder = folder
 
     def elsewhere(self, path: str) -> str | None:
-        """See CatalogLog.elsewhere."""
         return published_path(self._folder, path)
 
     def permits(self, operation: Maintenance) -> bool:
-        """See CatalogCommits.permits."""
         return False
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        """See CatalogLog.entries."""
         raise _not_here()
 
     def commit(self, latest: Snapshot, text: bytes) -> None:
-        """See CatalogCommits.commit."""
         raise _not_here()
 
     def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
-        """See CatalogCommits.after_commit."""
         raise _not_here()
 
     def publish(self, version: int) -> None:
-        """See CatalogCommits.publish."""
         raise _not_here()
 
 

@@ -23,7 +23,7 @@ from deltaskip.log import Snapshot
 from deltaskip.maintenance.results import PartitioningResult
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
-from deltaskip.rows.rules import Rule
+from deltaskip.rows.rules import RowRule
 from deltaskip.rows.store import written_type
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import map_new_columns, with_nested_ids
@@ -231,10 +231,10 @@ def _computed(field: StructField, layout: _Layout, table: str) -> PlannedColumn:
     return PlannedColumn(written, "generated", sql, expression=text, empty_is_null=field.type == STRING)
 
 
-def _not_empty(field: StructField) -> Rule:
+def _not_empty(field: StructField) -> RowRule:
     """# PROTOCOL, Partition Value Serialization: the empty string is null, so a rewrite would change the row."""
     name = quoted_name(field.name)
-    return Rule(
+    return RowRule(
         f"partition column {field.name}",
         "invariant",
         f"{name} <> '' (the empty string is NULL in a partition column)",

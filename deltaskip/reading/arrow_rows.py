@@ -233,7 +233,7 @@ class RowReader:
 
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
-            # Of no columns, Arrow would take no rows.
+            # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         arrays = [columns[name] for name in self.schema.names]
         for name, declared in self.chars.items():

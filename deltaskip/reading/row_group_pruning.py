@@ -43,7 +43,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, OpenSource, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, OpenSource, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.values import Bound
 
@@ -142,14 +142,13 @@ def _by_footers(term: Term) -> Term:
 class _RowGroups:
     """Statistics of the row groups of one file (skipping.program.Statistics)."""
 
-    def __init__(self, footer: Footer, plans: Sequence[ColumnPlan]) -> None:
+    def __init__(self, footer: Footer, plans: Sequence[FooterColumn]) -> None:
         self.num_rows = len(footer.row_groups)
         self._footer = footer
         self._plans = {plan.column.physical: plan for plan in plans}
         self._facts: dict[tuple[str, ...], list[ColumnFacts]] = {}
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        """See Statistics."""
         facts = self._of(field)
         found = [each.extremes.low if side == "min" else each.extremes.high for each in facts]
         match field.kind:
@@ -166,15 +165,12 @@ class _RowGroups:
                 return arrow_array(found, pa.int64())
 
     def null_count(self, field: StatField) -> pa.Array:
-        """See Statistics."""
         return arrow_array([each.null_count for each in self._of(field)], pa.int64())
 
     def num_records(self) -> pa.Array:
-        """See Statistics."""
         return arrow_array([self._footer.group_rows(group) for group in range(self.num_rows)], pa.int64())
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
-        """See Statistics."""
         return arrow_array([self._orders_nan(field)] * self.num_rows)
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:

@@ -51,9 +51,9 @@ from deltaskip.stats.bound_rules import GREGORIAN_FROM
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
+__all__ = ["SESSION_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
 
-CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
+SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -112,7 +112,7 @@ class OpenFile:
 class _Layout:
     """Where files of one schema have the columns to read.
 
-    found: Names in files, None for columns that they lack. names: Of the columns to read, those of `extra` included.
+    found: Names in files, None for columns that they lack. names: The columns to read, including those of `extra`.
     leaves: Numbers of the Parquet columns of those that are not nested.
     """
 
@@ -149,7 +149,7 @@ class StoredRows:
         mode: MappingMode,
         columns: Collection[str] | None = None,
         extra: Sequence[StructField] = (),
-        cure: str = CHANGING_CURE,
+        cure: str = SESSION_CURE,
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
         threads: bool = True,

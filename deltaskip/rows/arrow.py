@@ -22,9 +22,9 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.columns import CollatedOrder, Evaluator
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import Rule, Step, violation
+from deltaskip.rows.rules import RowRule, Step, violation
 from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
@@ -69,7 +69,7 @@ class ArrowRows:
             now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
         """
         self.plan = plan
-        self.identities: dict[str, Identity] = {
+        self.identities: dict[str, IdentityColumn] = {
             c.field.name: c.identity for c in plan.columns if c.identity is not None and c.origin == "identity"
         }
         self._time_zone = time_zone
@@ -179,7 +179,7 @@ class ArrowRows:
         """The expression with the time of the write in place of functions that return it."""
         return at_time(parse_sql(text), self._now, self._time_zone, self.plan.schema.names)
 
-    def _check(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
+    def _check(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
         """Raise RowViolation with the first row that violates the rule."""
         if not n_rows:
             return
@@ -190,12 +190,12 @@ class ArrowRows:
         if broken is not None:
             raise violation(rule, self._row(columns, broken), self.plan.table)
 
-    def _first_untrue(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
+    def _first_untrue(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
         node = self._condition(rule)
         truth = self._values(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
         return _first(pc.invert(pc.fill_null(truth, False)))
 
-    def _condition(self, rule: Rule) -> Node:
+    def _condition(self, rule: RowRule) -> Node:
         found = self._nodes.get(rule.sql)
         if found is None:
             try:
@@ -243,7 +243,7 @@ def _first_null(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> int | 
     return _row_of(_first(mask), rows)
 
 
-def _first_long(rule: Rule, columns: Mapping[str, pa.Array]) -> int | None:
+def _first_long(rule: RowRule, columns: Mapping[str, pa.Array]) -> int | None:
     """The first row with a text of more characters than the rule allows."""
     values, rows = _inside(rule.path, columns)
     return _row_of(_first(pc.fill_null(pc.greater(pc.utf8_length(values), rule.limit), False)), rows)

@@ -15,7 +15,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
 from deltaskip.txn.validation.schema import IDENTITY_MARK, identity_numbers
 
-__all__ = ["Identity", "IdentityBlock", "identity_of", "keep_marks", "with_mark"]
+__all__ = ["IdentityBlock", "IdentityColumn", "identity_of", "keep_marks", "with_mark"]
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
@@ -35,7 +35,7 @@ class IdentityBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class IdentityColumn:
     """How an identity column numbers rows.
 
     Attributes:
@@ -57,7 +57,7 @@ class Identity:
         """The value of the next row. Raises SchemaError if it is beyond BIGINT."""
         return self._checked(self._next())
 
-    def block(self, count: int) -> tuple[IdentityBlock, Identity]:
+    def block(self, count: int) -> tuple[IdentityBlock, IdentityColumn]:
         """Return the values of the next `count` rows, and the column's state after them.
 
         Raises SchemaError if a value would be beyond BIGINT.
@@ -70,7 +70,7 @@ class Identity:
         self._checked(block.last)
         return block, replace(self, mark=block.last)
 
-    def blocks(self, counts: Iterable[int]) -> tuple[list[IdentityBlock], Identity]:
+    def blocks(self, counts: Iterable[int]) -> tuple[list[IdentityBlock], IdentityColumn]:
         """Return disjoint values for tasks that write `counts` rows each, and the state after all of them.
 
         Tasks that do not use all their values leave gaps, which the protocol allows.
@@ -90,7 +90,7 @@ class Identity:
             raise InvalidArgument(f"task must be from 0 to {tasks - 1}, and is {task}.")
         return self._next() + task * self.step, self.step * tasks
 
-    def after(self, values: Iterable[int]) -> Identity:
+    def after(self, values: Iterable[int]) -> IdentityColumn:
         """Return the state after `values` were generated, in any order. Raises SchemaError for a foreign value."""
         state = self
         for value in values:
@@ -103,7 +103,7 @@ class Identity:
                 state = replace(state, mark=value)
         return state
 
-    def synchronized(self, extreme: int | None) -> Identity:
+    def synchronized(self, extreme: int | None) -> IdentityColumn:
         """Return the state that SYNC IDENTITY makes of the column's extreme value, given values included.
 
         `extreme` is the greatest value of the column, the least for a negative step; None for an empty column. It is
@@ -136,7 +136,7 @@ class Identity:
         return value
 
 
-def identity_of(field: StructField) -> Identity | None:
+def identity_of(field: StructField) -> IdentityColumn | None:
     """Return how an identity column numbers rows; None for another column. Raises SchemaError if it is malformed."""
     try:
         numbers = identity_numbers(field)
@@ -146,10 +146,10 @@ def identity_of(field: StructField) -> Identity | None:
         return None
     if field.type != LONG:
         raise SchemaError(f"The identity column {field.name} is not of type BIGINT.")
-    return Identity(field.name, *numbers, field.metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"])
+    return IdentityColumn(field.name, *numbers, field.metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"])
 
 
-def with_mark(schema: StructType, identity: Identity) -> StructType:
+def with_mark(schema: StructType, identity: IdentityColumn) -> StructType:
     """Return the schema with the state of an identity column in its metadata; the same object if nothing changes."""
     fields = tuple(_marked(field, identity) if field.name == identity.column else field for field in schema.fields)
     return schema if all(a is b for a, b in zip(fields, schema.fields, strict=True)) else StructType(fields)
@@ -170,7 +170,7 @@ def keep_marks(before: StructType, after: StructType) -> StructType:
     return after
 
 
-def _marked(field: StructField, identity: Identity) -> StructField:
+def _marked(field: StructField, identity: IdentityColumn) -> StructField:
     if identity.mark is None or field.metadata.get(IDENTITY_MARK) == identity.mark:
         return field
     metadata = {**field.metadata, IDENTITY_MARK: identity.mark}

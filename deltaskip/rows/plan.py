@@ -8,9 +8,9 @@ from typing import Literal
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql, type_of_text
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import Identity, identity_of
+from deltaskip.rows.identity import IdentityColumn, identity_of
 from deltaskip.rows.merge import merged_schema, replaced_schema
-from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule
+from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, MappingMode, map_new_columns, with_nested_ids
@@ -54,7 +54,7 @@ class PlannedColumn:
     sql: str
     source: StructField | None = None
     expression: str | None = None
-    identity: Identity | None = None
+    identity: IdentityColumn | None = None
     empty_is_null: bool = False
 
 
@@ -80,7 +80,7 @@ class RowPlan:
     configuration: Mapping[str, str]
     partition_columns: tuple[str, ...]
     columns: tuple[PlannedColumn, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[RowRule, ...]
     carried: tuple[str, ...] = ()
     allow_reflection: bool = False
 

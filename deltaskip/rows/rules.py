@@ -33,7 +33,7 @@ from deltaskip.schema.types import (
 )
 
 __all__ = [
-    "Rule",
+    "RowRule",
     "RuleKind",
     "Step",
     "condition",
@@ -52,7 +52,7 @@ Step = tuple[Literal["field", "element", "key", "value"], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RowRule:
     """A condition that every new row must satisfy.
 
     Attributes:
@@ -77,19 +77,19 @@ class Rule:
         return display_name([name for _, name in self.path])
 
 
-def rules_of(schema: StructType, properties: TableProperties) -> Iterator[Rule]:
+def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRule]:
     """Yield the rules of a table, except those of generated columns, in the order in which they are checked."""
     for field in schema.fields:
         yield from _of_field(field, (), set())
     for name, text in properties.constraints.items():
-        yield Rule(name, "check", text, f"({text}\n)")
+        yield RowRule(name, "check", text, f"({text}\n)")
 
 
-def generation_rule(field: StructField) -> Rule:
+def generation_rule(field: StructField) -> RowRule:
     """Return the rule that a given value of a generated column is the one that its expression has."""
     text = str(field.metadata[GENERATION_KEY])
     name = quoted_name(field.name)
-    return Rule(
+    return RowRule(
         f"generated column {field.name}",
         "generated",
         f"{display_name([field.name])} <=> {text}",
@@ -98,17 +98,17 @@ def generation_rule(field: StructField) -> Rule:
     )
 
 
-def where_rule(predicate: str) -> Rule:
+def where_rule(predicate: str) -> RowRule:
     """Return the rule that new rows match the predicate of the overwrite that writes them."""
-    return Rule("overwrite where", "where", predicate, f"({predicate}\n)")
+    return RowRule("overwrite where", "where", predicate, f"({predicate}\n)")
 
 
-def condition(rule: Rule) -> str:
+def condition(rule: RowRule) -> str:
     """Return the SQL text that is TRUE or FALSE, never NULL, for whether a row satisfies the rule."""
     return f"coalesce({rule.sql}, false)"
 
 
-def violation(rule: Rule, row: Mapping[str, Any] | None, table: str) -> RowViolation:
+def violation(rule: RowRule, row: Mapping[str, Any] | None, table: str) -> RowViolation:
     """Return the error for a row that violates the rule."""
     match rule.kind:
         case "not null":
@@ -154,7 +154,7 @@ def partition_values_named(field: StructField, table: str) -> Iterator[None]:
         ) from error
 
 
-def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[Rule]:
+def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[RowRule]:
     """The rules that a field and the fields inside of it declare. `limited` are paths that have a length already."""
     if field.type == VOID:
         return
@@ -163,18 +163,18 @@ def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[St
         yield _not_null(path)
     if INVARIANTS_KEY in field.metadata:
         text = _invariant(field)
-        yield Rule(f"invariant of {_name(path)}", "invariant", text, f"({text}\n)")
+        yield RowRule(f"invariant of {_name(path)}", "invariant", text, f"({text}\n)")
     declared = field.metadata.get(CHAR_VARCHAR_KEY)
     if declared is not None:
         for inside, limit, text in _lengths(_declared_type(field, declared), path):
             if inside not in limited:
                 limited.add(inside)
                 sql = _lifted(inside, partial(_short, limit))
-                yield Rule(f"{text} of {_name(inside)}", "length", text, sql, inside, limit)
+                yield RowRule(f"{text} of {_name(inside)}", "length", text, sql, inside, limit)
     yield from _of_type(field.type, path, limited)
 
 
-def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[Rule]:
+def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[RowRule]:
     match data_type:
         case StructType(fields):
             for field in fields:
@@ -192,9 +192,9 @@ def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Ste
             yield from _of_type(value, inner, limited)
 
 
-def _not_null(path: tuple[Step, ...]) -> Rule:
+def _not_null(path: tuple[Step, ...]) -> RowRule:
     name = _name(path)
-    return Rule(f"NOT NULL of {name}", "not null", f"{name} IS NOT NULL", _not_null_sql(path), path)
+    return RowRule(f"NOT NULL of {name}", "not null", f"{name} IS NOT NULL", _not_null_sql(path), path)
 
 
 def _not_null_sql(path: tuple[Step, ...]) -> str:

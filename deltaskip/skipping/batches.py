@@ -23,7 +23,7 @@ from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
 
-__all__ = ["Batch", "Pruning", "candidates", "each_candidate"]
+__all__ = ["FileBatch", "Pruning", "candidates", "each_candidate"]
 
 _T = TypeVar("_T")
 
@@ -31,17 +31,17 @@ _AHEAD = 4
 """At most so many row groups are read at once; this bounds a scan's memory."""
 
 
-def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
+def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
     """Every batch that may contain a file that `program` keeps, with what it evaluates read: see `each_candidate`."""
 
-    def prepared(batch: Batch) -> Batch:
+    def prepared(batch: FileBatch) -> FileBatch:
         batch.prepare(program)
         return batch
 
     return each_candidate(snapshot, program, prepared)
 
 
-def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[Batch], _T]) -> Iterator[_T]:
+def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[FileBatch], _T]) -> Iterator[_T]:
     """`apply` of every batch that may contain a file that `program` keeps: the checkpoint, then newer commits.
 
     Batches that are not cached are read in threads, some ahead of the caller; the order of results is that of the log.
@@ -75,15 +75,15 @@ def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[Batch]
                 pool.shutdown(cancel_futures=True)
 
 
-def _batches(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
+def _batches(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
     for part in snapshot.checkpoint_parts:
         for group in row_groups_to_read(program, part, snapshot.cache):
-            yield Batch(CheckpointAdds(snapshot, part, group))
+            yield FileBatch(CheckpointAdds(snapshot, part, group))
     if len(snapshot.commit_adds):
-        yield Batch(CommitAdds(snapshot))
+        yield FileBatch(CommitAdds(snapshot))
 
 
-class Batch:
+class FileBatch:
     """Some add actions with their statistics and partition values; `adds` owns the columns, the batch reads them."""
 
     def __init__(self, adds: AddColumns) -> None:
@@ -122,7 +122,7 @@ class Batch:
         return [found[name] for name in names]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        """Of the rows at `indices` (None: all), those that are part of the snapshot; None again if all rows are."""
+        """Which of the rows at `indices` (None: all) are part of the snapshot; None if all rows are."""
         return self.adds.live(indices)
 
     def partition(self, physical_name: str, type_: DataType) -> tuple[PartitionColumn, pa.Array]:
@@ -155,6 +155,6 @@ class Pruning(Protocol):
         """Keeps the files that can contain a row for which the predicate is not TRUE."""
         ...
 
-    def evaluate(self, program: Program, batch: Batch) -> Lane:
+    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
         """The keep mask of one of the two programs over a batch."""
         ...

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
-from deltaskip.skipping.batches import Batch, Pruning, candidates
+from deltaskip.skipping.batches import FileBatch, Pruning, candidates
 
 __all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
 
@@ -16,7 +16,7 @@ _ZERO = arrow_scalar(0, pa.int64())
 _MAX_ROWS = 2**63 - 1
 
 
-def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
+def live_rows(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
     """int64 row count of each file at `indices` (None: all): numRecords less the deleted rows.
 
     Null if numRecords is missing, or smaller than the deletion vector's cardinality, which an intact log never has.
@@ -28,7 +28,7 @@ def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
     return pc.if_else(pc.less(rows, _ZERO), arrow_scalar(None, pa.int64()), rows)
 
 
-def proved_rows(scan: Pruning, batch: Batch, kept: pa.Array | None) -> pa.Array:
+def proved_rows(scan: Pruning, batch: FileBatch, kept: pa.Array | None) -> pa.Array:
     """int64 number of rows of each file at `kept` (None: all) that certainly match: all of its live rows, or 0."""
     unsure = scan.evaluate(scan.complement, batch).to_arrow()
     unsure = unsure if kept is None else unsure.take(kept)

@@ -17,7 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.schema.arrow_values import FALSE, exact_sum
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.skipping.batches import Batch, candidates
+from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.partition_values import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
@@ -87,7 +87,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
 class _Files:
     """The files of a batch that are part of the snapshot. Statistics are decoded on each use and never cached."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: FileBatch) -> None:
         self._batch = batch
         self._live = batch.live(None)
         self.count = batch.num_rows if self._live is None else len(self._live)

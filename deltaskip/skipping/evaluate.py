@@ -18,7 +18,7 @@ from deltaskip.skipping.program import (
     AnyOf,
     AnyPoint,
     AnySpan,
-    Bound,
+    BoundTerm,
     CollatedBound,
     CollatedPrefix,
     ConstantTerm,
@@ -66,7 +66,7 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
             for child in children[1:]:
                 or_lanes(lane, evaluate(child, statistics, partitions))
             return lane
-        case Bound():
+        case BoundTerm():
             return _guard_nan(_bound(term, statistics), term, statistics)
         case AnyPoint():
             return _guard_nan(_any_point(term, statistics), term, statistics)
@@ -94,7 +94,7 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
             return constant_lane(statistics.num_rows, True)
 
 
-def _bound(term: Bound, statistics: Statistics) -> Lane:
+def _bound(term: BoundTerm, statistics: Statistics) -> Lane:
     values = statistics.bound(term.field, term.side)
     value = term.value
     match term.field.kind:
@@ -143,7 +143,7 @@ def _int64_bounds(field: StatField, statistics: Statistics) -> tuple[pa.Array, p
     return statistics.bound(field, "min"), statistics.bound(field, "max")
 
 
-def _guard_nan(lane: Lane, term: Bound | AnyPoint | NotOnly, statistics: Statistics) -> Lane:
+def _guard_nan(lane: Lane, term: BoundTerm | AnyPoint | NotOnly, statistics: Statistics) -> Lane:
     """Keep files that may contain a NaN above their maximum. Who wrote them is read only if one would be skipped."""
     if term.nan_matches and lane.count() < statistics.num_rows:
         or_lanes(lane, _lane(pc.invert(statistics.max_covers_nan(term.field))))

@@ -21,7 +21,7 @@ from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.replay import Superseded
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.files import batch_files
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
@@ -29,7 +29,7 @@ from deltaskip.stats.cache_keys import CacheKey, GroupScope
 
 __all__ = ["file_batches", "kept_pieces", "listed", "unshared"]
 
-_Keep = Callable[[Batch], pa.Array | None]
+_Keep = Callable[[FileBatch], pa.Array | None]
 """Rows of a batch that the predicate keeps (ascending int64), whether or not they are active; None for all."""
 
 _ROWS = 8192
@@ -54,11 +54,11 @@ def file_batches(
         for group in row_groups_to_read(program, part, snapshot.cache):
             # Partition values of a row group have codes of their own, and are forgotten with it.
             own = unshared(snapshot)
-            kept = planned()(Batch(CheckpointAdds(own, part, group)))
+            kept = planned()(FileBatch(CheckpointAdds(own, part, group)))
             yield from _of_group(own, part, group, kept, names, zone)
     if len(snapshot.commit_adds):
         own = unshared(snapshot)
-        batch = Batch(CommitAdds(own))
+        batch = FileBatch(CommitAdds(own))
         kept = planned()(batch)
         if kept is None or len(kept):
             table = batch_files(batch, kept, names, zone)
@@ -113,7 +113,7 @@ def listed(
         names: Columns of the list.
         zone: Time zone of partition values without one; None means UTC here.
     """
-    return batch_files(Batch(_PieceAdds(snapshot, adds, piece)), None, names, zone)
+    return batch_files(FileBatch(_PieceAdds(snapshot, adds, piece)), None, names, zone)
 
 
 def _of_group(

@@ -22,7 +22,7 @@ from deltaskip.progress import LOGGER
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.stats.cache_keys import FileColumnKey
 
 __all__ = [
@@ -100,7 +100,7 @@ def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(name, types.get(name, pa.int64())) for name in columns])
 
 
-def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], time_zone: str | None) -> pa.Table:
+def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[str], time_zone: str | None) -> pa.Table:
     """Columns of the file list for the batch's rows at `indices` (None: all); the rows must be part of the snapshot.
 
     time_zone: time zone of partition values without one; None means UTC here.
@@ -139,14 +139,14 @@ def unreadable_value(snapshot: Snapshot, field: StructField, error: PartitionVal
     )
 
 
-def _read_together(batch: Batch, indices: pa.Array | None, columns: Sequence[str]) -> None:
+def _read_together(batch: FileBatch, indices: pa.Array | None, columns: Sequence[str]) -> None:
     """Read the logged columns into the cache at once."""
     raw = {"uri": "path", "partition_values": None}
     names = dict.fromkeys(raw.get(name, name) for name in columns)
     batch.rows([name for name in names if name is not None], indices)
 
 
-def _column(batch: Batch, indices: pa.Array | None, name: str, zone: str) -> pa.Array:
+def _column(batch: FileBatch, indices: pa.Array | None, name: str, zone: str) -> pa.Array:
     if name == "partition_values":
         return _partition_values(batch, indices, zone)
     [values] = batch.rows(["path" if name == "uri" else name], indices)
@@ -161,7 +161,7 @@ def _column(batch: Batch, indices: pa.Array | None, name: str, zone: str) -> pa.
             return values
 
 
-def _partition_values(batch: Batch, indices: pa.Array | None, zone: str) -> pa.Array:
+def _partition_values(batch: FileBatch, indices: pa.Array | None, zone: str) -> pa.Array:
     snapshot = batch.snapshot
     fields = partition_fields(snapshot)
     rows = batch.num_rows if indices is None else len(indices)

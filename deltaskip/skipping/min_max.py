@@ -27,7 +27,7 @@ from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, nump
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.skipping.batches import Batch, Pruning, candidates
+from deltaskip.skipping.batches import FileBatch, Pruning, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.partition_values import readings
@@ -119,7 +119,7 @@ def _unfit(column: Resolved) -> str | None:
 
 
 def _bound_extreme(
-    found: _Found, batch: Batch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+    found: _Found, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
 ) -> None:
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
@@ -141,7 +141,7 @@ def _bound_extreme(
 
 
 def _partition_extreme(
-    found: _Found, batch: Batch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
+    found: _Found, batch: FileBatch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
 ) -> None:
     """sure: files in which every row matches, and which have rows."""
     partition, codes = batch.partition(column.physical[0], column.type)

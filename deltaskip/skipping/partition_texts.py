@@ -40,7 +40,7 @@ _NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 class PartitionValues:
     """The values of distinct texts.
 
-    array: Of the column's Arrow type; null for a text that has no value of it.
+    array: Values of the column's Arrow type; null for a text that represents none.
     odd: Whether the text may represent several values, or is malformed: what it means when pruning, `readings` says.
     """
 

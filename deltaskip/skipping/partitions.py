@@ -21,7 +21,7 @@ from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, nump
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import Batch, Pruning, each_candidate
+from deltaskip.skipping.batches import FileBatch, Pruning, each_candidate
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.files import partition_fields, unreadable_value
 from deltaskip.skipping.partition_values import PartitionColumn, readings
@@ -120,7 +120,7 @@ def _read(
     snapshot = scan.snapshot
     names = [physical_name(field, snapshot.mapping_mode) for field in fields]
 
-    def read(batch: Batch) -> tuple[list[PartitionColumn], _Read]:
+    def read(batch: FileBatch) -> tuple[list[PartitionColumn], _Read]:
         kept = _kept(scan, batch)
         pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
         codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
@@ -137,7 +137,7 @@ def _read(
     return columns, [each for _, each in found]
 
 
-def _kept(scan: Pruning, batch: Batch) -> pa.Array | None:
+def _kept(scan: Pruning, batch: FileBatch) -> pa.Array | None:
     """Rows of the batch that are kept and part of the snapshot; None for all of them."""
     mask = scan.evaluate(scan.program, batch)
     return batch.live(None if mask.count() == batch.num_rows else mask.indices())

@@ -12,7 +12,7 @@ from deltaskip.expr.nodes import Literal
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.partition_terms import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
@@ -50,7 +50,7 @@ class PortablePredicate:
         schema, mode = snapshot.schema, snapshot.mapping_mode
         return rewrite(self.node, schema, mode, zone, columns, properties, collations, clock)
 
-    def matching(self, program: Program) -> Callable[[Batch], pa.Array | None]:
+    def matching(self, program: Program) -> Callable[[FileBatch], pa.Array | None]:
         """Return the evaluation of the program over batches that share the codes of their partition values.
 
         It returns the rows of a batch that are kept, live or not (ascending int64); None for all of them.
@@ -58,7 +58,7 @@ class PortablePredicate:
         truth = PartitionTruth(self.time_zone, Collations(self.collation_version))
         all_kept = isinstance(self.node, Literal) and self.node.value is True
 
-        def kept(batch: Batch) -> pa.Array | None:
+        def kept(batch: FileBatch) -> pa.Array | None:
             if all_kept:
                 return None
             lane = evaluated(program, batch, truth)
@@ -67,7 +67,7 @@ class PortablePredicate:
         return kept
 
 
-def evaluated(program: Program, batch: Batch, truth: PartitionTruth) -> Lane:
+def evaluated(program: Program, batch: FileBatch, truth: PartitionTruth) -> Lane:
     """Return the keep mask of a program over a batch: one byte per add, live or not."""
     batch.prepare(program)
 

@@ -26,7 +26,7 @@ __all__ = [
     "AnyOf",
     "AnyPoint",
     "AnySpan",
-    "Bound",
+    "BoundTerm",
     "CollatedBound",
     "CollatedPrefix",
     "ConstantTerm",
@@ -78,7 +78,7 @@ class AnyOf(Term):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound(Term):
+class BoundTerm(Term):
     """`side(field) op value`.
 
     value: In the layout of the kernels: an int, a float, an unscaled int, or UTF-8 bytes.
@@ -264,7 +264,7 @@ def leaves_of(term: Term) -> list[Leaf]:
 
 def _reads(term: Term) -> tuple[StatLeaf, ...]:
     match term:
-        case Bound(column, side):
+        case BoundTerm(column, side):
             return (StatLeaf("minValues" if side == "min" else "maxValues", column),)
         case AnyPoint(column) | NotOnly(column) | AnySpan(column) | CycleTerm(column):
             return (StatLeaf("minValues", column), StatLeaf("maxValues", column))

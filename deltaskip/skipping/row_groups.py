@@ -22,7 +22,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
-from deltaskip.stats.bound_rules import Form
+from deltaskip.stats.bound_rules import BoundForm
 from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
@@ -119,7 +119,7 @@ class _Footer:
         raw = arrow_array(values, pa.int64() if integral else arrow)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
-        form = Form.EXACT if field.physical[0] == PARTITION_VALUES else Form.GROUP
+        form = BoundForm.EXACT if field.physical[0] == PARTITION_VALUES else BoundForm.GROUP
         return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side, form)
 
 

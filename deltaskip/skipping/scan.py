@@ -31,7 +31,7 @@ from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
-from deltaskip.skipping.batches import Batch, each_candidate
+from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan, partition_fields
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
@@ -456,7 +456,7 @@ class Scan(Reopened):
         with same_table(self.snapshot):
             return reading.scan_to_dataframe(spark, self, *given)
 
-    def evaluate(self, program: Program, batch: Batch) -> Lane:
+    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
         """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.
 
         For other packages of deltaskip.
@@ -560,7 +560,7 @@ class Scan(Reopened):
     def _portable(self, predicate: Node) -> PortablePredicate:
         return PortablePredicate(predicate, self.time_zone, self.collation_version, self._planned_at)
 
-    def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
+    def _files_of(self, names: Sequence[str], batch: FileBatch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
         kept = self._kept(batch)
         if kept is not None and not len(kept):
@@ -568,25 +568,25 @@ class Scan(Reopened):
         proved = _NO_ROWS if self.limit is None else proved_rows(self, batch, kept)
         return batch_files(batch, kept, names, self.time_zone), proved
 
-    def _locations(self, batch: Batch) -> tuple[pa.Array, bool]:
+    def _locations(self, batch: FileBatch) -> tuple[pa.Array, bool]:
         """Paths of the batch's kept files, and whether they may contain glob characters."""
         [paths] = batch.rows(["path"], self._kept(batch))
         root = self.snapshot.table_root
         return decoded(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
 
-    def _kept(self, batch: Batch) -> pa.Array | None:
+    def _kept(self, batch: FileBatch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
         rows = self._matching(batch)
         return batch.live(rows) if rows is None or len(rows) else rows
 
-    def _matching(self, batch: Batch) -> pa.Array | None:
+    def _matching(self, batch: FileBatch) -> pa.Array | None:
         """Rows of the batch that are kept, whether or not they are part of the snapshot; None for all of them."""
         if self._keeps_all():
             return None
         lane = self.evaluate(self.program, batch)
         return None if lane.count() == batch.num_rows else lane.indices()
 
-    def _matching_of(self) -> Callable[[Batch], pa.Array | None]:
+    def _matching_of(self) -> Callable[[FileBatch], pa.Array | None]:
         """`_matching` for batches with another cache than the snapshot's, which has codes of its own."""
         return self.portable.matching(self.program)
 

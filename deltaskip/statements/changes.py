@@ -74,7 +74,7 @@ def update(reader: StatementReader) -> v.Update:
     return v.Update(name, values, alias, where)
 
 
-def merge(reader: StatementReader) -> v.Merge:
+def merge(reader: StatementReader) -> v.MergeInto:
     """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source [alias] ON condition WHEN … THEN …"""
     reader.need_words("MERGE")
     evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
@@ -90,10 +90,10 @@ def merge(reader: StatementReader) -> v.Merge:
     if not clauses:
         raise reader.error("a MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
     reader.finish()
-    return v.Merge(name, source, on, tuple(clauses), alias, evolves)
+    return v.MergeInto(name, source, on, tuple(clauses), alias, evolves)
 
 
-def _source(reader: StatementReader) -> v.Source:
+def _source(reader: StatementReader) -> v.SourceOfMerge:
     if reader.peek_symbol("("):
         if not reader.begins_query():
             raise reader.error("a query is expected in the parentheses: SELECT, WITH, FROM, VALUES or TABLE")
@@ -104,7 +104,7 @@ def _source(reader: StatementReader) -> v.Source:
         if reader.peek_symbol("("):
             reader.at = reader.closing(reader.at) + 1
         text, is_query = reader.text[first : reader.tokens[reader.at - 1].end], False
-    return v.Source(text, is_query, _alias(reader, "ON"))
+    return v.SourceOfMerge(text, is_query, _alias(reader, "ON"))
 
 
 def _clause(reader: StatementReader) -> v.Clause:

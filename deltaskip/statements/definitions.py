@@ -225,13 +225,13 @@ def drop_table(reader: StatementReader) -> v.DropTable:
     return v.DropTable(name, if_exists, purge)
 
 
-def truncate(reader: StatementReader) -> v.Truncate:
+def truncate(reader: StatementReader) -> v.TruncateTable:
     """TRUNCATE TABLE name [PARTITION (…)]"""
     reader.need_words("TRUNCATE", "TABLE")
     name = reader.parts()
     partition = reader.partition_values() if reader.take_words("PARTITION") else ()
     reader.finish()
-    return v.Truncate(name, partition)
+    return v.TruncateTable(name, partition)
 
 
 def refresh(reader: StatementReader) -> v.Refresh:

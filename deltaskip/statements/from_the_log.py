@@ -16,7 +16,7 @@ from deltaskip.schema.types import StructField
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, qualifiers
-from deltaskip.statements.values import Parts, TableName
+from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["answer_from_log"]
@@ -37,7 +37,7 @@ class _Query:
 
     items: tuple[_Item, ...]
     distinct: bool
-    table: TableName
+    table: StatementTable
     alias: str | None
     where: str | None
 

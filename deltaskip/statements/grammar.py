@@ -13,14 +13,14 @@ from deltaskip.statements import changes, definitions
 from deltaskip.statements import values as v
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
 
-__all__ = ["GRAMMAR", "NEAREST", "Form", "statement_table"]
+__all__ = ["GRAMMAR", "NEAREST", "StatementForm", "statement_table"]
 
 _NAMESPACE = ("NAMESPACE", "SCHEMA", "DATABASE")
 _SHOWN_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class StatementForm:
     """A kind of statement.
 
     Attributes:
@@ -54,15 +54,15 @@ def _explain(reader: StatementReader) -> v.Query:
 
 _DESCRIBE = ("DESCRIBE", "DESC")
 
-GRAMMAR: tuple[Form, ...] = (
-    Form(
+GRAMMAR: tuple[StatementForm, ...] = (
+    StatementForm(
         (("CREATE",), ("OR",), ("REPLACE",), ("TABLE",)),
         "CREATE OR REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_create_or_replace(…).commit_staged_changes(), or clone(…, replace=True)",
         "for expressions",
         definitions.create_table,
     ),
-    Form(
+    StatementForm(
         (("CREATE",), ("TABLE",)),
         "CREATE TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [PARTITIONED BY (days(ts), bucket(16, id), …)] "
         "[CLUSTER BY (…)] [COMMENT] [LOCATION] [TBLPROPERTIES] [AS query]; "
@@ -71,14 +71,14 @@ GRAMMAR: tuple[Form, ...] = (
         "for expressions",
         definitions.create_table,
     ),
-    Form(
+    StatementForm(
         (("REPLACE",), ("TABLE",)),
         "REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_replace(…).commit_staged_changes()",
         "for expressions",
         definitions.create_table,
     ),
-    Form(
+    StatementForm(
         (("ALTER",), ("TABLE",)),
         "ALTER TABLE name, and ADD COLUMNS, ALTER COLUMN, RENAME COLUMN, DROP COLUMNS, REPLACE COLUMNS, SET and UNSET "
         "TBLPROPERTIES, ADD and DROP CONSTRAINT, CLUSTER BY, DROP FEATURE, or RENAME TO new",
@@ -86,102 +86,108 @@ GRAMMAR: tuple[Form, ...] = (
         "no",
         definitions.alter_table,
     ),
-    Form((("DROP",), ("TABLE",)), "DROP TABLE [IF EXISTS] name [PURGE]", "drop_table", "no", definitions.drop_table),
-    Form(
+    StatementForm(
+        (("DROP",), ("TABLE",)), "DROP TABLE [IF EXISTS] name [PURGE]", "drop_table", "no", definitions.drop_table
+    ),
+    StatementForm(
         (("TRUNCATE",), ("TABLE",)),
         "TRUNCATE TABLE name [PARTITION (p = 1)]",
         "DeltaTable.delete(…)",
         "no",
         definitions.truncate,
     ),
-    Form((("REFRESH",),), "REFRESH [TABLE] name", "refresh_table", "no", definitions.refresh),
-    Form(
+    StatementForm((("REFRESH",),), "REFRESH [TABLE] name", "refresh_table", "no", definitions.refresh),
+    StatementForm(
         (("COMMENT",), ("ON",)),
         "COMMENT ON TABLE, COLUMN or NAMESPACE name IS 'text' or NULL",
         "alter_table(name, SetComment(…)), alter_namespace",
         "no",
         definitions.comment_on,
     ),
-    Form(
+    StatementForm(
         (("CREATE",), _NAMESPACE),
         "CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]",
         "create_namespace",
         "no",
         definitions.create_namespace,
     ),
-    Form(
+    StatementForm(
         (("DROP",), _NAMESPACE),
         "DROP NAMESPACE [IF EXISTS] name [RESTRICT or CASCADE]",
         "drop_namespace",
         "no",
         definitions.drop_namespace,
     ),
-    Form(
+    StatementForm(
         (("ALTER",), _NAMESPACE),
         "ALTER NAMESPACE name SET or UNSET PROPERTIES (…)",
         "alter_namespace",
         "no",
         definitions.alter_namespace,
     ),
-    Form(
+    StatementForm(
         (_DESCRIBE, _NAMESPACE),
         "DESCRIBE NAMESPACE [EXTENDED] name",
         "load_namespace",
         "no",
         definitions.describe_namespace,
     ),
-    Form(
+    StatementForm(
         (("SHOW",), _SHOWN_NAMESPACES),
         "SHOW NAMESPACES [IN parent] [LIKE 'pattern']",
         "list_namespaces",
         "no",
         definitions.show_namespaces,
     ),
-    Form(
+    StatementForm(
         (("SHOW",), ("TABLES",)),
         "SHOW TABLES [IN namespace] [LIKE 'pattern']",
         "list_tables",
         "no",
         definitions.show_tables,
     ),
-    Form(
+    StatementForm(
         (("SHOW",), ("PARTITIONS",)),
         "SHOW PARTITIONS name [PARTITION (p = 1)]",
         "partition values of the active files, from the log",
         "no",
         definitions.show_partitions,
     ),
-    Form(
+    StatementForm(
         (("SHOW",), ("TBLPROPERTIES",)),
         "SHOW TBLPROPERTIES name [('key')]",
         "DeltaTable.properties",
         "no",
         definitions.show_properties,
     ),
-    Form(
+    StatementForm(
         (("SHOW",), ("CREATE",), ("TABLE",)),
         "SHOW CREATE TABLE name",
         "a statement that creates such a table",
         "no",
         definitions.show_create_table,
     ),
-    Form((("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", definitions.show_columns),
-    Form((_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail),
-    Form(
+    StatementForm(
+        (("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", definitions.show_columns
+    ),
+    StatementForm(
+        (_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail
+    ),
+    StatementForm(
         (_DESCRIBE, ("HISTORY",)),
         "DESCRIBE HISTORY name [LIMIT n]",
         "DeltaTable.history(n)",
         "no",
         definitions.describe_history,
     ),
-    Form(
+    StatementForm(
         (_DESCRIBE,),
         "DESCRIBE [TABLE] [EXTENDED] name [column]",
         "DeltaTable.schema, partitioning and properties",
         "no",
         definitions.describe,
     ),
-    Form(
+    StatementForm(
         (("INSERT",),),
         "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [PARTITION (p = 1, q)] [BY NAME or (columns)] "
         "[REPLACE WHERE predicate] query or VALUES (…)",
@@ -189,21 +195,21 @@ GRAMMAR: tuple[Form, ...] = (
         "for expressions",
         changes.insert,
     ),
-    Form(
+    StatementForm(
         (("DELETE",),),
         "DELETE FROM name [alias] [WHERE predicate]",
         "DeltaTable.delete",
         "for expressions",
         changes.delete,
     ),
-    Form(
+    StatementForm(
         (("UPDATE",),),
         "UPDATE name [alias] SET column = value, … [WHERE predicate]",
         "DeltaTable.update",
         "for expressions",
         changes.update,
     ),
-    Form(
+    StatementForm(
         (("MERGE",),),
         "MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source or (query) [alias] ON condition "
         "WHEN [NOT] MATCHED [BY SOURCE] [AND condition] THEN UPDATE SET …, INSERT … or DELETE, …",
@@ -211,42 +217,44 @@ GRAMMAR: tuple[Form, ...] = (
         "yes",
         changes.merge,
     ),
-    Form(
+    StatementForm(
         (("OPTIMIZE",),),
         "OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (columns)]",
         "DeltaTable.optimize",
         "no",
         changes.optimize,
     ),
-    Form(
+    StatementForm(
         (("VACUUM",),),
         "VACUUM name [FULL or LITE] [RETAIN n HOURS] [DRY RUN]",
         "DeltaTable.vacuum",
         "no",
         changes.vacuum,
     ),
-    Form(
+    StatementForm(
         (("RESTORE",),),
         "RESTORE [TABLE] name TO VERSION AS OF n or TIMESTAMP AS OF time",
         "DeltaTable.restore",
         "no",
         changes.restore,
     ),
-    Form(
+    StatementForm(
         (("GENERATE",),),
         "GENERATE symlink_format_manifest FOR TABLE name",
         "DeltaTable.generate",
         "no",
         changes.generate,
     ),
-    Form(
+    StatementForm(
         (QUERY_WORDS,),
         "SELECT, WITH, FROM, VALUES and TABLE",
         "Spark's query over `scan(where)` of each table",
         "yes",
         _query,
     ),
-    Form((("EXPLAIN",),), "EXPLAIN [EXTENDED or FORMATTED] query", "Spark's plan of the query", "yes", _explain),
+    StatementForm(
+        (("EXPLAIN",),), "EXPLAIN [EXTENDED or FORMATTED] query", "Spark's plan of the query", "yes", _explain
+    ),
 )
 """The first form whose words a statement begins with reads it."""
 

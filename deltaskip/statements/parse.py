@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.schema.sql_text import sql_error
-from deltaskip.statements.grammar import GRAMMAR, NEAREST, Form
+from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.values import Statement
 
@@ -31,7 +31,7 @@ def parse_statement(text: str) -> Statement:
         raise PredicateError(f"The SQL text is nested too deeply: {text[:150]}") from None
 
 
-def _form(reader: StatementReader) -> Form:
+def _form(reader: StatementReader) -> StatementForm:
     """The form that reads the statement."""
     for form in GRAMMAR:
         if all(i < len(reader.tokens) and reader.tokens[i].is_word(*words) for i, words in enumerate(form.begins)):

@@ -16,7 +16,7 @@ from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.references import Reference, query_with, references
-from deltaskip.statements.values import Parts, TableName
+from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["QuerySession"]
@@ -41,10 +41,10 @@ class QuerySession(ABC):
         """Whether a name is one of a table."""
 
     @abstractmethod
-    def table(self, name: Parts | TableName) -> DeltaTable:
+    def table(self, name: Parts | StatementTable) -> DeltaTable:
         """The table of a name, at the version that it names. Raises TableNotFound."""
 
-    def condition(self, name: TableName) -> str | None:
+    def condition(self, name: StatementTable) -> str | None:
         """The predicate, as SQL text, of the rows that the name stands for; None for all rows."""
         return None
 

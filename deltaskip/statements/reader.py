@@ -12,7 +12,7 @@ from deltaskip.schema.ddl import DdlParser
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_error
 from deltaskip.schema.types import StructType
-from deltaskip.statements.values import PartitionValue, Parts, TableName
+from deltaskip.statements.values import PartitionValue, Parts, StatementTable
 
 __all__ = ["QUERY_WORDS", "StatementReader"]
 
@@ -73,15 +73,15 @@ class StatementReader(AlterParser):
         """Whether IF NOT EXISTS is here, which is read."""
         return self.take_words("IF", "NOT", "EXISTS")
 
-    def table_name(self) -> TableName:
+    def table_name(self) -> StatementTable:
         """The name of a table, with @v1, VERSION AS OF or TIMESTAMP AS OF."""
         parts = self.parts()
         if self.peek_symbol("@"):
             return self.at_version(parts)
         version, timestamp = self.time_travel()
-        return TableName(parts, version, timestamp)
+        return StatementTable(parts, version, timestamp)
 
-    def at_version(self, parts: Parts) -> TableName:
+    def at_version(self, parts: Parts) -> StatementTable:
         """@v1 or @yyyyMMddHHmmssSSS.
 
         # delta-spark, DeltaTimeTravelSpec: the suffix of a name
@@ -91,11 +91,11 @@ class StatementReader(AlterParser):
         digits = token.text[1:] if token.text[:1] in "vV" else token.text
         if token.kind in ("word", "number") and digits.isascii() and digits.isdigit():
             if digits is not token.text and len(digits) < 19:
-                return TableName(parts, int(digits))
+                return StatementTable(parts, int(digits))
             if digits is token.text and len(digits) == 17:
                 d = digits
                 text = f"{d[:4]}-{d[4:6]}-{d[6:8]} {d[8:10]}:{d[10:12]}:{d[12:14]}.{d[14:]}"
-                return TableName(parts, None, f"'{text}'")
+                return StatementTable(parts, None, f"'{text}'")
         raise sql_error(self.text, token.start, "write a version as in t@v3, or a time as in t@20260131120000000")
 
     def time_travel(self) -> tuple[int | None, str | None]:

@@ -10,7 +10,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
-from deltaskip.statements.values import Parts, TableName
+from deltaskip.statements.values import Parts, StatementTable
 
 __all__ = ["Reference", "query_with", "references"]
 
@@ -38,7 +38,7 @@ class Reference:
         alias_at: Where an alias can be written if it has none; None if it has one, or cannot have one.
     """
 
-    name: TableName
+    name: StatementTable
     start: int
     end: int
     alias_at: int | None
@@ -195,7 +195,7 @@ class _References(StatementReader):
         parts = self.parts("the name of a relation")
         if self.peek_symbol("("):
             return
-        name = self.at_version(parts) if self.peek_symbol("@") else TableName(parts, *self.time_travel())
+        name = self.at_version(parts) if self.peek_symbol("@") else StatementTable(parts, *self.time_travel())
         start, end = self.tokens[first].start, self.tokens[self.at - 1].end
         alias_at = self.place_of_alias() if aliased else None
         if len(parts) > 1 or fold_name(parts[0]) not in names:

@@ -95,7 +95,7 @@ def _answer(session: StatementSession, statement: v.Statement) -> Any:
             return _clone(session, statement)
         case v.Insert():
             return insert(session, statement)
-        case v.Delete() | v.Update() | v.Merge() | v.Truncate():
+        case v.Delete() | v.Update() | v.MergeInto() | v.TruncateTable():
             with _session_named(session):
                 return _change_rows(session, statement)
         case v.Optimize() | v.Vacuum() | v.Restore() | v.Generate():
@@ -304,7 +304,7 @@ def _change_rows(session: StatementSession, statement: v.Statement) -> pa.Table:
             own = None if where is None else session.own(with_values(where, session.query), name, alias, table)
             result = table.delete(own, session.spark)
             return _affected(result.metrics.get("numDeletedRows"))
-        case v.Truncate(name, partition):
+        case v.TruncateTable(name, partition):
             session.table(name).delete(partition_predicate(partition), session.spark)
             return NOTHING
         case v.Update(name, values, alias, where):
@@ -317,7 +317,7 @@ def _change_rows(session: StatementSession, statement: v.Statement) -> pa.Table:
             own = None if where is None else session.own(with_values(where, session.query), name, alias, table)
             result = table.update(given, own, session.spark)
             return _affected(result.metrics.get("numUpdatedRows", 0))
-        case v.Merge():
+        case v.MergeInto():
             return _merge(session, statement)
     raise InvalidArgument(f"{type(statement).__name__} cannot be run.")
 
@@ -326,7 +326,7 @@ def _affected(count: int | None) -> pa.Table:
     return rows(AFFECTED, [(-1 if count is None else count,)])
 
 
-def _merge(session: StatementSession, statement: v.Merge) -> pa.Table:
+def _merge(session: StatementSession, statement: v.MergeInto) -> pa.Table:
     table = session.table(statement.name)
     spark = session.needed("MERGE")
     source = statement.source

@@ -9,7 +9,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.values import Parts, TableName
+from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["StatementSession", "catalog_name", "path_of", "qualifiers"]
@@ -41,9 +41,9 @@ class StatementSession(QuerySession):
         own = bool(parts) and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:1])
         return parts[1:] if own else parts
 
-    def table(self, name: Parts | TableName) -> DeltaTable:
+    def table(self, name: Parts | StatementTable) -> DeltaTable:
         """The table of a name, at the version that it names. Raises TableNotFound."""
-        named = name if isinstance(name, TableName) else TableName(name)
+        named = name if isinstance(name, StatementTable) else StatementTable(name)
         time = None if named.timestamp is None else self.moment(named.timestamp)
         path = path_of(named.parts)
         if path is not None:

@@ -28,7 +28,7 @@ __all__ = [
     "DropTable",
     "Generate",
     "Insert",
-    "Merge",
+    "MergeInto",
     "Optimize",
     "PartitionValue",
     "Parts",
@@ -42,10 +42,10 @@ __all__ = [
     "ShowPartitions",
     "ShowProperties",
     "ShowTables",
-    "Source",
+    "SourceOfMerge",
     "Statement",
-    "TableName",
-    "Truncate",
+    "StatementTable",
+    "TruncateTable",
     "Update",
     "Vacuum",
 ]
@@ -57,7 +57,7 @@ Creating = Literal["create", "replace", "create or replace"]
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class StatementTable:
     """A table as a statement names it.
 
     Attributes:
@@ -132,7 +132,7 @@ class CloneTable(Statement):
     """
 
     name: Parts
-    source: TableName
+    source: StatementTable
     properties: tuple[tuple[str, str], ...] = ()
     location: str | None = None
     creating: Creating = "create"
@@ -165,7 +165,7 @@ class DropTable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate(Statement):
+class TruncateTable(Statement):
     """TRUNCATE TABLE, or only partitions with the values of columns."""
 
     name: Parts
@@ -280,7 +280,7 @@ class ShowColumns(Statement):
 class DescribeTable(Statement):
     """DESCRIBE TABLE. column: path of the one column to describe."""
 
-    name: TableName
+    name: StatementTable
     extended: bool = False
     column: Parts = ()
 
@@ -353,7 +353,7 @@ class Update(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceOfMerge:
     """The source of a MERGE.
 
     Attributes:
@@ -372,7 +372,7 @@ class Clause:
     """A WHEN clause of a MERGE.
 
     Attributes:
-        kind: Of which rows it decides.
+        kind: The rows that the clause applies to.
         action: What it does with them.
         where: Text of its condition.
         values: SQL text by the path of a column; None for `*`.
@@ -385,11 +385,11 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge(Statement):
+class MergeInto(Statement):
     """MERGE INTO."""
 
     name: Parts
-    source: Source
+    source: SourceOfMerge
     on: str
     clauses: tuple[Clause, ...]
     alias: str | None = None

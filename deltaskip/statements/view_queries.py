@@ -56,9 +56,9 @@ class _ViewSession(QuerySession):
         """Whether a name is one of a registered view."""
         return len(parts) == 1 and fold_name(parts[0]) in self.views
 
-    def table(self, name: v.Parts | v.TableName) -> DeltaTable:
+    def table(self, name: v.Parts | v.StatementTable) -> DeltaTable:
         """The latest version of the table of a view, or the version that the name has."""
-        named = name if isinstance(name, v.TableName) else v.TableName(name)
+        named = name if isinstance(name, v.StatementTable) else v.StatementTable(name)
         found = copy(self._view(named).table)
         time = None if named.timestamp is None else self.moment(named.timestamp)
         if named.version is None and time is None:
@@ -66,9 +66,9 @@ class _ViewSession(QuerySession):
             return found
         return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
 
-    def condition(self, name: v.TableName) -> str | None:
+    def condition(self, name: v.StatementTable) -> str | None:
         """The predicate of a view."""
         return self._view(name).where
 
-    def _view(self, name: v.TableName) -> RegisteredView:
+    def _view(self, name: v.StatementTable) -> RegisteredView:
         return self.views[fold_name(name.parts[0])]

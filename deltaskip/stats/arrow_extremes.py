@@ -17,7 +17,7 @@ from deltaskip.kernels.extremes import (
 )
 from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Extremes
-from deltaskip.stats.values import Bound, Source, converters
+from deltaskip.stats.values import Bound, StoredType, converters
 
 __all__ = ["array_extremes", "collated_extremes", "kernel_array", "plain_strings"]
 
@@ -93,27 +93,27 @@ def plain_strings(array: pa.Array) -> pa.Array:
     return array.dictionary if used.true_count == len(used) else array.dictionary.filter(used)
 
 
-def _source(stored: pa.DataType) -> Source | None:
+def _source(stored: pa.DataType) -> StoredType | None:
     value_type = stored.value_type if pa.types.is_dictionary(stored) else stored
     if pa.types.is_signed_integer(stored):
-        return Source("integer")
+        return StoredType("integer")
     if pa.types.is_float32(stored) or pa.types.is_float64(stored):
-        return Source("float" if pa.types.is_float32(stored) else "double")
+        return StoredType("float" if pa.types.is_float32(stored) else "double")
     if pa.types.is_decimal128(stored):
-        return Source("decimal", scale=stored.scale)
+        return StoredType("decimal", scale=stored.scale)
     if stored == pa.date32():
-        return Source("date")
+        return StoredType("date")
     if pa.types.is_timestamp(stored):
-        return Source("timestamp", unit=stored.unit)
+        return StoredType("timestamp", unit=stored.unit)
     if any(test(value_type) for test in _TEXTS):
-        return Source("string")
+        return StoredType("string")
     return None
 
 
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 
 
-def _found(array: pa.Array, source: Source) -> tuple[Bound, Bound] | None:
+def _found(array: pa.Array, source: StoredType) -> tuple[Bound, Bound] | None:
     match source.kind:
         case "float" | "double":
             return float_extremes(array)

@@ -13,7 +13,7 @@ from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import FALSE, arrow_scalar
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT
-from deltaskip.stats.bound_rules import Form, believed
+from deltaskip.stats.bound_rules import BoundForm, believed
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_struct, from_text, only_strings
@@ -211,7 +211,7 @@ class FileStats:
         for leaf, (values, kinds) in self._extracted(extract).items():
             if extract[leaf] is extract_int64:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = values if leaf.side is None else believed(values, _field(leaf), leaf.side, Form.TEXT)
+                found[leaf] = values if leaf.side is None else believed(values, _field(leaf), leaf.side, BoundForm.TEXT)
             elif extract[leaf] is extract_leaves:
                 self._warn(leaf, kinds, *_expected(leaf))
                 found[leaf] = _from_text(values, kinds, leaf)
@@ -220,7 +220,7 @@ class FileStats:
                 named.append(leaf)
             else:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = believed(values, _field(leaf), _side(leaf), Form.TEXT)
+                found[leaf] = believed(values, _field(leaf), _side(leaf), BoundForm.TEXT)
         for leaf, (values, kinds) in self._extracted(dict.fromkeys(named, extract_leaves)).items():
             self._warn(leaf, kinds, *_expected(leaf))
             found[leaf] = _from_text(values, kinds, leaf)

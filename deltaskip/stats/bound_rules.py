@@ -53,7 +53,7 @@ __all__ = [
     "GREGORIAN_FROM",
     "OFFSET_SECONDS_LOST",
     "PRINTED_DIGITS",
-    "Form",
+    "BoundForm",
     "as_floats",
     "believed",
     "decimal_bound",
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-class Form(Enum):
+class BoundForm(Enum):
     """The form in which a bound is stored; see the table."""
 
     TEXT = "JSON text"
@@ -97,18 +97,18 @@ _DOUBLE_DIGITS = 17
 _GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
 
 
-def believed(values: pa.Array, field: StatField, side: Side, form: Form) -> pa.Array:
+def believed(values: pa.Array, field: StatField, side: Side, form: BoundForm) -> pa.Array:
     """Return the bounds in the layout of `field.kind`, widened by what the form may have lost; null if unusable.
 
     Decimals in JSON are widened by `decimal_bound` when their text is read.
     """
-    if form is Form.EXACT:
+    if form is BoundForm.EXACT:
         return values
     match field.kind:
         case BoundKind.DOUBLE:
             return _doubles(values, field, side)
         case BoundKind.DECIMAL:
-            return values if form is Form.TEXT else _decimals(values, field.type, side, form)
+            return values if form is BoundForm.TEXT else _decimals(values, field.type, side, form)
         case BoundKind.TEXT:
             return _without_weak_tie_breaker(values, side)
         case BoundKind.INT64 if field.type in _LIMITS:
@@ -231,12 +231,12 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     return pc.if_else(halved, raised, whole)
 
 
-def _timestamps(micros: pa.Array, type_: DataType, side: Side, form: Form) -> pa.Array:
+def _timestamps(micros: pa.Array, type_: DataType, side: Side, form: BoundForm) -> pa.Array:
     if len(micros) == micros.null_count:
         return micros
     if side == "max":
-        micros = _past_the_millisecond(micros, every=form is Form.GROUP)
-    return micros if form is Form.TEXT or type_ != TIMESTAMP else _with_lost_seconds(micros, side, form)
+        micros = _past_the_millisecond(micros, every=form is BoundForm.GROUP)
+    return micros if form is BoundForm.TEXT or type_ != TIMESTAMP else _with_lost_seconds(micros, side, form)
 
 
 def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
@@ -256,10 +256,10 @@ def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
     return pc.if_else(whole, saturated, micros)
 
 
-def _with_lost_seconds(micros: pa.Array, side: Side, form: Form) -> pa.Array:
+def _with_lost_seconds(micros: pa.Array, side: Side, form: BoundForm) -> pa.Array:
     """Instants before 1900 that were parsed from a text whose offset may have lacked its seconds (trap 4)."""
     # The greatest of several may be after 1900 though another one, before it, is widened beyond it.
-    until = BEFORE_1900 + (OFFSET_SECONDS_LOST + 999 if form is Form.GROUP else 0)
+    until = BEFORE_1900 + (OFFSET_SECONDS_LOST + 999 if form is BoundForm.GROUP else 0)
     old = pc.less(micros, arrow_scalar(until, pa.int64()))
     if not pc.any(old).as_py():
         return micros
@@ -328,14 +328,14 @@ def _only_a_decimal_prints(text: str, scale: int) -> bool:
     return len(digits.rstrip("0")) > _DOUBLE_DIGITS
 
 
-def _decimals(values: pa.Array, type_: DataType, side: Side, form: Form) -> pa.Array:
+def _decimals(values: pa.Array, type_: DataType, side: Side, form: BoundForm) -> pa.Array:
     """Decimals that were parsed from a text that a double may have printed, widened as that text is widened.
 
     Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones. Which of several bounds
     is the outermost after widening is unknown if one has more digits.
     """
     assert isinstance(type_, DecimalType)
-    if form is Form.GROUP:
+    if form is BoundForm.GROUP:
         # One digit less, since a bound beyond the limit may be widened across it.
         long = is_long_decimal(values, PRINTED_DIGITS - 1)
         return pc.if_else(long, arrow_scalar(None, values.type), values) if pc.any(long).as_py() else values

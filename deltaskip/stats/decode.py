@@ -30,7 +30,7 @@ from deltaskip.stats.bound_rules import (
     BEFORE_1900,
     OFFSET_SECONDS_LOST,
     PRINTED_DIGITS,
-    Form,
+    BoundForm,
     believed,
     decimal_bound,
     whole_number,
@@ -54,7 +54,7 @@ _FULL_TIMESTAMP = len("2020-01-02T10:11:12")
 
 def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     """Convert JSON values, as text with their kinds (kernels.stats_json), to bounds of `field`; null if unusable."""
-    return believed(_read_text(text, kind, field, side), field, side, Form.TEXT)
+    return believed(_read_text(text, kind, field, side), field, side, BoundForm.TEXT)
 
 
 def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
@@ -85,7 +85,7 @@ def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
     return _only(text, kind, STRING_KIND)
 
 
-def from_struct(values: pa.Array, field: StatField, side: Side, form: Form = Form.STRUCT) -> pa.Array:
+def from_struct(values: pa.Array, field: StatField, side: Side, form: BoundForm = BoundForm.STRUCT) -> pa.Array:
     """Convert a leaf of `stats_parsed` to a bound of `field`: cast from a narrower type, null for another type."""
     return believed(_read_struct(values, field, side), field, side, form)
 

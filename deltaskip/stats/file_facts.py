@@ -19,7 +19,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
@@ -137,7 +137,7 @@ class FileReader:
         return rows, [facts for facts, _ in found], wanted
 
     def _from_footer(
-        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
+        self, plan: FooterColumn, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
         """Return the facts of column `i` that the footer proves, and what to read. rows: (all, deleted)."""
         orders = self._request.orders[i]
@@ -154,7 +154,7 @@ class FileReader:
         return facts, ScannedColumn(plan, False, orders) if orders and not nothing else None
 
     def _live(
-        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
+        self, plan: FooterColumn, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
         """The same for a file with deleted rows. The footer includes them, so it only proves no or all nulls."""
         total, deleted = rows

@@ -42,8 +42,8 @@ from deltaskip.storage import Storage, storage_for
 
 __all__ = [
     "DAMAGE",
-    "ColumnPlan",
     "Footer",
+    "FooterColumn",
     "Planner",
     "TailStorage",
     "data_file_missing",
@@ -131,7 +131,7 @@ class OpenSource:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnPlan:
+class FooterColumn:
     """The position of a table's column in files of one schema, and what their footers prove about it.
 
     nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
@@ -173,9 +173,9 @@ class Planner:
         self._mode = mapping_mode
         self._exact_floats = exact_floats
         # One value, since several threads read files.
-        self._known: tuple[tuple[object, ...], tuple[ColumnPlan, ...]] | None = None
+        self._known: tuple[tuple[object, ...], tuple[FooterColumn, ...]] | None = None
 
-    def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
+    def plans(self, footer: Footer) -> tuple[FooterColumn, ...]:
         """Return a plan for each column. Raises ValueError if the footer's schema is damaged."""
         calendar = hybrid_calendar(footer.created_by, footer.key_values)
         key = (footer.created_by, calendar, footer.column_orders, footer.elements)
@@ -187,10 +187,10 @@ class Planner:
         self._known = key, plans
         return plans
 
-    def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> ColumnPlan:
+    def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> FooterColumn:
         nodes = locate(root, column, self._mode)
         if nodes is None or isinstance(nodes, str):
-            return ColumnPlan(column, None if nodes == AMBIGUOUS else ())
+            return FooterColumn(column, None if nodes == AMBIGUOUS else ())
         node = nodes[-1]
         writer = _writer(footer.created_by)
         mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
@@ -200,7 +200,7 @@ class Planner:
         misread = node.is_leaf and node.physical_type == _INT96 and not _counts_forward(footer.created_by)
         source = source_of(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
-            return ColumnPlan(column, nodes, counts_nulls=counts, not_before=not_before, misread=misread)
+            return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before, misread=misread)
         numbers = node.physical_type in (1, 2)
         whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
         proves = (
@@ -209,7 +209,7 @@ class Planner:
             or (source.kind == "decimal" and whole)
             or source.kind == "string"
         )
-        return ColumnPlan(
+        return FooterColumn(
             column,
             nodes,
             _decoder(node) if proves else None,
@@ -260,7 +260,7 @@ def data_file_missing(path: str) -> DataFileMissing:
     return DataFileMissing(f"The data file {path} does not exist; restore it, or remove it from the table.")
 
 
-def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple[ColumnFacts, bool]:
+def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tuple[ColumnFacts, bool]:
     """Return the facts that the row groups prove about the column, and whether the rest needs its values."""
     if plan.nodes is None:
         return ColumnFacts(None), False
@@ -330,7 +330,7 @@ def _chunk(group: Mapping[int, Any], leaf: int) -> Mapping[int, Any]:
     return meta
 
 
-def _null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> int | None:
+def _null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> int | None:
     if plan.required:
         return 0
     if not plan.counts_nulls or plan.nodes is None:
@@ -348,8 +348,8 @@ def _null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> int | 
     return total
 
 
-def _group_null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
-    """Of an array, map or variant: 0 where it is required, or where no value below it is missing for any reason."""
+def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
+    """The null count of an array, map or variant: 0 where it is required, or where no value below it is missing."""
     if plan.required or rows == 0:
         return 0
     if not plan.counts_nulls or plan.nodes is None or plan.nodes[-1].first_leaf < 0:
@@ -358,7 +358,7 @@ def _group_null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], row
     return 0 if all(each.get(_NULL_COUNT) == 0 for each in statistics) else None
 
 
-def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
+def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
     """None if a row group proves nothing."""
     if plan.decode is None or plan.convert is None or plan.nodes is None:
         return None

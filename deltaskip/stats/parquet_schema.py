@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.stats.columns import StatColumn
-from deltaskip.stats.values import Source
+from deltaskip.stats.values import StoredType
 
 __all__ = ["AMBIGUOUS", "ParquetNode", "locate", "parquet_root", "source_of"]
 
@@ -117,7 +117,7 @@ def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[Pa
     return tuple(nodes)
 
 
-def source_of(node: ParquetNode) -> Source | None:
+def source_of(node: ParquetNode) -> StoredType | None:
     """Return the stored type of a leaf, or None for types without bounds here: INT96, boolean, unsigned and others."""
     element = node.element
     logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
@@ -126,19 +126,19 @@ def source_of(node: ParquetNode) -> Source | None:
     # The numbers of parquet.thrift's Type: INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY.
     match node.physical_type:
         case _ if _DECIMAL in logical:
-            return Source("decimal", scale=logical[_DECIMAL].get(1, 0))
+            return StoredType("decimal", scale=logical[_DECIMAL].get(1, 0))
         case 1 if _DATE in logical:
-            return Source("date")
+            return StoredType("date")
         case 2 if _TIMESTAMP in logical:
-            return Source("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {})), 2), "us"))
+            return StoredType("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {})), 2), "us"))
         case 1 | 2 if not logical or logical.get(_INTEGER, {}).get(2) is True:
-            return Source("integer")
+            return StoredType("integer")
         case 4 if not logical:
-            return Source("float")
+            return StoredType("float")
         case 5 if not logical:
-            return Source("double")
+            return StoredType("double")
         case 6 if _STRING in logical:
-            return Source("string")
+            return StoredType("string")
         case _:
             return None
 

@@ -17,7 +17,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.records import dataclass
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, data_file_missing, since
+from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.parquet_schema import ParquetNode
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
@@ -51,7 +51,7 @@ class InputStorage(Protocol):
 class ScannedColumn:
     """A column to read: its position, whether to compute binary extremes, and the orders of its collated ones."""
 
-    plan: ColumnPlan
+    plan: FooterColumn
     bounds: bool
     orders: tuple[Collation, ...] = ()
     path: str = field(init=False)

@@ -31,7 +31,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.layout import Side
 from deltaskip.stats.truncate import cut_max, cut_min
 
-__all__ = ["Bound", "Convert", "Source", "bound_text", "converters", "json_string"]
+__all__ = ["Bound", "Convert", "StoredType", "bound_text", "converters", "json_string"]
 
 Bound = int | float | bytes
 Convert = Callable[[Bound], Bound | None]
@@ -44,7 +44,7 @@ _DIGITS = Context(prec=80)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StoredType:
     """The stored type of a data file: `unit` is that of timestamps, `scale` that of decimals."""
 
     kind: Literal["integer", "float", "double", "decimal", "date", "timestamp", "string"]
@@ -52,7 +52,7 @@ class Source:
     unit: str = "us"
 
 
-def converters(source: Source, wanted: DataType) -> tuple[Convert, Convert] | None:
+def converters(source: StoredType, wanted: DataType) -> tuple[Convert, Convert] | None:
     """Return the functions that convert the least and the greatest stored value to bounds of the table's type.
 
     None if such a file cannot be read as that type. The functions are monotonic, so they apply to extremes, and return
@@ -107,7 +107,7 @@ _ESCAPES = {i: f"\\u{i:04X}" for i in range(0x20)} | {
 }
 
 
-def _converter(source: Source, wanted: DataType) -> Convert | None:
+def _converter(source: StoredType, wanted: DataType) -> Convert | None:
     match source.kind, wanted:
         case "integer", _ if wanted in _LIMITS:
             return partial(_in_range, limit=_LIMITS[wanted])

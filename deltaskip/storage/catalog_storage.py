@@ -26,7 +26,7 @@ class CatalogLog(Protocol):
         ...
 
 
-class CatalogStorage:
+class CatalogStorage(Storage):
     """A storage whose listings of one table's log are those of the catalog; all else is that of the storage below.
 
     Args:
@@ -53,12 +53,10 @@ class CatalogStorage:
 
     @property
     def base(self) -> str:
-        """See Storage.base."""
         return self.below.base
 
     @property
     def remote(self) -> bool:
-        """See Storage.remote."""
         return self.below.remote
 
     @property
@@ -67,11 +65,9 @@ class CatalogStorage:
         return getattr(self.below, "options", None)
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """See Storage.list_from."""
         return self.log.entries(self.below, directory, start_name)
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
-        """See Storage.read."""
         try:
             return self.below.read(path, max_bytes)
         except FileNotFoundError:
@@ -81,7 +77,6 @@ class CatalogStorage:
             return self.below.read(other, max_bytes)
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """See Storage.read_range."""
         try:
             return self.below.read_range(path, offset, length)
         except FileNotFoundError:
@@ -91,7 +86,6 @@ class CatalogStorage:
             return self.below.read_range(other, offset, length)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """See Storage.read_joined."""
         try:
             return self.below.read_joined(files)
         except FileNotFoundError:
@@ -107,47 +101,36 @@ class CatalogStorage:
         return replace(file, path=other, tag=None)
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
-        """See Storage.open_input."""
         return self.below.open_input(path, size)
 
     def exists(self, path: str) -> bool:
-        """See Storage.exists."""
         return self.below.exists(path)
 
     def info(self, path: str) -> FileInfo:
-        """See Storage.info."""
         return self.below.info(path)
 
     def size(self, path: str) -> int:
-        """See Storage.size."""
         return self.below.size(path)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """See Storage.put_if_absent."""
         self.below.put_if_absent(path, data)
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """See Storage.put."""
         self.below.put(path, data, durable)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """See Storage.publish."""
         return self.below.publish(path)
 
     def delete(self, path: str) -> None:
-        """See Storage.delete."""
         self.below.delete(path)
 
     def delete_directory(self, path: str) -> None:
-        """See Storage.delete_directory."""
         self.below.delete_directory(path)
 
     def delete_files(self, paths: Sequence[str]) -> None:
-        """See Storage.delete_files."""
         self.below.delete_files(paths)
 
     def delete_empty_directory(self, path: str) -> bool:
-        """See Storage.delete_empty_directory."""
         return self.below.delete_empty_directory(path)
 
 

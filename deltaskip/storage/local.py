@@ -181,7 +181,7 @@ class LocalStorage:
 
 
 def _info(name: str, path: str, status: os.stat_result) -> FileInfo:
-    # Of these only the time of the last change of the entry cannot be set, and numbers of files are used again.
+    # The change time cannot be set by programs, as the modification time can, and inode numbers are used again.
     tag = status.st_ino, status.st_ctime_ns
     return FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
 

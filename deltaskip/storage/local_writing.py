@@ -128,7 +128,7 @@ def move(path: str, target: str) -> None:
         kill_point("moving")
         try:
             if os.path.isdir(path):
-                # Of directories only an empty one is replaced.
+                # A directory is replaced only if it is empty.
                 os.rename(path, target)
             else:
                 _rename_without_replacing(path, target)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaskip.change_feed.scan import ChangeScan
-    from deltaskip.change_feed.versions import Bound
+    from deltaskip.change_feed.versions import RangeEnd
 
 __all__ = ["ReadingMethods"]
 
@@ -187,15 +187,15 @@ class ReadingMethods:
         options |= {f"storage.{name}": value for name, value in settings.items()}
         return engine(f"Following {root} through Spark").stream_to_dataframe(spark, {"path": root, **options})
 
-    def _bound(self, argument: str, value: object) -> Bound | None:
-        from deltaskip.change_feed.versions import Bound
+    def _bound(self, argument: str, value: object) -> RangeEnd | None:
+        from deltaskip.change_feed.versions import RangeEnd
 
         if value is None:
             return None
         root = self.snapshot.root
         if isinstance(value, datetime | str):
-            return Bound(timestamp_ms=arguments.milliseconds(value, root, argument))
+            return RangeEnd(timestamp_ms=arguments.milliseconds(value, root, argument))
         try:
-            return Bound(version=arguments.non_negative(argument, value, f"(table {root})"))
+            return RangeEnd(version=arguments.non_negative(argument, value, f"(table {root})"))
         except InvalidArgumentType as error:
             raise InvalidArgumentType.of(argument, "an int, a datetime or a str", value) from error

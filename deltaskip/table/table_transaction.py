@@ -46,7 +46,6 @@ class TableTransaction(Transaction):
     _session: object = None
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
-        """See Transaction.feed_inserts."""
         if not isinstance(files, Sequence):
             raise InvalidArgumentType.of("files", "a sequence of AddFile", files)
         found = [arguments.instance("Each file", file, AddFile, "an AddFile") for file in files]

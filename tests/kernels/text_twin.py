@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from deltaskip.expr import encodings, strings
+from deltaskip.expr import strings, text_encodings
 
 
 def part_between(text: str, delimiter: str, number: int) -> str:
@@ -46,11 +46,11 @@ def translated(text: str, changes: dict[int, int]) -> str:
 
 
 def hex_digits(data: bytes) -> str:
-    return encodings.hex_digits(data)
+    return text_encodings.hex_digits(data)
 
 
 def from_hex(text: str) -> bytes | None:
-    return encodings.from_hex(text)
+    return text_encodings.from_hex(text)
 
 
 def binary_digits(number: int, bits: int) -> str:
@@ -65,12 +65,12 @@ def from_base64(text: str) -> bytes | None:
     """The bytes of one line; None for other texts, and for those with characters that are ignored."""
     digits = text[:-2] + text[-2:].rstrip("=") if len(text) % 4 == 0 else text
     plain = all(character.isascii() and (character.isalnum() or character in "+/") for character in digits)
-    return encodings.from_base64(digits) if plain and len(digits) % 4 != 1 else None
+    return text_encodings.from_base64(digits) if plain and len(digits) % 4 != 1 else None
 
 
 def valid_utf8(data: bytes) -> bool:
-    return encodings.valid_text(data) is not None
+    return text_encodings.valid_text(data) is not None
 
 
 def passes_luhn(text: str) -> bool:
-    return text.isascii() and encodings.passes_luhn(text)
+    return text.isascii() and text_encodings.passes_luhn(text)

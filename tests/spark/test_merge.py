@@ -96,6 +96,26 @@ def test_what_the_driver_cannot_finish_is_done_by_jobs(
     assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
 
 
+def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
+    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
+) -> None:
+    check = {"delta.constraints.c": "to_csv(struct(CAST(v AS STRING))) IS NOT NULL", **VECTORS}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=check)
+    table.append(spark.range(3).selectExpr("id", "id AS v"))
+    computed = spark.sparkContext.accumulator(0)
+
+    def counted(value: int) -> int:
+        computed.add(1)
+        return value * 10
+
+    times_ten = F.udf(counted, "bigint").asNondeterministic()
+    given = spark.range(2, 4).select("id", times_ten("id").alias("v")).alias("own name")
+    merge = table.merge(given, "t.id = `own name`.id", target_alias="t").when_matched_update({"v": "`own name`.v"})
+    merge.when_not_matched_insert_all().execute()
+    assert (carried_out_by_the_driver, computed.value) == ([1], 2)
+    assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
+
+
 def test_the_metrics_and_parameters_of_a_merge_are_those_of_delta_spark(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, properties=VECTORS | FEED | TRACKING, partition_by=("v",))
     given = source(spark, (1, 10), (2, 20), (4, 40), (None, 50))

@@ -58,7 +58,7 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
         "MERGE INTO t USING s ON CASE WHEN t.a THEN s.b ELSE s.c END = 1 "
         "WHEN MATCHED AND CASE WHEN s.x THEN 1 END > 0 THEN DELETE"
     )
-    assert isinstance(merged, v.Merge)
+    assert isinstance(merged, v.MergeInto)
     assert merged.on == "CASE WHEN t.a THEN s.b ELSE s.c END = 1"
     assert merged.clauses[0].where == "CASE WHEN s.x THEN 1 END > 0"
 
@@ -66,24 +66,24 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
 @looped(
     "text, name",
     [
-        ("DESCRIBE t VERSION AS OF 3", v.TableName(("t",), 3)),
-        ("DESCRIBE t FOR VERSION AS OF '3'", v.TableName(("t",), 3)),
-        ("DESCRIBE t FOR SYSTEM_VERSION AS OF 3", v.TableName(("t",), 3)),
-        ("DESCRIBE a.t@v12", v.TableName(("a", "t"), 12)),
-        ("DESCRIBE t@20260131120000123", v.TableName(("t",), None, "'2026-01-31 12:00:00.123'")),
-        ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", v.TableName(("t",), None, "'2026-01-01'")),
+        ("DESCRIBE t VERSION AS OF 3", v.StatementTable(("t",), 3)),
+        ("DESCRIBE t FOR VERSION AS OF '3'", v.StatementTable(("t",), 3)),
+        ("DESCRIBE t FOR SYSTEM_VERSION AS OF 3", v.StatementTable(("t",), 3)),
+        ("DESCRIBE a.t@v12", v.StatementTable(("a", "t"), 12)),
+        ("DESCRIBE t@20260131120000123", v.StatementTable(("t",), None, "'2026-01-31 12:00:00.123'")),
+        ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", v.StatementTable(("t",), None, "'2026-01-01'")),
         (
             "DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
-            v.TableName(("t",), None, "date_sub(current_date(), 1)"),
+            v.StatementTable(("t",), None, "date_sub(current_date(), 1)"),
         ),
         (
             "DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
-            v.TableName(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
+            v.StatementTable(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
         ),
-        ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", v.TableName(("t",), None, "TIMESTAMP '2026-01-01'")),
+        ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", v.StatementTable(("t",), None, "TIMESTAMP '2026-01-01'")),
     ],
 )
-def test_time_travel_in_names(text: str, name: v.TableName) -> None:
+def test_time_travel_in_names(text: str, name: v.StatementTable) -> None:
     found = parse_statement(text)
     assert isinstance(found, v.DescribeTable)
     assert found.name == name

@@ -27,7 +27,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.stats.batch import FileStats
-from deltaskip.stats.bound_rules import BEFORE_1900, Form, hybrid_calendar, in_our_calendar
+from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import Side, StatField
@@ -73,7 +73,9 @@ def of_text(value: str, column: StatField) -> tuple[Any, Any]:
     return stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
 
 
-def of_struct(value: Any, stored: pa.DataType, column: StatField, form: Form = Form.STRUCT) -> tuple[Any, Any]:
+def of_struct(
+    value: Any, stored: pa.DataType, column: StatField, form: BoundForm = BoundForm.STRUCT
+) -> tuple[Any, Any]:
     sides: tuple[Side, Side] = ("min", "max")
     array = pa.array([value], stored)
     low, high = (from_struct(array, column, side, form)[0].as_py() for side in sides)
@@ -218,8 +220,8 @@ def test_a_row_group_is_never_narrower_than_its_files(type_: DataType, stored: p
     for one in values:
         for other in values:
             files = [of_struct(value, stored, column) for value in (one, other)]
-            low = of_struct(min(one, other), stored, column, Form.GROUP)[0]
-            high = of_struct(max(one, other), stored, column, Form.GROUP)[1]
+            low = of_struct(min(one, other), stored, column, BoundForm.GROUP)[0]
+            high = of_struct(max(one, other), stored, column, BoundForm.GROUP)[1]
             for file in files:
                 assert low is None or (file[0] is not None and low <= file[0]), (one, other)
                 assert high is None or (file[1] is not None and high >= file[1]), (one, other)
@@ -227,7 +229,7 @@ def test_a_row_group_is_never_narrower_than_its_files(type_: DataType, stored: p
 
 def test_partition_values_are_not_widened() -> None:
     value = Decimal("12345678901234570000.00")
-    assert of_struct(value, pa.decimal128(38, 2), field(DecimalType(38, 2)), Form.EXACT) == (value, value)
+    assert of_struct(value, pa.decimal128(38, 2), field(DecimalType(38, 2)), BoundForm.EXACT) == (value, value)
 
 
 def test_dates_of_another_calendar_are_unknown() -> None:

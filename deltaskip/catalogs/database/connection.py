@@ -114,7 +114,9 @@ class Database:
 
     def _run(self, work: Callable[[Connection, bool], T], writes: bool) -> T:
         lost = False
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             committing = False
             try:
                 with self._connected(writes) as connection:
@@ -134,7 +136,6 @@ class Database:
                 lost = lost or (committing and gone)
                 if attempt == _ATTEMPTS or not (gone or _is_retried(error)):
                     raise self._failed(error, lost) from error
-        raise AssertionError("the last attempt returns or raises")
 
     def _connected(self, writes: bool) -> Connection:
         if os.getpid() != self._process:

@@ -75,20 +75,18 @@ class SqlCatalog(LocatedCatalog):
         return f"SqlCatalog({self._rows.database.shown!r})"
 
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
-        """See LocatedCatalog.find_entry."""
         return self._rows.table(ident)
 
     def add_entry(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.add_entry. Raises NamespaceNotFound if the namespace was dropped."""
+        """Raises NamespaceNotFound if the namespace was dropped."""
         if not self._rows.add_table(entry):
             raise self._refused(entry.identifier)
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """See LocatedCatalog.remove_entry."""
         return self._rows.remove_table(entry)
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """See LocatedCatalog.move_entry. Raises NamespaceNotFound if the new namespace was dropped."""
+        """Raises NamespaceNotFound if the new namespace was dropped."""
         from deltaskip.catalogs.database.connection import ConstraintViolated
 
         try:
@@ -99,7 +97,7 @@ class SqlCatalog(LocatedCatalog):
             raise TableNotFound(f"The catalog {self.name} has no table {entry.identifier}.")
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """See LocatedCatalog.new_location. Each call returns another one, so that no leftover is in its way."""
+        """Each call returns another one, so that no leftover is in its way."""
         if self.warehouse is None:
             raise InvalidArgument(
                 f"The catalog {self.name} has no folder for the table {ident}: open the catalog with warehouse=, or "
@@ -109,23 +107,19 @@ class SqlCatalog(LocatedCatalog):
         return join(self.warehouse, *folders, f"{_shown_part(ident.name)}-{uuid.uuid4().hex}")
 
     def own_locations(self) -> Sequence[str]:
-        """See LocatedCatalog.own_locations."""
         return () if self.warehouse is None else (self.warehouse,)
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
-        """See LocatedCatalog.table_names."""
         return self._rows.tables(namespace)
 
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
-        """See LocatedCatalog.child_namespaces."""
         return self._rows.namespaces(parent)
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
-        """See LocatedCatalog.find_namespace."""
         return self._rows.namespace(namespace) if namespace else {}
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.add_namespace. Raises NamespaceNotFound if the one above was dropped."""
+        """Raises NamespaceNotFound if the one above was dropped."""
         if self._rows.add_namespace(namespace, properties):
             return
         if self._rows.namespace(namespace) is None:
@@ -133,12 +127,11 @@ class SqlCatalog(LocatedCatalog):
         raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {shown_namespace(namespace)} already.")
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.set_namespace."""
         if not self._rows.change_namespace(namespace, lambda _: dict(properties)):
             raise self._no_namespace(namespace)
 
     def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:
-        """See TableCatalog.alter_namespace. Changes that several writers make at the same time all apply."""
+        """Changes that several writers make at the same time all apply."""
         found = namespace_of(namespace)
         changed_properties({}, changes)
         if not found:
@@ -147,7 +140,7 @@ class SqlCatalog(LocatedCatalog):
             raise self._no_namespace(found)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """See LocatedCatalog.remove_namespace. Raises NamespaceNotEmpty if another writer has added something."""
+        """Raises NamespaceNotEmpty if another writer has added something."""
         from deltaskip.catalogs.database.connection import ConstraintViolated
 
         try:

@@ -185,19 +185,23 @@ class UnityClient:
 
     def credentials(self, name: TableName, uuid: str) -> tuple[Credential, ...]:
         """Return credentials of a table's storage, for writing if the user may; () if the server has none."""
-        for operation in ("READ_WRITE", "READ"):
+        try:
             try:
-                if self.has_delta_api(name.catalog):
-                    answer = self._get(f"{_table(name)}/credentials", {"operation": operation})
-                    return self._read(_credentials, answer)
-                body = {"table_id": uuid, "operation": operation}
-                return (self._read(Credential.of_older, self._post("/temporary-table-credentials", body)),)
+                return self._credentials(name, uuid, "READ_WRITE")
             except Refused as refused:
-                if refused.is_not_found:
-                    return ()
-                if refused.status != 403 or operation == "READ":
+                if refused.status != 403:
                     raise
-        raise AssertionError("unreachable")
+                return self._credentials(name, uuid, "READ")
+        except Refused as refused:
+            if refused.is_not_found:
+                return ()
+            raise
+
+    def _credentials(self, name: TableName, uuid: str, operation: str) -> tuple[Credential, ...]:
+        if self.has_delta_api(name.catalog):
+            return self._read(_credentials, self._get(f"{_table(name)}/credentials", {"operation": operation}))
+        body = {"table_id": uuid, "operation": operation}
+        return (self._read(Credential.of_older, self._post("/temporary-table-credentials", body)),)
 
     def staging_credentials(self, uuid: str) -> tuple[Credential, ...]:
         """Return credentials of the place of a table that is being created. Raises Refused."""
@@ -313,7 +317,9 @@ class UnityClient:
         """
         where = f"{method} {self.url}{path}"
         until = time.monotonic() + _CALL_SECONDS
-        for attempt in range(_TRIES):
+        attempt = -1
+        while True:
+            attempt += 1
             last = attempt + 1 == _TRIES
             try:
                 answer = self._answer(method, path, query, body, until)
@@ -335,7 +341,6 @@ class UnityClient:
                 raise OutcomeUnknown(str(refused)) from refused
             else:
                 raise refused
-        raise AssertionError("unreachable")
 
     def _answer(
         self,

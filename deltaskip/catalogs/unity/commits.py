@@ -17,7 +17,7 @@ from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
 from deltaskip.log import LOG_FOLDER, Snapshot
-from deltaskip.log.catalog_commits import STAGED_FOLDER, Maintenance, published_path
+from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
@@ -30,7 +30,7 @@ _TRIES = 6
 _PAUSE_SECONDS = 0.05
 
 
-class ManagedLog:
+class ManagedLog(CatalogCommits):
     """The log of a managed table: the catalog is asked whenever the log is listed, and decides about commits.
 
     Args:
@@ -127,11 +127,9 @@ class ManagedLog:
         self._publish(version, {} if text is None else {version: text})
 
     def publish(self, version: int) -> None:
-        """See CatalogCommits.publish."""
         self._publish(version, {})
 
     def permits(self, operation: Maintenance) -> bool:
-        """See CatalogCommits.permits."""
         return operation in self._last.permitted
 
     def _ask(self) -> LoadedTable:
@@ -263,7 +261,7 @@ class ManagedLog:
         return join(self._folder, STAGED_FOLDER, file_name)
 
 
-class NewLog:
+class NewLog(CatalogCommits):
     """The log of a managed table that is being created: version 0 is written before the catalog knows the table.
 
     Args:
@@ -276,15 +274,12 @@ class NewLog:
         self._below = below
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        """See CatalogLog.entries."""
         return storage.list_from(directory, start_name)
 
     def elsewhere(self, path: str) -> str | None:
-        """See CatalogLog.elsewhere."""
         return None
 
     def commit(self, latest: Snapshot, text: bytes) -> None:
-        """See CatalogCommits.commit."""
         storage, folder = self._below(), join(latest.root, LOG_FOLDER)
         storage.put_if_absent(join(folder, commit_name(latest.version + 1)), text)
         if not storage.remote:
@@ -300,11 +295,10 @@ class NewLog:
         """See CatalogCommits.publish."""
 
     def permits(self, operation: Maintenance) -> bool:
-        """See CatalogCommits.permits."""
         return False
 
 
-class ExternalLog:
+class ExternalLog(CatalogCommits):
     """The log of an external table: it is on its own, and the catalog is told of changes of the metadata.
 
     Args:
@@ -321,11 +315,9 @@ class ExternalLog:
         self._uuid = uuid
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        """See CatalogLog.entries."""
         return storage.list_from(directory, start_name)
 
     def elsewhere(self, path: str) -> str | None:
-        """See CatalogLog.elsewhere."""
         return None
 
     def commit(self, latest: Snapshot, text: bytes) -> None:
@@ -346,7 +338,6 @@ class ExternalLog:
         """See CatalogCommits.publish; every commit of the log is published."""
 
     def permits(self, operation: Maintenance) -> bool:
-        """See CatalogCommits.permits."""
         return True
 
 

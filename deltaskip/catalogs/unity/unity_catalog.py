@@ -106,7 +106,6 @@ class UnityCatalog(LocatedCatalog):
     # Entries
 
     def table_exists(self, ident: Ident) -> bool:
-        """See TableCatalog.table_exists."""
         name = self._name(identifier_of(ident))
         if name is None:
             return False
@@ -121,7 +120,6 @@ class UnityCatalog(LocatedCatalog):
             return self._client.find("tables", name.full) is not None
 
     def find_entry(self, ident: CatalogIdentifier) -> _UnityEntry | None:
-        """See LocatedCatalog.find_entry."""
         name = self._name(ident)
         if name is None:
             return None
@@ -148,19 +146,16 @@ class UnityCatalog(LocatedCatalog):
         return _UnityEntry(ident, location, found.get("table_type") == "MANAGED", None, found.get("table_id"))
 
     def add_entry(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.add_entry."""
         name = self._given_name(entry.identifier)
         place = _place(entry.location)
         storage = self._at(place)
         self._register(name, load_snapshot(storage(), storage.root), place, managed=False)
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """See LocatedCatalog.remove_entry."""
         with self._converted():
             return self._client.delete_table(self._given_name(entry.identifier))
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """See LocatedCatalog.move_entry."""
         old, wanted = self._given_name(entry.identifier), self._given_name(new)
         if (old.catalog, old.schema) != (wanted.catalog, wanted.schema):
             raise UnsupportedFeature(
@@ -174,14 +169,12 @@ class UnityCatalog(LocatedCatalog):
             self._client.rename_table(old, wanted.table)
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """See LocatedCatalog.new_location."""
         raise InvalidArgument(
             f"The server of the catalog {self.name} chooses the places of the tables that it manages, which cannot be "
             f"clones: write LOCATION '…' to place {ident} elsewhere."
         )
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
-        """See LocatedCatalog.table_names."""
         parts = self._schema_parts(namespace)
         if parts is None:
             return []
@@ -197,7 +190,6 @@ class UnityCatalog(LocatedCatalog):
     def load_table(
         self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
     ) -> DeltaTable:
-        """See TableCatalog.load_table."""
         entry = self.find_entry(identifier_of(ident))
         if entry is None:
             raise TableNotFound(f"The catalog {self.name} has no table {identifier_of(ident)}.")
@@ -231,7 +223,6 @@ class UnityCatalog(LocatedCatalog):
         return True
 
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
-        """See TableCatalog.register_table."""
         wanted = identifier_of(ident)
         name = self._given_name(wanted)
         self._check_namespace(wanted.namespace)
@@ -399,7 +390,6 @@ class UnityCatalog(LocatedCatalog):
     # Namespaces
 
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
-        """See LocatedCatalog.child_namespaces."""
         full = self._full(parent)
         with self._converted():
             if not full:
@@ -409,7 +399,6 @@ class UnityCatalog(LocatedCatalog):
         return []
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
-        """See LocatedCatalog.find_namespace."""
         full = self._full(namespace)
         if not namespace:
             return {}
@@ -423,7 +412,6 @@ class UnityCatalog(LocatedCatalog):
         return {**properties, **{name: str(found[name]) for name in (COMMENT, _STORAGE_ROOT) if found.get(name)}}
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.add_namespace."""
         full = self._full(namespace)
         check_lengths(properties, shown_namespace(namespace))
         if len(full) > 2:
@@ -447,7 +435,6 @@ class UnityCatalog(LocatedCatalog):
                 ) from refused
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.set_namespace."""
         full = self._full(namespace)
         check_lengths(properties, shown_namespace(namespace))
         properties = {name: text for name, text in properties.items() if name != _STORAGE_ROOT}
@@ -468,7 +455,6 @@ class UnityCatalog(LocatedCatalog):
         return self.find_namespace(found) is not None and self._delete_namespace(found, with_content=True)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """See LocatedCatalog.remove_namespace."""
         return self._delete_namespace(namespace, with_content=False)
 
     def _delete_namespace(self, namespace: Namespace, with_content: bool) -> bool:

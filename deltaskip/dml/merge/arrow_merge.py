@@ -24,7 +24,7 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condi
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.merge_assignments import Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
@@ -81,33 +81,27 @@ class ArrowMergeSource(MergeSource):
 
     @property
     def time_zone(self) -> str:
-        """See MergeSource.time_zone."""
         return self._time_zone
 
     def schema_for(self, table_schema: StructType) -> StructType:
-        """See MergeSource.schema_for."""
         self._schema = self._given.schema_for(table_schema)
         self._data = self._given.table(self._table)
         return self._schema
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """See MergeSource.prepare. There is one way, which is taken with no rows."""
+        """The merge is carried out over no rows."""
         _Merge(join, self._columns(0), schema, self._alias, self._time_zone, self._now).check()
 
     def count(self) -> int:
-        """See MergeSource.count."""
         return len(self._data)
 
     def row_execution(self, snapshot: Snapshot) -> ArrowExecution:
-        """See MergeSource.row_execution."""
         return ArrowExecution(snapshot, self._time_zone)
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        """See MergeSource.key_values."""
         return [self._values(key, distinct) for key in keys]
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """See MergeSource.matched."""
         return _Merge(join, self._columns(), self._schema, self._alias, self._time_zone, self._now).matched()
 
     def release(self) -> None:
@@ -284,7 +278,7 @@ class _Merge:
         return _Rows(numbers, positions, columns, ids)
 
     def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
-        """Decide of some rows. rows, partners: the pairs, as row of the batch and of the source."""
+        """Apply the clauses to pairs: `rows` of the batch, each with its row of the source in `partners`."""
         join = self._join
         self._met[partners] = True
         if join.inserts_only:
@@ -394,11 +388,11 @@ class _Merge:
         match assigned:
             case None if old is not None:
                 return old
-            case Expression(value):
+            case AssignedExpression(value):
                 return self._stored(*scope.values(value, columns, rows), field, scope)
             case FromSource(path, type_):
                 return self._stored(_taken(source, path), type_, field, scope)
-            case Fields():
+            case AssignedFields():
                 return self._fields(field, assigned, old, scope, columns, source, rows)
             case _:
                 if assigned is None or old is None:
@@ -417,7 +411,7 @@ class _Merge:
     def _fields(
         self,
         field: StructField,
-        assigned: Fields,
+        assigned: AssignedFields,
         old: tuple[pa.Array, DataType] | None,
         scope: MergeExpressions,
         columns: Mapping[str, pa.Array],

@@ -13,7 +13,7 @@ from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array
 
@@ -45,7 +45,7 @@ class ArrowPart:
         assert not columns or len(given) == rows
         self._given.append((given, row_ids))
 
-    def store(self, identities: Mapping[str, Identity]) -> Mapping[str, Identity]:
+    def store(self, identities: Mapping[str, IdentityColumn]) -> Mapping[str, IdentityColumn]:
         """Compute the rows as they are stored, after rows that left identity columns in these states."""
         rules = self._rules
         rules.identities = {name: identities.get(name, state) for name, state in rules.identities.items()}
@@ -65,11 +65,10 @@ class ArrowMergedRows(NewRows):
     def __init__(self, execution: ArrowExecution, parts: Sequence[ArrowPart]) -> None:
         self._execution = execution
         self._parts = parts
-        self._identities: Mapping[str, Identity] = {}
+        self._identities: Mapping[str, IdentityColumn] = {}
 
     @property
     def has_old_values(self) -> bool:
-        """See NewRows.has_old_values."""
         return False
 
     def release(self) -> None:
@@ -82,20 +81,18 @@ class ArrowMergedRows(NewRows):
             RowViolation: A row violates a rule of the table, or a value does not fit its column.
             UnsupportedFeature: A rule can only be evaluated by Spark.
         """
-        identities: Mapping[str, Identity] = {}
+        identities: Mapping[str, IdentityColumn] = {}
         for part in self._parts:
             identities = part.store(identities)
         self._identities = identities
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write."""
         stays = [] if copied is None else [copied]
         kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
         written = write_data_files(chain(kept, self._with_ids(row_ids)), layout, divided=True)
         return WrittenRows(written.files, written.rows, self._identities, written.folder)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write_changes."""
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
         return write_data_files(chain(images, self._images()), layout)
 

@@ -36,7 +36,7 @@ class MergeClause:
     """A WHEN clause.
 
     Attributes:
-        kind: Of which rows the clause decides: pairs of a source and a target row, source rows without a target row,
+        kind: The rows that the clause applies to: pairs of a source and a target row, source rows without a target row,
             or target rows without a source row.
         action: What it does with them.
         where: Its condition, SQL text, a Column of PySpark or an expression of `deltaskip.col`; None if it applies to

@@ -22,8 +22,8 @@ from deltaskip.schema.types import VOID, DataType, StructField, StructType
 __all__ = [
     "DEFAULT",
     "Assigned",
-    "Expression",
-    "Fields",
+    "AssignedExpression",
+    "AssignedFields",
     "FromSource",
     "PlannedClause",
     "evolved_columns",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class AssignedExpression:
     """The value of an expression as the caller wrote it."""
 
     value: Any
@@ -55,7 +55,7 @@ DEFAULT = _Default()
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class AssignedFields:
     """Values of some fields of a struct; its other fields stay as they are. NULL becomes a struct with these fields.
 
     Attributes:
@@ -68,7 +68,7 @@ class Fields:
     struct: FromSource | None = None
 
 
-Assigned = Expression | FromSource | _Default | Fields
+Assigned = AssignedExpression | FromSource | _Default | AssignedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class PlannedClause:
     """A clause whose names are resolved.
 
     Attributes:
-        kind: Of which rows it decides.
+        kind: The rows that the clause applies to.
         action: What it does with them.
         where: Its condition; None for every row.
         columns: What it sets, by the name of a top-level column of the table.
@@ -158,7 +158,7 @@ def _planned(
                     f"A row to insert into {table} has a value for the whole column {path[0]}, not for its field "
                     f"{display_name(path)}."
                 )
-            _set(columns, path, DEFAULT if is_default(value) else Expression(value), path, table)
+            _set(columns, path, DEFAULT if is_default(value) else AssignedExpression(value), path, table)
     if clause.action != "delete":
         _check_settable(clause.action, columns, schema, table)
     return PlannedClause(clause.kind, clause.action, clause.where, columns)
@@ -213,7 +213,7 @@ def _by_field(target: DataType, value: FromSource) -> Assigned:
         if (source := given.get(fold_name(field.name))) is not None
     }
     whole = len(inside) == len(target.fields) and all(isinstance(each, FromSource) for each in inside.values())
-    return value if whole else Fields(inside, value)
+    return value if whole else AssignedFields(inside, value)
 
 
 def _set(
@@ -222,14 +222,14 @@ def _set(
     """Add an assignment. Raises SchemaError if the field, one around it or one inside of it is set already."""
     name, inner = path[0], path[1:]
     there = columns.get(name)
-    if there is not None and not (inner and isinstance(there, Fields)):
+    if there is not None and not (inner and isinstance(there, AssignedFields)):
         raise SchemaError(f"The column {display_name(whole)} of {table} is set twice in one clause.")
     if not inner:
         columns[name] = value
         return
-    fields = dict(there.fields) if isinstance(there, Fields) else {}
+    fields = dict(there.fields) if isinstance(there, AssignedFields) else {}
     _set(fields, inner, value, whole, table)
-    columns[name] = Fields(fields)
+    columns[name] = AssignedFields(fields)
 
 
 def _check_settable(action: Action, columns: Mapping[str, Assigned], schema: StructType, table: str) -> None:

@@ -20,7 +20,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
 
-__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "NotHere", "ambiguous_merge"]
+__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "ambiguous_merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,6 @@ class MatchedRows:
     counts: Mapping[int, int] = field(default_factory=dict)
 
 
-class NotHere(Exception):
-    """The driver cannot carry out the merge after all: it is to be planned again, with the source computed anew."""
-
-
 class MergeSource(Protocol):
     """The source of a merge. Its rows are computed once, when the first method needs them."""
 
@@ -148,7 +144,6 @@ class MergeSource(Protocol):
         """Join the source with the files of the target, and decide what becomes of each row.
 
         Raises:
-            NotHere: The merge is to be planned again.
             AmbiguousMerge: Several rows of the source match one row of the target.
             PredicateError: A condition or expression is not valid, or a condition fails for a row.
             RowViolation: A value does not fit its column.

@@ -18,7 +18,7 @@ from deltaskip.dml.files import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource
 from deltaskip.dml.merge.names import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine, is_column
@@ -119,7 +119,10 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     start = time.monotonic()
     snapshot = transaction.snapshot
     check_first(transaction, "merge")
-    planned, found = _found(transaction, statement, source)
+    with transaction.cost.phase("plan"):
+        planned = _plan(transaction, statement, source)
+    with transaction.cost.phase("read"):
+        found = source.matched(planned.join)
     transaction.read_scan(planned.scan, removes=changes_what_it_reads(statement.clauses))
     transaction.read_matching_rows(removed_rows_match)
     files = planned.join.files
@@ -149,19 +152,6 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     return _metrics(planned.join, found, applied, source.count()) | {
         name: int(seconds * 1000) for name, seconds in times.items()
     }
-
-
-def _found(transaction: Transaction, statement: Merge, source: MergeSource) -> tuple[_Planned, MatchedRows]:
-    """The plan, and the rows that change."""
-    for _ in range(2):
-        with transaction.cost.phase("plan"):
-            planned = _plan(transaction, statement, source)
-        try:
-            with transaction.cost.phase("read"):
-                return planned, source.matched(planned.join)
-        except NotHere:
-            continue
-    raise AssertionError("unreachable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +191,18 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
     check_sides(on, names, root)
     template = match_template(on, snapshot, incoming, names, source.time_zone)
     join = MergeJoin(
-        snapshot,
-        no_files(snapshot),
-        statement.on,
-        clauses,
-        after,
-        properties,
-        tuple(metadata.partition_columns),
-        mode,
-        statement.target_alias,
-        row_id_columns(properties),
-        template.columns,
-        statement.evolves,
+        snapshot=snapshot,
+        files=no_files(snapshot),
+        on=statement.on,
+        clauses=clauses,
+        schema=after,
+        properties=properties,
+        partition_columns=tuple(metadata.partition_columns),
+        mapping_mode=mode,
+        target_alias=statement.target_alias,
+        row_ids=row_id_columns(properties),
+        keys=template.columns,
+        evolves=statement.evolves,
     )
     began = time.monotonic()
     source.prepare(join, incoming)

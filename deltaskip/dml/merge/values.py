@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
@@ -28,7 +28,7 @@ from deltaskip.schema.types import (
 
 __all__ = ["ClauseGroup", "RawValue", "check_stored", "clause_groups", "column_text", "expressions_of", "group_plan"]
 
-RawValue = Callable[[Expression | FromSource], tuple[str, DataType]]
+RawValue = Callable[[AssignedExpression | FromSource], tuple[str, DataType]]
 """SQL text and type of the value that the engine has computed for an expression."""
 
 _NESTED = (StructType, ArrayType, MapType)
@@ -83,15 +83,15 @@ def group_plan(join: MergeJoin, group: ClauseGroup, incoming: StructType) -> Row
     )
 
 
-def expressions_of(assigned: Assigned) -> Iterator[Expression | FromSource]:
+def expressions_of(assigned: Assigned) -> Iterator[AssignedExpression | FromSource]:
     """Yield the expressions whose values an engine computes for an assignment."""
     match assigned:
-        case Fields(fields, struct):
+        case AssignedFields(fields, struct):
             if struct is not None:
                 yield struct
             for inner in fields.values():
                 yield from expressions_of(inner)
-        case Expression() | FromSource():
+        case AssignedExpression() | FromSource():
             yield assigned
 
 
@@ -178,7 +178,7 @@ def _text(
         case None:
             assert old is not None
             return stored(old[0], old[1], written, path)
-        case Fields(fields, struct):
+        case AssignedFields(fields, struct):
             assert isinstance(target, StructType)
             members, nulls = [], [] if struct is None else [raw(struct)[0]]
             for each in target.fields:
@@ -192,7 +192,7 @@ def _text(
             if struct is None:
                 return value
             return f"IF({' AND '.join(f'{each} IS NULL' for each in nulls)}, NULL, {value})"
-        case Expression() | FromSource():
+        case AssignedExpression() | FromSource():
             text, source = raw(assigned)
             check_stored(source, target, path, table, evolves)
             return stored(text, source, written, path)

@@ -361,7 +361,7 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         [each.values.take(arrow_array(found.places())) for each, found in zip(arrays, lists, strict=True)]
     )
     owners = np.concatenate([each.owners() for each in lists])
-    # Of one row, the elements of the first array come first.
+    # Within a row, the elements of the first array come first.
     order = np.argsort(owners, kind="stable")
     order = order[there[owners[order]]]
     counts = np.where(there, np.add.reduce([each.lengths for each in lists]), 0)

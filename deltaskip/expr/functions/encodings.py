@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr import encodings
+from deltaskip.expr import text_encodings
 from deltaskip.expr.coerce import cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
@@ -155,12 +155,12 @@ def _to_binary_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 
 def _to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return encodings.to_binary(*args)
+    return text_encodings.to_binary(*args)
 
 
 def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     try:
-        return encodings.to_binary(*args)
+        return text_encodings.to_binary(*args)
     except EvaluationError as error:
         if type(error) is EvaluationError:
             return None
@@ -176,7 +176,7 @@ def _as_text(odd: Callable[[bytes], object]) -> Function:
     """The text of bytes, and of those that are no UTF-8 what `odd` makes of them."""
 
     def of_bytes(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        text = args[0] if isinstance(args[0], str) else encodings.valid_text(args[0])
+        text = args[0] if isinstance(args[0], str) else text_encodings.valid_text(args[0])
         return odd(args[0]) if text is None else text
 
     def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -236,25 +236,25 @@ def _character_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 ENCODINGS: Mapping[str, Row] = {
-    "hex": value_function(_hex_signature, lambda args, call, zone: encodings.hex_digits(args[0]), _hex_column),
+    "hex": value_function(_hex_signature, lambda args, call, zone: text_encodings.hex_digits(args[0]), _hex_column),
     "bin": value_function(
         _long_signature,
         lambda args, call, zone: f"{args[0] & 0xFFFF_FFFF_FFFF_FFFF:b}",
         lambda args, call, zone: digits_of_longs(column(args[0]), 1),
     ),
-    "unhex": _of_text(BINARY, encodings.from_hex, _from_hex_column),
+    "unhex": _of_text(BINARY, text_encodings.from_hex, _from_hex_column),
     "base64": _of_bytes(
         STRING,
         lambda data: base64.b64encode(data).decode("ascii"),
         lambda args, call, zone: base64_digits(column(args[0])),
     ),
-    "unbase64": _of_text(BINARY, encodings.from_base64, _from_base64_column),
+    "unbase64": _of_text(BINARY, text_encodings.from_base64, _from_base64_column),
     "encode": value_function(
-        takes(BINARY, STRING, STRING), lambda args, call, zone: encodings.encoded(*args), _encode_column
+        takes(BINARY, STRING, STRING), lambda args, call, zone: text_encodings.encoded(*args), _encode_column
     ),
     "decode": value_function(
         _bytes_signature(STRING, STRING),
-        lambda args, call, zone: encodings.decoded(*args),
+        lambda args, call, zone: text_encodings.decoded(*args),
         _decode_column,
         instead=searched,
     ),
@@ -262,7 +262,7 @@ ENCODINGS: Mapping[str, Row] = {
     "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),
     "is_valid_utf8": Function(
         _utf8_signature(BOOLEAN),
-        lambda args, call, zone: isinstance(args[0], str) or encodings.valid_text(args[0]) is not None,
+        lambda args, call, zone: isinstance(args[0], str) or text_encodings.valid_text(args[0]) is not None,
         by_column=_valid_column,
     ),
     "make_valid_utf8": _as_text(lambda data: data.decode(errors="replace")),
@@ -275,7 +275,7 @@ ENCODINGS: Mapping[str, Row] = {
         _character_column,
         aliases=("char",),
     ),
-    "luhn_check": _of_text(BOOLEAN, encodings.passes_luhn, _luhn_column),
+    "luhn_check": _of_text(BOOLEAN, text_encodings.passes_luhn, _luhn_column),
     "md5": _digest(hashlib.md5),
     "sha1": _digest(hashlib.sha1, "sha"),
     "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2),

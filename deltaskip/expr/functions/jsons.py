@@ -127,7 +127,7 @@ def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> 
         return True
     step, rest = steps[0], steps[1:]
     if isinstance(value, Object) and isinstance(step, str):
-        # Of members of one name, the first one in which something is found.
+        # Members may share a name: the first one in which something is found counts.
         members = (each for name, each in value.members if name == step and each is not None)
         return any(_selected(each, rest, style, out) for each in members)
     if not isinstance(value, list) or isinstance(step, str):

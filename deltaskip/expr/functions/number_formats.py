@@ -46,7 +46,7 @@ def _format_of(node: Node) -> NumberFormat | None:
 
 
 def _char_signature(args: tuple[Node, ...]) -> Typed:
-    """Of a number, a time or binary. The format of a number or of binary is a constant."""
+    """A number, a time or binary, and a format, which is a constant for numbers and binary."""
     if len(args) != 2:
         return None
     type_ = type_of(args[0])

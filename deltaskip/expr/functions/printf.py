@@ -11,7 +11,7 @@ from typing import Any
 from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
 from deltaskip.expr.functions.function import Function, Row, Typed
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.printf import formatted
+from deltaskip.expr.printf_format import formatted
 from deltaskip.expr.vectors import Values, constant, is_constant, repeated, texts
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import Zone

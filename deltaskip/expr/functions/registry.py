@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from deltaskip.expr.functions.assertions import ASSERTIONS
 from deltaskip.expr.functions.bits import BITS
-from deltaskip.expr.functions.casts import CASTS
 from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
+from deltaskip.expr.functions.conversions import CASTS
 from deltaskip.expr.functions.encodings import ENCODINGS
 from deltaskip.expr.functions.function import Function, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING

@@ -130,7 +130,7 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
         operand = units if scale >= 0 else units * unit
         if single:
             known &= operand < _EXACT_FLOAT
-        # Of an infinity, and of a whole number, however large it is.
+        # An infinity and a whole number of any size stay as they are.
         kept = ~np.isfinite(size) | ((scale >= 0) & (np.floor(size) == size) & (size < _EXACT))
         found = operand.astype(given.dtype)
         if scale >= 0:

@@ -24,8 +24,8 @@ from deltaskip.expr.time_patterns import (
     DAY_LETTERS,
     OFFSET_LETTERS,
     DateText,
-    Field,
     Item,
+    PatternField,
     Section,
     TimeText,
     formatted,
@@ -94,11 +94,11 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, NOTHING)
 
 
-def _groups(items: Sequence[Item]) -> Iterator[tuple[str, list[str | Field]]]:
+def _groups(items: Sequence[Item]) -> Iterator[tuple[str, list[str | PatternField]]]:
     """The parts of a pattern that depend on the same part of a time, with the literals beside them."""
-    kind, group = "", list[str | Field]()
+    kind, group = "", list[str | PatternField]()
     for item in _flat(items):
-        if isinstance(item, Field):
+        if isinstance(item, PatternField):
             found = _kind(item)
             if kind not in ("", found) or found == "fraction":
                 yield kind, group
@@ -111,7 +111,7 @@ def _groups(items: Sequence[Item]) -> Iterator[tuple[str, list[str | Field]]]:
     yield kind, group
 
 
-def _flat(items: Sequence[Item]) -> Iterator[str | Field]:
+def _flat(items: Sequence[Item]) -> Iterator[str | PatternField]:
     for item in items:
         if isinstance(item, Section):
             yield from _flat(item.items)
@@ -119,7 +119,7 @@ def _flat(items: Sequence[Item]) -> Iterator[str | Field]:
             yield item
 
 
-def _kind(field: Field) -> str:
+def _kind(field: PatternField) -> str:
     if field.letter in DAY_LETTERS:
         return "day"
     if field.letter in OFFSET_LETTERS:
@@ -127,12 +127,15 @@ def _kind(field: Field) -> str:
     return {"V": "zone", "z": "zone", "s": "second", "S": "fraction"}.get(field.letter, "minute")
 
 
-def _joined(items: Sequence[str | Field], text: Callable[[Field], str]) -> str:
+def _joined(items: Sequence[str | PatternField], text: Callable[[PatternField], str]) -> str:
     return "".join([item if isinstance(item, str) else text(item) for item in items])
 
 
 def _of_cells(
-    cells: np.ndarray, items: Sequence[str | Field], text: Callable[[int], Callable[[Field], str]], given: Values
+    cells: np.ndarray,
+    items: Sequence[str | PatternField],
+    text: Callable[[int], Callable[[PatternField], str]],
+    given: Values,
 ) -> pa.Array:
     """The text of each row, which all rows of a cell have in common."""
     low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
@@ -148,9 +151,9 @@ def _of_cells(
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
 
 
-def _fraction(micros: np.ndarray, field: str | Field, given: Values) -> pa.Array:
+def _fraction(micros: np.ndarray, field: str | PatternField, given: Values) -> pa.Array:
     """The digits of the fraction of a second."""
-    assert isinstance(field, Field)
+    assert isinstance(field, PatternField)
     count = min(field.count, 6)
     cut = made(micros // 10 ** (6 - count), pa.int64(), given)
     digits = pc.utf8_lpad(pc.cast(cut, pa.string()), count, "0")
@@ -263,9 +266,9 @@ def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.n
     return found, ~known if rows is None else rows & ~known
 
 
-def _layout(pattern: str) -> list[tuple[str | Field, int]]:
+def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
     """The parts of a pattern with the number of their bytes, for texts in which this is always the same."""
-    found: list[tuple[str | Field, int]] = []
+    found: list[tuple[str | PatternField, int]] = []
     seen: set[str] = set()
     digits = False
     for item in pattern_items(pattern, parsing=True):
@@ -273,8 +276,13 @@ def _layout(pattern: str) -> list[tuple[str | Field, int]]:
             found.append((item, len(item.encode())))
             digits = digits and not item
             continue
-        letter = item.letter.replace("L", "M") if isinstance(item, Field) else ""
-        if not isinstance(item, Field) or item.era or item.count not in _FIXED.get(item.letter, ()) or letter in seen:
+        letter = item.letter.replace("L", "M") if isinstance(item, PatternField) else ""
+        if (
+            not isinstance(item, PatternField)
+            or item.era
+            or item.count not in _FIXED.get(item.letter, ())
+            or letter in seen
+        ):
             raise NotByColumn
         if letter == "S" and digits:
             # A fraction does not share its digits with the numbers before it.

@@ -11,7 +11,7 @@ from typing import Any
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes, uncast
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.urls import BadUrl, decoded, encoded, parsed, value_of_key
+from deltaskip.expr.url_parts import BadUrl, decoded, encoded, parsed, value_of_key
 from deltaskip.expr.vectors import Values, by_distinct, column, constant
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING

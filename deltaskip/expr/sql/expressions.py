@@ -30,7 +30,7 @@ from deltaskip.expr.sql.primaries import Primaries
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.schema.types import BOOLEAN, STRING
 
-__all__ = ["Expression"]
+__all__ = ["ExpressionReader"]
 
 _CALLED = {
     **{operator: operator for operator in ("+", "-", "*", "/", "%", "&", "|", "^")},
@@ -45,7 +45,7 @@ _ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
 _SIGNS = {"-": "negative", "+": "positive", "~": "~"}
 
 
-class Expression(Primaries):
+class ExpressionReader(Primaries):
     """One expression, read to its end.
 
     Args:

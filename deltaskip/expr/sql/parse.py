@@ -9,7 +9,7 @@ from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, is_too_large
-from deltaskip.expr.sql.expressions import Expression
+from deltaskip.expr.sql.expressions import ExpressionReader
 from deltaskip.schema.types import DataType, StructType
 
 __all__ = ["beyond_one_row", "columns_in", "is_valid_sql", "parse_sql", "type_of_text"]
@@ -29,7 +29,7 @@ def parse_sql(text: str) -> Node:
     """
     if not isinstance(text, str):
         raise InvalidArgumentType.of("A predicate", "a str", text)
-    read = Expression(text)
+    read = ExpressionReader(text)
     # A level takes a character at least.
     if len(text) > MAX_DEPTH and is_too_large(read.node):
         return Opaque(text, read.columns)
@@ -72,8 +72,8 @@ def beyond_one_row(text: str) -> str | None:
     return text[start:end]
 
 
-def _read(text: str) -> Expression | None:
+def _read(text: str) -> ExpressionReader | None:
     try:
-        return Expression(text, checked=False)
+        return ExpressionReader(text, checked=False)
     except PredicateError:
         return None

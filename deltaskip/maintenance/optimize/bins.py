@@ -20,7 +20,7 @@ from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["READ_COLUMNS", "Bin", "Plan", "plan_of"]
@@ -86,7 +86,7 @@ def plan_of(scan: Scan, strategy: Strategy) -> Plan:
     """
     counts = np.zeros(2, np.int64)
 
-    def choose(batch: Batch, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def choose(batch: FileBatch, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         _check_decided(scan, batch, rows)
         indices = arrow_array(rows, pa.int64())
         sizes = numpy_values(one_chunk(batch.rows(["size"], indices)[0]))
@@ -120,7 +120,7 @@ def plan_of(scan: Scan, strategy: Strategy) -> Plan:
     return Plan(bins, considered, considered_bytes)
 
 
-def _check_decided(scan: Scan, batch: Batch, rows: npt.NDArray[Any]) -> None:
+def _check_decided(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any]) -> None:
     """Refuse a predicate that is not certainly TRUE for every row of the files that it keeps."""
     if scan.where is None or not len(rows):
         return
@@ -133,7 +133,7 @@ def _check_decided(scan: Scan, batch: Batch, rows: npt.NDArray[Any]) -> None:
         )
 
 
-def _many_deleted(batch: Batch, rows: pa.Array) -> npt.NDArray[Any]:
+def _many_deleted(batch: FileBatch, rows: pa.Array) -> npt.NDArray[Any]:
     """Files with many deleted rows, and with an unknown share of them."""
     records, vectors = batch.rows(["num_records", "deletion_vector"], rows)
     deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64(), safe=False)

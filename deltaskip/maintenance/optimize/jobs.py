@@ -38,7 +38,7 @@ from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["Committed", "Engines", "intact", "run_job"]
+__all__ = ["CommittedBins", "Engines", "intact", "run_job"]
 
 # The mark of identity columns moves with every append, and no file depends on it.
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
@@ -62,7 +62,7 @@ class Engines(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedBins:
     """One commit: its version, the bins that it replaces, and the new files."""
 
     version: int
@@ -88,7 +88,7 @@ def run_job(
     user_metadata: str | None = None,
     finished: Callable[[Bin], None] = lambda _bin: None,
     txn: tuple[str, int] | None = None,
-) -> tuple[Committed | None, list[Bin]]:
+) -> tuple[CommittedBins | None, list[Bin]]:
     """Rewrite bins and commit the new files.
 
     Args:
@@ -112,7 +112,9 @@ def run_job(
     done = _gaining(snapshot, _rewritten(snapshot, bins, strategy, engines, finished), strategy)
     base = snapshot
     broken: list[Bin] = []
-    for left in reversed(range(MAX_TRIES)):
+    left = MAX_TRIES
+    while True:
+        left -= 1
         keep: list[_Done] = []
         operation = "REORG" if strategy.kind == "purge" else "OPTIMIZE"
         transaction = Transaction(base, operation, parameters, False, user_metadata)
@@ -144,8 +146,7 @@ def run_job(
             transaction.discard()
             raise
         adds = tuple(add for each in done for add in each.adds)
-        return Committed(version, tuple(each.bin for each in done), adds), broken
-    raise AssertionError("unreachable")
+        return CommittedBins(version, tuple(each.bin for each in done), adds), broken
 
 
 def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:

@@ -21,7 +21,7 @@ from deltaskip.features.writing import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
-from deltaskip.maintenance.optimize.jobs import Committed, Engines, intact, run_job
+from deltaskip.maintenance.optimize.jobs import CommittedBins, Engines, intact, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
@@ -30,7 +30,7 @@ from deltaskip.progress import table_name
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
 from deltaskip.settings import options
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
@@ -131,7 +131,6 @@ class _Engines(Engines):
     total_bytes: int
 
     def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """See Engines.of."""
         driver: Rewriting = ArrowRewriting(snapshot)
         if self.spark is None:
             return [driver]
@@ -140,11 +139,9 @@ class _Engines(Engines):
 
     @property
     def threads(self) -> int:
-        """See Engines.threads."""
         return max(2, int(pa.cpu_count()))
 
     def session(self) -> AbstractContextManager[None]:
-        """See Engines.session."""
         if self.spark is None:
             return nullcontext()
         settings: AbstractContextManager[None] = engine("OPTIMIZE").writing_session(self.spark)
@@ -169,10 +166,10 @@ class _Running:
     strategy: Strategy
     plan: Plan
     started: int
-    commits: list[Committed] = field(default_factory=list)
+    commits: list[CommittedBins] = field(default_factory=list)
     left_out: int = 0
 
-    def add(self, committed: Committed) -> None:
+    def add(self, committed: CommittedBins) -> None:
         """Count a commit."""
         self.commits.append(committed)
 
@@ -266,7 +263,7 @@ def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strate
             continue
         paths = one_chunk(table_keys(latest.table_root, one_chunk(each.files.logged["path"])))
 
-        def there(batch: Batch, rows: npt.NDArray[Any], paths: pa.Array = paths) -> npt.NDArray[Any]:
+        def there(batch: FileBatch, rows: npt.NDArray[Any], paths: pa.Array = paths) -> npt.NDArray[Any]:
             [logged] = batch.rows(["path"], arrow_array(rows, pa.int64()))
             found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)

@@ -85,7 +85,6 @@ class ArrowRewriting(Rewriting):
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See Rewriting.rewrite."""
         layout = without_size_limit(layout)
         parts = [RowsOfFiles(files)]
         if order is None:

@@ -13,7 +13,7 @@ from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import FALSE
-from deltaskip.skipping.batches import Batch, candidates
+from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.explain.matrix import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
@@ -39,7 +39,7 @@ _Bits = npt.NDArray[np.uint8]
 _EXAMPLES = 3
 
 
-def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Batch], Lane]) -> Explain:
+def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, FileBatch], Lane]) -> Explain:
     """Evaluate each leaf of the program over every file of the snapshot, and their combination.
 
     No object is created for a file: a batch's result is one bit per file and leaf.
@@ -99,7 +99,7 @@ class _Tally:
         """Return what evaluation has shown about leaf `i`."""
         return LeafFacts(self.files, self.dropped[i], self.lacking[i], self._nan_hidden[i])
 
-    def add(self, batch: Batch, lane_of: Callable[[Program, Batch], Lane]) -> None:
+    def add(self, batch: FileBatch, lane_of: Callable[[Program, FileBatch], Lane]) -> None:
         """Count the active files of `batch`."""
         live = _live(batch)
         bins = self.bins.reserve(int(live.sum()))
@@ -128,7 +128,7 @@ class _Tally:
         _count_needed(self._tree, lanes, ~kept, files, needed, self._conclusions)
         self.needed = [total + more for total, more in zip(self.needed, needed, strict=True)]
 
-    def _add_missing(self, batch: Batch, live: npt.NDArray[np.bool_]) -> None:
+    def _add_missing(self, batch: FileBatch, live: npt.NDArray[np.bool_]) -> None:
         missing: dict[StatLeaf, npt.NDArray[np.bool_] | None] = {}
         for i, leaf in enumerate(self._leaves):
             somewhere: npt.NDArray[np.bool_] | None = None
@@ -145,7 +145,7 @@ class _Tally:
                 self.without[i] += int(somewhere.sum())
                 self._add_examples(self.examples[i], batch, somewhere)
 
-    def _add_examples(self, examples: list[str], batch: Batch, rows: npt.NDArray[np.bool_]) -> None:
+    def _add_examples(self, examples: list[str], batch: FileBatch, rows: npt.NDArray[np.bool_]) -> None:
         wanted = _EXAMPLES - len(examples)
         if wanted > 0:
             [paths] = batch.raw(["path"])
@@ -272,7 +272,7 @@ def _count(bits: _Bits, files: int) -> int:
     return int(np.unpackbits(bits, count=files).sum())
 
 
-def _live(batch: Batch) -> npt.NDArray[np.bool_]:
+def _live(batch: FileBatch) -> npt.NDArray[np.bool_]:
     rows = batch.live(None)
     live = np.full(batch.num_rows, rows is None)
     if rows is not None:
@@ -285,7 +285,7 @@ def _keep(lane: Lane) -> npt.NDArray[np.bool_]:
     return keep
 
 
-def _missing(stat: StatLeaf, batch: Batch, live: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
+def _missing(stat: StatLeaf, batch: FileBatch, live: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
     """Active files without the statistic; None for no file. A file with nothing but NULL does not need bounds."""
     statistics = batch.statistics
     if stat.field is None:

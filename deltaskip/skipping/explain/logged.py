@@ -11,7 +11,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.skipping.batches import Batch, candidates
+from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.stats.layout import StatLeaf
 
@@ -46,7 +46,7 @@ def is_logged(snapshot: Snapshot, leaf: StatLeaf) -> bool:
     return any(_has_some(batch, paths) for batch in candidates(snapshot, Program(Keep())))
 
 
-def _has_some(batch: Batch, paths: list[tuple[str, ...]]) -> bool:
+def _has_some(batch: FileBatch, paths: list[tuple[str, ...]]) -> bool:
     rows = batch.live(None)
     columns = [column.is_valid() for column in batch.adds.struct_leaves(paths) if column is not None]
     absent = arrow_array([MISSING, JSON_NULL, INVALID], pa.uint8())

@@ -15,7 +15,7 @@ from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
     AnyPoint,
-    Bound,
+    BoundTerm,
     ConstantTerm,
     Drop,
     Keep,
@@ -135,7 +135,7 @@ def conclusions_by_field(conclusions: Mapping[int, Leaf]) -> Conclusions:
 
 def without_nan_guard(term: Term) -> Term | None:
     """Return `term` as if every writer included NaN in the bounds; None if that makes no difference."""
-    if not any(isinstance(t, Bound | AnyPoint | NotOnly) and t.nan_matches for t in terms_of(term)):
+    if not any(isinstance(t, BoundTerm | AnyPoint | NotOnly) and t.nan_matches for t in terms_of(term)):
         return None
     return _unguarded(term)
 
@@ -255,7 +255,7 @@ def _unguarded(term: Term) -> Term:
             return AnyOf(tuple(map(_unguarded, children)))
         case Leaf(text, inner):
             return Leaf(text, _unguarded(inner), term.reason)
-        case Bound() | AnyPoint() | NotOnly():
+        case BoundTerm() | AnyPoint() | NotOnly():
             return replace(term, nan_matches=False)
         case _:
             return term

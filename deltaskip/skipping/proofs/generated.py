@@ -41,8 +41,8 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from deltaskip.skipping.proofs.preimage.value_sets import Domain, Spans, Values, domain_of, following, value_at
 from deltaskip.skipping.proofs.transforms import (
+    ColumnTransform,
     Derived,
-    Transform,
     derived_columns,
     direction,
     expression_of,
@@ -279,7 +279,7 @@ def _field_name(rule: object) -> str | None:
 
 
 def _rule_node(one: Derived) -> Node:
-    return one.column if isinstance(one.rule, Transform) else one.rule
+    return one.column if isinstance(one.rule, ColumnTransform) else one.rule
 
 
 def _calendar(derived: Sequence[Derived]) -> list[Derived]:

@@ -19,7 +19,7 @@ from deltaskip.skipping.program import (
     AnyOf,
     AnyPoint,
     AnySpan,
-    Bound,
+    BoundTerm,
     CycleTerm,
     Drop,
     Keep,
@@ -130,12 +130,12 @@ def _span(field: StatField, low: Any, stop: Any, domain: Domain) -> Term:
     terms: list[Term] = []
     if stop < domain.stop:
         if field.kind is BoundKind.TEXT:
-            terms.append(Bound(field, "min", "lt", stop))
+            terms.append(BoundTerm(field, "min", "lt", stop))
         else:
-            terms.append(Bound(field, "min", "le", _kernel_value(field, stop - 1)))
+            terms.append(BoundTerm(field, "min", "le", _kernel_value(field, stop - 1)))
     if low > domain.low:
         nan_matches = field.kind is BoundKind.DOUBLE and stop > NAN
-        terms.append(Bound(field, "max", "ge", _kernel_value(field, low), nan_matches))
+        terms.append(BoundTerm(field, "max", "ge", _kernel_value(field, low), nan_matches))
     return all_of(terms) if terms else ValuesPossible(field)
 
 

@@ -35,14 +35,14 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.proofs.preimage.functions import Clock, Monotone, Step, single_direction
+from deltaskip.skipping.proofs.preimage.functions import Monotone, Step, ZoneShift, single_direction
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
 from deltaskip.transforms.declared import declared
 
 __all__ = [
+    "ColumnTransform",
     "Derived",
-    "Transform",
     "derived_columns",
     "direction",
     "expression_of",
@@ -57,7 +57,7 @@ _MICROS_PER_HOUR = MICROS_PER_DAY // 24
 
 
 @dataclass(frozen=True, slots=True)
-class Transform:
+class ColumnTransform:
     """A function of one column: identity, year, month, day, hour, truncate, bucket, `hash_bucket` (Spark's hash)."""
 
     name: str
@@ -73,7 +73,7 @@ class Derived:
 
     column: FieldRef
     source: FieldRef
-    rule: Node | Transform
+    rule: Node | ColumnTransform
     binding: bool = False
 
 
@@ -108,7 +108,7 @@ def derived_columns(
     for entry in entries:
         if entry.field not in generated:
             source = bound(Column(entry.source)) or nested(entry.source)
-            found.append(_transformed(bound(Column((entry.field,))), source, Transform(entry.name, entry.width)))
+            found.append(_transformed(bound(Column((entry.field,))), source, ColumnTransform(entry.name, entry.width)))
     return tuple(derived for derived in found if derived is not None)
 
 
@@ -119,7 +119,7 @@ def value_of(derived: Derived, value: Any) -> Any:
         EvaluationError: A writer may fail, wrap around or return NULL.
     """
     rule, source = derived.rule, derived.source
-    if isinstance(rule, Transform):
+    if isinstance(rule, ColumnTransform):
         return _applied(derived, rule, value)
     return evaluate(rule, {source.logical: value})
 
@@ -130,7 +130,7 @@ def wrapping_values(derived: Derived) -> tuple[int, int] | None:
     None if the rule is no truncation of whole numbers, or truncates every value of the source.
     """
     rule, type_ = derived.rule, derived.column.type
-    if not isinstance(rule, Transform) or rule.name != "truncate" or type_ not in INTEGRAL_BITS:
+    if not isinstance(rule, ColumnTransform) or rule.name != "truncate" or type_ not in INTEGRAL_BITS:
         return None
     if INTEGRAL_BITS[derived.source.type] < INTEGRAL_BITS[type_]:
         return None
@@ -148,7 +148,7 @@ def null_of_null_only(derived: Derived) -> bool:
     column, source, rule = derived.column, derived.source, derived.rule
     if not (derived.binding and column.partition):
         return False
-    if isinstance(rule, Transform):
+    if isinstance(rule, ColumnTransform):
         return rule.name in ("truncate", "hash_bucket")
     match rule:
         case FieldRef():
@@ -170,7 +170,7 @@ def _is_date_of(node: Node, source: FieldRef) -> bool:
 
 def direction(derived: Derived) -> bool | None:
     """Return True if the rule is non-decreasing in the source, False if non-increasing, None if neither."""
-    if isinstance(derived.rule, Transform):
+    if isinstance(derived.rule, ColumnTransform):
         return None if derived.rule.name in ("bucket", "hash_bucket") else True
     rises = True
     node: Node = derived.rule
@@ -190,7 +190,7 @@ def direction(derived: Derived) -> bool | None:
 def reads_zone(derived: Derived) -> bool:
     """Return whether the value depends on the time zone of the writer's session."""
     rule = derived.rule
-    if isinstance(rule, Transform | FieldRef):
+    if isinstance(rule, ColumnTransform | FieldRef):
         return False
     return any(type_of(part) == TIMESTAMP for part in walk(rule))
 
@@ -198,14 +198,14 @@ def reads_zone(derived: Derived) -> bool:
 def expression_of(derived: Derived) -> Node | None:
     """Return the generation expression if its value depends only on the source, else None."""
     rule = derived.rule
-    if isinstance(rule, Transform) or reads_zone(derived) or not deterministic(rule):
+    if isinstance(rule, ColumnTransform) or reads_zone(derived) or not deterministic(rule):
         return None
     return rule
 
 
 def _direction(step: Step) -> bool | None:
     match step:
-        case Clock(_, low, high) if low == high:
+        case ZoneShift(_, low, high) if low == high:
             return True
         case Monotone(_, _, (piece,)) if step.unsure and not step.nulls:
             return piece.rising
@@ -220,17 +220,17 @@ def _generated(column: Node | None, rule: Node | None) -> Derived | None:
         return None
     match rule:
         case Call("pmod", (Call("hash", (FieldRef() as source,)), Literal(int() as width))) if width > 0:
-            return Derived(column, source, Transform("hash_bucket", width), True)
+            return Derived(column, source, ColumnTransform("hash_bucket", width), True)
         case Call("-", (source, Call("pmod", (same, Literal(int() as width))))) if width > 0 and source == same:
             number = source.child if isinstance(source, Cast) else source
             if isinstance(number, FieldRef) and number.type in INTEGRAL_BITS and type_of(rule) == column.type:
-                return Derived(column, number, Transform("truncate", width), True)
+                return Derived(column, number, ColumnTransform("truncate", width), True)
     if type_of(rule) != column.type or not deterministic(rule):
         return None
     return Derived(column, sources[0], rule, True)
 
 
-def _transformed(column: Node | None, source: Node | None, transform: Transform) -> Derived | None:
+def _transformed(column: Node | None, source: Node | None, transform: ColumnTransform) -> Derived | None:
     if not isinstance(column, FieldRef) or not isinstance(source, FieldRef) or column == source:
         return None
     if column.collation is not None or source.collation is not None:
@@ -253,7 +253,7 @@ def _transformed(column: Node | None, source: Node | None, transform: Transform)
     return Derived(column, source, transform) if fits else None
 
 
-def _applied(derived: Derived, rule: Transform, value: Any) -> Any:
+def _applied(derived: Derived, rule: ColumnTransform, value: Any) -> Any:
     type_ = derived.source.type
     if rule.name == "hash_bucket":
         hashed = spark_hash(value, type_)

@@ -86,11 +86,11 @@ class SparkCatalog(LocatedCatalog):
     # Tables
 
     def table_exists(self, ident: Ident) -> bool:
-        """See TableCatalog.table_exists. Tables of other formats exist, too."""
+        """Tables of other formats exist, too."""
         return self._found(identifier_of(ident)) is not None
 
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
-        """See LocatedCatalog.find_entry. Raises UnsupportedFeature for a table of another format."""
+        """Raises UnsupportedFeature for a table of another format."""
         found = self._found(ident)
         if found is None:
             return None
@@ -118,7 +118,6 @@ class SparkCatalog(LocatedCatalog):
         return super().register_table(ident, location)
 
     def add_entry(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.add_entry."""
         parts = self._parts(entry.identifier)
         if parts is None:
             raise self._no_namespace(entry.identifier.namespace)
@@ -139,7 +138,7 @@ class SparkCatalog(LocatedCatalog):
                 raise
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """See LocatedCatalog.remove_entry. Spark itself deletes the files of a table that it manages."""
+        """Spark itself deletes the files of a table that it manages."""
         parts, found = self._parts(entry.identifier), self._found(entry.identifier)
         if parts is None or found is None or found.location is None or _location(found.location) != entry.location:
             return False
@@ -160,7 +159,7 @@ class SparkCatalog(LocatedCatalog):
         return True
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """See LocatedCatalog.move_entry. Into another namespace the new name is added before the old one goes."""
+        """Into another namespace the new name is added before the old one goes."""
         before, after, found = self._parts(entry.identifier), self._parts(new), self._found(entry.identifier)
         if before is None or found is None:
             raise self._gone(entry.identifier)
@@ -186,7 +185,7 @@ class SparkCatalog(LocatedCatalog):
                 raise self._without_delta(entry.identifier, "renamed", error) from None
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """See LocatedCatalog.new_location. Each call returns another folder below that of the database."""
+        """Each call returns another folder below that of the database."""
         parts = self._parts(ident)
         database = None if parts is None else self._database(parts[0])
         if parts is None or database is None:
@@ -194,7 +193,7 @@ class SparkCatalog(LocatedCatalog):
         return join(_location(database[LOCATION]), f"{parts[1].lower()}-managed-{uuid4().hex}")
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
-        """See LocatedCatalog.table_names. Tables of all formats, without views."""
+        """Tables of all formats, without views."""
         parts = self._parts(CatalogIdentifier(namespace, "any"))
         assert parts is not None
         database = sql_name(parts[0])
@@ -207,20 +206,17 @@ class SparkCatalog(LocatedCatalog):
     # Namespaces
 
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
-        """See LocatedCatalog.child_namespaces."""
         if parent:
             return []
         with catalog_errors_named(self.name):
             return [(name,) for name in database_names(self._spark)]
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
-        """See LocatedCatalog.find_namespace."""
         if not namespace:
             return {}
         return self._database(namespace[0]) if len(namespace) == 1 else None
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.add_namespace."""
         if len(namespace) != 1:
             raise UnsupportedFeature(
                 f"The catalog {self.name} has no namespaces inside of others, so not {shown_namespace(namespace)}: use "
@@ -237,7 +233,6 @@ class SparkCatalog(LocatedCatalog):
                 raise
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """See LocatedCatalog.set_namespace."""
         before = self.find_namespace(namespace)
         if before is None:
             raise self._no_namespace(namespace)
@@ -245,7 +240,7 @@ class SparkCatalog(LocatedCatalog):
             change_database(self._spark, namespace[0], before, properties)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """See LocatedCatalog.remove_namespace. Raises NamespaceNotEmpty if there are views or functions in it."""
+        """Raises NamespaceNotEmpty if there are views or functions in it."""
         with catalog_errors_named(self.name):
             try:
                 self._spark.sql(f"DROP NAMESPACE {sql_name(namespace[0])} RESTRICT")

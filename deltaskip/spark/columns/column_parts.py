@@ -171,7 +171,7 @@ def parsed(text: str) -> Node:
 def opaque(what: str, args: tuple[Node, ...]) -> Node:
     """A node without SQL text, with the columns of `args`."""
     columns = dict.fromkeys(parts for arg in args for parts in n.columns_of(arg))
-    return n.Wordless(what, tuple(columns))
+    return n.UnprintableExpression(what, tuple(columns))
 
 
 def sequence(items: Any) -> Iterator[Any]:

@@ -155,7 +155,7 @@ def expression_to_node(tree: Any) -> Node:
             # The format is for strings.
             return function("unix_timestamp", _children(tree)[:1])
         case "ParseUrl" if not tree.failOnError():
-            # Of try_parse_url, or without ANSI mode.
+            # From try_parse_url, or from parse_url without ANSI mode.
             return function("try_parse_url", _children(tree))
         case _ if kind in _BY_PATTERN and session_reads_as_before():
             return opaque(kind, _children(tree))

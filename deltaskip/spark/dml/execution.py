@@ -37,7 +37,7 @@ from deltaskip.spark.columns.collations import check_compared
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.read.dataframe import source_of
-from deltaskip.spark.read.parquet_scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
+from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version
@@ -86,7 +86,7 @@ class SparkExecution(RowExecution):
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches.
+        """Tasks return a bit for each row of blocks in which some row matches.
 
         Where there is little to read, no job is started.
         """
@@ -116,7 +116,7 @@ class SparkExecution(RowExecution):
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write. Few rows are copied without a job."""
+        """Few rows are copied without a job."""
         if self.copies_here(parts, schema):
             with suppress(UnsupportedFeature):
                 return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
@@ -135,7 +135,6 @@ class SparkExecution(RowExecution):
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write_planned."""
         return write_dataframe(self.part(RowsOfFiles(files), schema, row_ids, layout), plan, layout)
 
     def updates(
@@ -146,7 +145,6 @@ class SparkExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        """See RowExecution.updates."""
         # That module needs this one.
         from deltaskip.spark.dml.update import updated_rows
 
@@ -205,7 +203,7 @@ class SparkExecution(RowExecution):
 
     def rows_by_path(
         self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
-    ) -> tuple[DataFrame, Source]:
+    ) -> tuple[DataFrame, ScanSettings]:
         """The rows of files that are not deleted, with the path of their file and their position in it.
 
         Files without deleted rows are joined with nothing; `with_values_of_files` tells the rows that are left their
@@ -257,7 +255,9 @@ class SparkExecution(RowExecution):
         source = self._source(files, schema, mode, stored)
         return rows_at(source, PositionalRows(positions, only, position, values=values or {}, stored=stored))
 
-    def _source(self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()) -> Source:
+    def _source(
+        self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
+    ) -> ScanSettings:
         snapshot, wanted = self._snapshot, frozenset(schema.names)
         source = source_of(
             self._spark,

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from deltaskip.dml.merge.merge_assignments import DEFAULT, Expression, FromSource
+from deltaskip.dml.merge.merge_assignments import DEFAULT, AssignedExpression, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.merge.values import ClauseGroup, clause_groups, column_text, expressions_of, group_plan
 from deltaskip.dml.positions import RowPositions
@@ -32,7 +32,7 @@ from deltaskip.spark.columns.types import logical_type
 from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
-from deltaskip.spark.read.parquet_scans import Source, with_values_of_files
+from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.failures import predicate_errors_named, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
@@ -74,7 +74,7 @@ class MergedFrames:
         self._updates = clause_groups(join, join.numbers(action="update"))
         self._inserts = clause_groups(join, join.numbers("not matched"))
         self._fields = join.snapshot.schema.fields
-        self._scans: Source | None = None
+        self._scans: ScanSettings | None = None
         self._given = source.named(source.numbered)
         self._is_small = False
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
@@ -255,7 +255,7 @@ class MergedFrames:
                 continue
             expressions = [each for assigned in clause.columns.values() for each in expressions_of(assigned)]
             for each in expressions:
-                if isinstance(each, Expression):
+                if isinstance(each, AssignedExpression):
                     name = f"__deltaskip_v{len(self._raw)}"
                     self._raw[number, id(each)] = name
                     yield F.when(F.col(clause_column) == number, _column(each.value)).alias(name)
@@ -293,7 +293,7 @@ class MergedFrames:
             found = F.when(condition, value) if found is None else found.when(condition, value)
         return F.lit(None).cast(declared) if found is None else found
 
-    def _raw_value(self, number: int, each: Expression | FromSource) -> tuple[str, DataType]:
+    def _raw_value(self, number: int, each: AssignedExpression | FromSource) -> tuple[str, DataType]:
         name = self._taken[each.path] if isinstance(each, FromSource) else self._raw[number, id(each)]
         return name, self._types[name]
 
@@ -389,11 +389,10 @@ class _MergedRows(PersistedRows):
         self._feed = feed
 
     def parts(self) -> Iterator[tuple[str, DataFrame, RowPlan]]:
-        """See PersistedRows.parts."""
         yield from self._parts
 
     def is_read_again(self, change: str, plan: RowPlan) -> bool:
-        """See PersistedRows.is_read_again. Inserted rows are not persisted."""
+        """Inserted rows are not persisted."""
         return (self._feed and change == "insert") or super().is_read_again(change, plan)
 
 

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
-from deltaskip.dml.merge.here import can_evaluate_here, names_in
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource
 from deltaskip.dml.merge.names import Names, default_aliases
+from deltaskip.dml.merge.on_driver import can_merge_on_driver, names_in
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
@@ -54,7 +54,8 @@ class SparkMergeSource(MergeSource):
         self._count: int | None = None
         self._executions: dict[int, SparkExecution] = {}
         self._kept: list[DataFrame] = []
-        # The rows in this process, and whether they were found to need Spark's jobs.
+        # The rows in this process, what merges them there, and whether Spark's jobs do so instead.
+        self._collected: pa.Table | None = None
         self._here: ArrowMergeSource | None = None
         self._needs_jobs = False
 
@@ -64,7 +65,7 @@ class SparkMergeSource(MergeSource):
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
     def schema_for(self, table_schema: StructType) -> StructType:
-        """See MergeSource.schema_for. Columns of types that Delta does not have are left out."""
+        """Columns of types that Delta does not have are left out."""
         try:
             schema = self._data.schema
         except Exception as error:
@@ -78,7 +79,7 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """See MergeSource.prepare. A small source is joined by the driver where it evaluates all as Spark does."""
+        """A small source is joined by the driver where it evaluates all as Spark does."""
         if self._alias is None:
             self._take_default_alias(join)
         if not self._can_merge_here(join, schema):
@@ -87,8 +88,8 @@ class SparkMergeSource(MergeSource):
         elif self._here is None:
             described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
             with row_errors_named(self._spark, "the source of a merge"), described:
-                rows = self._data.toArrow()
-            self._here = ArrowMergeSource(GivenRows(rows), join.snapshot.root, self._alias, self.time_zone)
+                self._collected = self._data.toArrow()
+            self._here = ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, self._alias, self.time_zone)
         if self._here is not None:
             self._here.schema_for(join.snapshot.schema)
 
@@ -99,6 +100,12 @@ class SparkMergeSource(MergeSource):
             used = [parts for parts in names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
             if used and not self._has_names(used):
                 self._alias = default
+
+    def _own_names(self, join: MergeJoin, schema: StructType) -> list[tuple[str, ...]]:
+        """The names in expressions that begin with a qualifier of the DataFrame's own."""
+        names = Names(join.snapshot.schema, schema, join.target_alias, None)
+        used = [parts for parts in names_in(join) if len(parts) > 1]
+        return [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
 
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
         """Whether the DataFrame itself has columns that can be named so."""
@@ -112,14 +119,14 @@ class SparkMergeSource(MergeSource):
         """Whether the driver may carry out the merge. Raises what is wrong with it, as the driver finds it."""
         if self._needs_jobs or not (self._here is not None or self._is_collected_quickly()):
             return False
-        if not can_evaluate_here(join, schema, self._alias, self.time_zone):
+        if not can_merge_on_driver(join, schema, self._alias, self.time_zone):
+            return False
+        if len(schema.fields) < len(self._data.schema.fields):
             return False
         if self._alias is None:
             # Here any qualifier is taken for one that the DataFrame has.
-            names = Names(join.snapshot.schema, schema, join.target_alias, None)
-            used = [parts for parts in names_in(join) if len(parts) > 1]
-            own = [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
-            if own and not self._has_names(own):
+            own = self._own_names(join, schema)
+            if own and (len({fold_name(parts[0]) for parts in own}) > 1 or not self._has_names(own)):
                 return False
         nothing = pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in schema.fields})
         checked = ArrowMergeSource(GivenRows(nothing), join.snapshot.root, self._alias, self.time_zone)
@@ -141,7 +148,6 @@ class SparkMergeSource(MergeSource):
         return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= options.source_bytes
 
     def count(self) -> int:
-        """See MergeSource.count."""
         if self._here is not None:
             return self._here.count()
         if self._count is None:
@@ -150,14 +156,12 @@ class SparkMergeSource(MergeSource):
         return self._count
 
     def row_execution(self, snapshot: Snapshot) -> SparkExecution:
-        """See MergeSource.row_execution."""
         known = self._executions.get(snapshot.version)
         if known is None:
             known = self._executions[snapshot.version] = SparkExecution(self._spark, snapshot)
         return known
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        """See MergeSource.key_values."""
         if self._here is not None:
             return self._here.key_values(keys, distinct)
         described = described_jobs(self._spark, "compute the source of a merge")
@@ -166,7 +170,6 @@ class SparkMergeSource(MergeSource):
         return found
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """See MergeSource.matched."""
         if self._here is not None:
             try:
                 execution = self.row_execution(join.snapshot)
@@ -176,15 +179,21 @@ class SparkMergeSource(MergeSource):
             except UnsupportedFeature:
                 # A rule of the table, or a file, that only Spark evaluates or reads.
                 pass
-            self._here, self._needs_jobs = None, True
-            raise NotHere
+            self._take_collected_rows(join)
         return MergedFrames(self, join, self.row_execution(join.snapshot)).matched()
 
+    def _take_collected_rows(self, join: MergeJoin) -> None:
+        """Let jobs read the rows that chose the files: a source that is computed again may have others."""
+        if self._alias is None:
+            own = self._own_names(join, self.schema_for(join.snapshot.schema))
+            self._alias = own[0][0] if own else None
+        self._data = self._spark.createDataFrame(self._collected, self._data.schema)
+        self._here, self._needs_jobs = None, True
+
     def release(self) -> None:
-        """See MergeSource.release."""
         for frame in self._kept:
             frame.unpersist()
-        self._kept, self._count, self._here = [], None, None
+        self._kept, self._count, self._here, self._collected = [], None, None, None
         self.__dict__.pop("rows", None)
 
     @cached_property

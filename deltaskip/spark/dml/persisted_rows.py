@@ -128,7 +128,6 @@ class PersistedRows(NewRows):
 
     @property
     def has_old_values(self) -> bool:
-        """See NewRows.has_old_values."""
         return self._old is not None
 
     @cached_property
@@ -170,7 +169,6 @@ class PersistedRows(NewRows):
             return collected_positions(rows, FILE, POSITION, CHANGE, files, changes)
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write."""
         extra = tuple(field.name for field in layout.extra)
         rows: list[RowsToWrite] = []
         alone: list[RowsToWrite] = []
@@ -230,7 +228,7 @@ class PersistedRows(NewRows):
             return write_data_files(chain(kept, new), layout, divided=True)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """See NewRows.write_changes. Rows whose values cannot be repeated are read from their files."""
+        """Rows whose values cannot be repeated are read from their files."""
         rows = list(self._images(layout))
         parts = list(before)
         if self._alone:

@@ -12,7 +12,7 @@ from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.table_changes import namespace_change, table_changes
-from deltaskip.spark.installed_catalog.tables import LoadedTable, TableToCommit, use_sql
+from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit, use_sql
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
 __all__ = ["SparkPlugin"]
@@ -92,17 +92,17 @@ class SparkPlugin(Proxy):
         name = _identifier(ident)
         how = _from_context(how)
         if how is None:
-            return LoadedTable(self.jvm, self._name, name, self._load(name))
+            return InstalledTable(self.jvm, self._name, name, self._load(name))
         if isinstance(how, str):
-            return LoadedTable(self.jvm, self._name, name, self._load(name, version=_version(how)), travels=True)
+            return InstalledTable(self.jvm, self._name, name, self._load(name, version=_version(how)), travels=True)
         if isinstance(how, int):
             time = _EPOCH + timedelta(microseconds=how)
-            return LoadedTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
+            return InstalledTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
             shown = display_name([self._name, *name.namespace, name.name])
             raise use_sql("UPDATE and MERGE", shown)
-        return LoadedTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
+        return InstalledTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
 
     @answers("NoSuchTableException")
     def loadChangelog(self, ident: Any, _context: Any, _options: Any) -> Any:
@@ -140,7 +140,7 @@ class SparkPlugin(Proxy):
         name = _identifier(ident)
         new = described(self.jvm, given)
         table = self._catalog.create_table(name, new.schema, new.partitions, new.properties)
-        return LoadedTable(self.jvm, self._name, name, table)
+        return InstalledTable(self.jvm, self._name, name, table)
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTableLike(self, ident: Any, info: Any, _source: Any) -> Any:
@@ -153,7 +153,7 @@ class SparkPlugin(Proxy):
         name = _identifier(ident)
         made = [each for change in changes for each in table_changes(change)]
         table = self._catalog.alter_table(name, made) if made else self._catalog.load_table(name)
-        return LoadedTable(self.jvm, self._name, name, table)
+        return InstalledTable(self.jvm, self._name, name, table)
 
     @answers()
     def dropTable(self, ident: Any) -> bool:

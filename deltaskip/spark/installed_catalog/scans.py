@@ -89,7 +89,7 @@ class ScanBuilder(Proxy):
             self._fields = [min(visible_columns(self._table), key=_width)]
         self._fields = read_order(self._fields, self._table)
         scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])
-        return Scan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
+        return InstalledScan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -115,7 +115,7 @@ class Pushed:
     expressions: tuple[Any, ...]
 
 
-class Scan(Proxy):
+class InstalledScan(Proxy):
     """A scan of some columns of the files that can match.
 
     Args:

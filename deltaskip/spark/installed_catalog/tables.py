@@ -25,7 +25,7 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 
-__all__ = ["LoadedTable", "TableToCommit", "use_sql"]
+__all__ = ["InstalledTable", "TableToCommit", "use_sql"]
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
@@ -112,7 +112,7 @@ class _Described(Proxy):
         return self.jvm.enums(self.jvm.view.org.apache.spark.sql.connector.catalog.TableCapability, _CAPABILITIES)
 
 
-class LoadedTable(_Described):
+class InstalledTable(_Described):
     """A version of a table.
 
     Args:

@@ -36,7 +36,7 @@ _WRITE = "org.apache.spark.sql.connector.write"
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedRows:
     """Which rows a write replaces.
 
     Attributes:
@@ -64,7 +64,7 @@ class Target:
     table: DeltaTable | StagedTable
     latest: Callable[[], int] | None = None
 
-    def write(self, rows: Any, replaced: Replaced | None, plan: Any = None) -> None:
+    def write(self, rows: Any, replaced: ReplacedRows | None, plan: Any = None) -> None:
         """Write rows.
 
         Args:
@@ -114,12 +114,12 @@ class WriteBuilder(Proxy):
         super().__init__(jvm, f"write builder #{id(self)} of {text}")
         self._target = target
         self._info = info
-        self._replaced: Replaced | None = None
+        self._replaced: ReplacedRows | None = None
 
     @answers()
     def truncate(self) -> Any:
         """SupportsTruncate: replace all rows."""
-        self._replaced = Replaced()
+        self._replaced = ReplacedRows()
         return self
 
     @answers()
@@ -130,13 +130,13 @@ class WriteBuilder(Proxy):
     @answers()
     def overwrite(self, predicates: Any) -> Any:
         """SupportsOverwriteV2: replace the rows for which all predicates are TRUE."""
-        self._replaced = Replaced(exact_predicate(predicates))
+        self._replaced = ReplacedRows(exact_predicate(predicates))
         return self
 
     @answers()
     def overwriteDynamicPartitions(self) -> Any:
         """SupportsDynamicOverwrite: replace the partitions of which there are new rows."""
-        self._replaced = Replaced(partitions="dynamic")
+        self._replaced = ReplacedRows(partitions="dynamic")
         return self
 
     @answers()
@@ -161,7 +161,7 @@ class Write(Proxy):
         replaced: Which rows they replace; None for none.
     """
 
-    def __init__(self, jvm: Jvm, target: Target, replaced: Replaced | None) -> None:
+    def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows | None) -> None:
         super().__init__(jvm, f"write #{id(self)} to {target.name}")
         self._target = target
         self._replaced = replaced
@@ -209,7 +209,7 @@ class StagedWrite(Proxy):
 
     # Spark 4.1, OverwritePartitionsDynamicExec: it has no form for V1Write.
 
-    def __init__(self, jvm: Jvm, target: Target, replaced: Replaced, info: Any) -> None:
+    def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows, info: Any) -> None:
         super().__init__(jvm, f"staged write #{id(self)} to {target.name}")
         self._target = target
         self._replaced = replaced
@@ -299,7 +299,7 @@ class StagedWrite(Proxy):
         implements = tuple(f"{_WRITE}.{name}" for name in ("Write", "BatchWrite"))
 
 
-def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: Replaced | None, version: int) -> None:
+def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: ReplacedRows | None, version: int) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
     It conflicts with commits that change what was read: otherwise an overwrite would remove rows that the query has not

@@ -31,7 +31,7 @@ from deltaskip.log.portable import PortableSnapshot
 from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
-from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.file_batches import kept_pieces, listed, unshared
 from deltaskip.skipping.files import batch_files, decoded
 from deltaskip.skipping.portable import PortablePredicate
@@ -232,7 +232,7 @@ class _Opened:
 
     def _of_group(self, part: CheckpointPart, group: int) -> Iterator[pa.Table]:
         own, request = unshared(self.snapshot), self.request
-        kept = request.predicate.matching(self.program)(Batch(CheckpointAdds(own, part, group)))
+        kept = request.predicate.matching(self.program)(FileBatch(CheckpointAdds(own, part, group)))
         adds = own.add_group(part, group)
         for piece in kept_pieces(adds, kept, request.names, _DECODED_ROWS):
             paths, vectors = add_column(piece, "path"), add_column(piece, "deletion_vector")
@@ -246,7 +246,7 @@ class _Opened:
         for start in range(0, len(adds), _COMMIT_ROWS):
             chosen = adds.slice(start, _COMMIT_ROWS)
             own = request.snapshot.with_files(self.snapshot, chosen)
-            batch = Batch(CommitAdds(own))
+            batch = FileBatch(CommitAdds(own))
             kept = request.predicate.matching(self.program)(batch)
             if kept is not None and not len(kept):
                 continue

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.change_feed.change_columns import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
-from deltaskip.change_feed.file_groups import ChangedRows
+from deltaskip.change_feed.file_groups import FileGroup
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
@@ -22,7 +22,7 @@ from deltaskip.spark.read.dataframe import matching, planned_for, source_of
 from deltaskip.spark.read.parquet_scans import (
     EntryRows,
     PositionalRows,
-    Source,
+    ScanSettings,
     coded_rows,
     constant_rows,
     listed_source,
@@ -66,7 +66,7 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     return matching(with_declared_lengths(frame, schema), snapshot.table_root, schema, scan.where, scan.columns)
 
 
-def _coded(spark: SparkSession, scan: ChangeScan, change_files: ChangedRows, whole: ChangedRows) -> DataFrame | None:
+def _coded(spark: SparkSession, scan: ChangeScan, change_files: FileGroup, whole: FileGroup) -> DataFrame | None:
     """All rows of the change files and of the whole files without deleted rows, by a scan that has their values.
 
     None if they have one value or too many, or if Spark has to list the files.
@@ -78,12 +78,12 @@ def _coded(spark: SparkSession, scan: ChangeScan, change_files: ChangedRows, who
     return None if listed is None else coded_rows(listed, rows, CHANGE_TYPE)
 
 
-def _chosen(rows: ChangedRows, which: pa.BooleanArray) -> ChangedRows:
-    return ChangedRows(rows.files.filter(which).combine_chunks(), rows.deleted.filter(which))
+def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
+    return FileGroup(rows.files.filter(which).combine_chunks(), rows.deleted.filter(which))
 
 
 def _live(
-    spark: SparkSession, scan: ChangeScan, rows: ChangedRows, names: Sequence[str], stored: Sequence[str] = ()
+    spark: SparkSession, scan: ChangeScan, rows: FileGroup, names: Sequence[str], stored: Sequence[str] = ()
 ) -> DataFrame:
     """All rows of files but the deleted ones, with columns of the feed as if they were partition columns.
 
@@ -113,7 +113,7 @@ def _live(
     return union(frames)
 
 
-def _partly(spark: SparkSession, scan: ChangeScan, rows: ChangedRows) -> DataFrame:
+def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame:
     """The rows at the positions; each file is scanned once for all versions that changed rows of it."""
     assert rows.positions is not None
     coded = one_chunk(rows.files["uri"]).dictionary_encode()
@@ -136,7 +136,7 @@ def _source(
     names: Sequence[str],
     stored: Sequence[str],
     repeated: bool = False,
-) -> Source:
+) -> ScanSettings:
     snapshot = scan.snapshot
     return source_of(
         spark,
@@ -169,7 +169,7 @@ def _feed_column(files: pa.Table, name: str) -> pa.Array:
     return one_chunk(files[_FILE_COLUMNS[name]]).cast(arrow_type(field.type))
 
 
-def _layers(rows: ChangedRows) -> Iterator[ChangedRows]:
+def _layers(rows: FileGroup) -> Iterator[FileGroup]:
     """The files in groups without a repeated file, as a file may be added by one version and removed by another."""
     codes = numpy_values(one_chunk(rows.files["uri"]).dictionary_encode().indices)
     order = np.argsort(codes, kind="stable")
@@ -179,4 +179,4 @@ def _layers(rows: ChangedRows) -> Iterator[ChangedRows]:
     occurrence[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
     for number in range(int(occurrence.max(initial=-1)) + 1):
         chosen = arrow_array(np.flatnonzero(occurrence == number), pa.int64())
-        yield ChangedRows(rows.files.take(chosen).combine_chunks(), rows.deleted.take(chosen))
+        yield FileGroup(rows.files.take(chosen).combine_chunks(), rows.deleted.take(chosen))

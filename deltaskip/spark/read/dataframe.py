@@ -28,7 +28,7 @@ from deltaskip.spark.columns.types import data_schema, logical_type
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
 from deltaskip.spark.read.listing import listed_here
 from deltaskip.spark.read.locations import check_not_hidden, spark_path
-from deltaskip.spark.read.parquet_scans import DeletionVectorReader, Source, live_rows
+from deltaskip.spark.read.parquet_scans import DeletionVectorReader, ScanSettings, live_rows
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import hadoop_uris
@@ -201,7 +201,7 @@ def source_of(
     stored: Sequence[str] = (),
     listing: bool = True,
     repeated: bool = False,
-) -> Source:
+) -> ScanSettings:
     """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
 
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
@@ -222,7 +222,7 @@ def source_of(
     partitions = partition_table(files, schema, partition_columns)
     if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
         sizes, times = listed_here(spark, paths) or (sizes, None)
-    source = Source(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
+    source = ScanSettings(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
     _check_paths(source, repeated)
     return source
 
@@ -240,7 +240,7 @@ def _check_readable(spark: SparkSession, table_root: str, schema: StructType) ->
         )
 
 
-def _check_paths(source: Source, repeated: bool) -> None:
+def _check_paths(source: ScanSettings, repeated: bool) -> None:
     if not repeated and len(set(source.paths)) != len(source.paths):
         twice = Counter(source.paths).most_common(1)[0][0]
         raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")

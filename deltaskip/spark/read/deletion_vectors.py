@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 
-__all__ = ["WORD_SHIFT", "DeletedRows", "deleted_rows"]
+__all__ = ["WORD_SHIFT", "BroadcastDeletions", "deleted_rows"]
 
 # Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`.
 WORD_SHIFT = 6
@@ -21,7 +21,7 @@ PAIR_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedRows:
+class BroadcastDeletions:
     """Deleted rows of some files, as bit words or as row numbers.
 
     words: a list<int64> for each file in which the bits of deleted rows are set; None if row numbers are used instead.
@@ -33,7 +33,7 @@ class DeletedRows:
     counts: tuple[int, ...]
 
 
-def deleted_rows(positions: Sequence[pa.Int64Array]) -> DeletedRows:
+def deleted_rows(positions: Sequence[pa.Int64Array]) -> BroadcastDeletions:
     """The form that is smaller to broadcast. positions: for each file its deleted row numbers in ascending order."""
     counts = tuple(len(p) for p in positions)
     lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
@@ -41,8 +41,8 @@ def deleted_rows(positions: Sequence[pa.Int64Array]) -> DeletedRows:
         words = [_bit_words(p, n) for p, n in zip(positions, lengths, strict=True)]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         flat = pa.array(np.concatenate(words) if words else np.empty(0, np.int64), pa.int64())
-        return DeletedRows(pa.ListArray.from_arrays(pa.array(offsets), flat), pa.array([], pa.int64()), counts)
-    return DeletedRows(None, pa.concat_arrays([p.cast(pa.int64()) for p in positions]), counts)
+        return BroadcastDeletions(pa.ListArray.from_arrays(pa.array(offsets), flat), pa.array([], pa.int64()), counts)
+    return BroadcastDeletions(None, pa.concat_arrays([p.cast(pa.int64()) for p in positions]), counts)
 
 
 def _bit_words(positions: pa.Int64Array, length: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

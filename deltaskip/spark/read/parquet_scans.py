@@ -23,7 +23,7 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.literals import decoded_sql
 from deltaskip.spark.columns.types import logical_type, spark_schema
-from deltaskip.spark.read.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
+from deltaskip.spark.read.deletion_vectors import WORD_SHIFT, BroadcastDeletions, deleted_rows
 from deltaskip.spark.read.file_index import CODE, unlisted_scan
 from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
 from deltaskip.spark.read.locations import metadata_path, needs_own_scan
@@ -36,7 +36,7 @@ __all__ = [
     "DeletionVectorReader",
     "EntryRows",
     "PositionalRows",
-    "Source",
+    "ScanSettings",
     "coded_rows",
     "constant_rows",
     "listed_source",
@@ -71,7 +71,7 @@ _ANY_WORDS = "__deltaskip_any_words"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScanSettings:
     """Settings that all scans of one read share.
 
     paths: the spark_path of each file. data: the columns to read from the files, under physical names. sizes: bytes of
@@ -89,7 +89,7 @@ class Source:
     times: list[int] | None = None
 
 
-def live_rows(source: Source, files: pa.Table, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
+def live_rows(source: ScanSettings, files: pa.Table, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
     """Every row of the files that is not deleted, in the table's columns."""
     if not source.paths:
         return source.spark.createDataFrame([], spark_schema(source.schema))
@@ -132,7 +132,7 @@ class PositionalRows:
 _LIVE = PositionalRows()
 
 
-def constant_rows(source: Source, rows: Sequence[int], code: int) -> DataFrame | None:
+def constant_rows(source: ScanSettings, rows: Sequence[int], code: int) -> DataFrame | None:
     """Every row of these files, which have the partition values of the tuple `code`; None without files."""
     if not rows:
         return None
@@ -143,7 +143,7 @@ def constant_rows(source: Source, rows: Sequence[int], code: int) -> DataFrame |
 
 
 def coded_rows(
-    source: Source, rows: Sequence[int], stored: str | None = None, wanted: PositionalRows = _LIVE
+    source: ScanSettings, rows: Sequence[int], stored: str | None = None, wanted: PositionalRows = _LIVE
 ) -> DataFrame:
     """Every row of the files in the table's columns, by one scan whatever the number of partition values.
 
@@ -165,7 +165,7 @@ def coded_rows(
     return frame
 
 
-def rows_at(source: Source, wanted: PositionalRows, files: Sequence[int] | None = None) -> DataFrame:
+def rows_at(source: ScanSettings, wanted: PositionalRows, files: Sequence[int] | None = None) -> DataFrame:
     """The rows in the table's columns, then the position, the values of the file and the stored columns.
 
     files: numbers of the files to read, in whose order `wanted` is; None for all.
@@ -178,7 +178,7 @@ def rows_at(source: Source, wanted: PositionalRows, files: Sequence[int] | None 
     return frame
 
 
-def rows_by_path(source: Source, wanted: PositionalRows) -> DataFrame:
+def rows_by_path(source: ScanSettings, wanted: PositionalRows) -> DataFrame:
     """The rows in the table's columns, then path, position and stored columns, but no values of the file.
 
     Rows of files without marked rows are not joined with anything, so that `with_values_of_files` can be applied to the
@@ -201,7 +201,9 @@ def rows_by_path(source: Source, wanted: PositionalRows) -> DataFrame:
     return frame
 
 
-def with_values_of_files(frame: DataFrame, source: Source, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
+def with_values_of_files(
+    frame: DataFrame, source: ScanSettings, path: str, values: Mapping[str, pa.Array]
+) -> DataFrame:
     """Rows of `rows_by_path` with a value of their file in further columns.
 
     Args:
@@ -234,7 +236,7 @@ class EntryRows:
     values: Mapping[str, pa.Array]
 
 
-def rows_of_entries(source: Source, entries: EntryRows) -> DataFrame:
+def rows_of_entries(source: ScanSettings, entries: EntryRows) -> DataFrame:
     """The rows of all entries in the table's columns, a row once for each entry that has it. Each file is read once.
 
     The rows that no entry has are dropped before the entries multiply those that are left.
@@ -319,7 +321,7 @@ def _of_file(path: str, value: str) -> str:
     return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END"
 
 
-def _shapes(source: Source, rows: Sequence[int]) -> list[Shape]:
+def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
     """The scans that read these files."""
     if source.times is None:
         return shapes_of(source.paths, rows, source.partitions, source.mode, source.sizes)
@@ -328,7 +330,7 @@ def _shapes(source: Source, rows: Sequence[int]) -> list[Shape]:
     return [JoinedScan(tuple(rows))] if len(codes) > 1 else [ConstantScan(tuple(rows), code) for code in codes]
 
 
-def _scan(source: Source, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
+def _scan(source: ScanSettings, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
     """The rows of a shape. wanted: what to return of each row beside the table's columns."""
     extra = _location_for(wanted)
     match shape:
@@ -345,7 +347,7 @@ def _scan(source: Source, shape: Shape, wanted: PositionalRows = _LIVE) -> DataF
             return coded_rows(listed, rows, wanted=wanted)
 
 
-def listed_source(source: Source, rows: Sequence[int]) -> Source | None:
+def listed_source(source: ScanSettings, rows: Sequence[int]) -> ScanSettings | None:
     """The source with sizes and times of these files; None if `coded_rows` cannot read them."""
     if len(source.partitions.tuples) > options.listed_partitions:
         return None
@@ -361,7 +363,7 @@ def listed_source(source: Source, rows: Sequence[int]) -> Source | None:
 
 
 def _with_file_values(
-    source: Source, rows: Sequence[int], marked: DeletedRows | None, wanted: PositionalRows = _LIVE
+    source: ScanSettings, rows: Sequence[int], marked: BroadcastDeletions | None, wanted: PositionalRows = _LIVE
 ) -> DataFrame:
     """Rows of the files, joined with partition values and marked rows, such as the deleted ones, from the log.
 
@@ -398,13 +400,13 @@ def _beside(wanted: PositionalRows, values: Sequence[str] = ()) -> list[str]:
     return [*found, *values, *map(quoted_name, wanted.stored)]
 
 
-def _marked_numbers(source: Source, keys: pa.Array, marked: DeletedRows) -> DataFrame:
+def _marked_numbers(source: ScanSettings, keys: pa.Array, marked: BroadcastDeletions) -> DataFrame:
     indices = pa.array([i for i, count in enumerate(marked.counts) for _ in range(count)], pa.int64())
     return broadcast_rows(source.spark, pa.table({_KEY + "2": keys.take(indices), _MARKED: marked.numbers}))
 
 
 def _files(
-    source: Source,
+    source: ScanSettings,
     rows: Sequence[int],
     base_path: str | None = None,
     extra: Callable[[DataFrame], DataFrame] | None = None,
@@ -459,14 +461,14 @@ def _with_plain_location(frame: DataFrame) -> DataFrame:
     return frame.selectExpr("*", f"{_METADATA}.file_path AS {_PATH}", f"{_METADATA}.row_index AS {_ROW}")
 
 
-def _logical(source: Source, partition_values: dict[str, str]) -> list[str | Column]:
+def _logical(source: ScanSettings, partition_values: dict[str, str]) -> list[str | Column]:
     return logical_columns(source.schema, source.mode, partition_values)
 
 
-def _hive_names(source: Source) -> list[str]:
+def _hive_names(source: ScanSettings) -> list[str]:
     return [physical_name(field, source.mode) for field in source.partitions.fields]
 
 
-def _hive_columns(source: Source) -> dict[str, str]:
+def _hive_columns(source: ScanSettings) -> dict[str, str]:
     names = zip(source.partitions.fields, _hive_names(source), strict=True)
     return {field.name: quoted_name(name) for field, name in names}

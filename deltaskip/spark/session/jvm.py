@@ -228,7 +228,7 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
             try:
                 return method(self, *args)
             except Exception as error:
-                # Of the two tables of a rename the new one is taken.
+                # A rename that finds a table names the new one.
                 about = args[1] if method.__name__ == "renameTable" and isinstance(error, TableAlreadyExists) else None
                 raised = self.jvm.error(error, declared, args[0] if about is None and args else about)
                 if raised is error:

@@ -1,4 +1,4 @@
-"""The data source `deltaskip` of Spark 4: what the format `deltaskip` of reads, writes and streams makes."""
+"""The Python data source of the format `deltaskip`, which creates its readers, writers and streams."""
 
 from __future__ import annotations
 

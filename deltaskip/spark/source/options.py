@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.change_feed.versions import Bound, version_range
+from deltaskip.change_feed.versions import RangeEnd, version_range
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
@@ -215,7 +215,7 @@ class SourceOptions:
                     f"give a version up to {latest + 1}."
                 )
             return start
-        bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
+        bounds = RangeEnd(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
         found = version_range(self.table().snapshot, *bounds, allow_out_of_range=True)
         if found.end < found.start:
             raise InvalidArgument(

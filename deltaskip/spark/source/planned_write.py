@@ -20,7 +20,7 @@ from deltaskip.log.new_table import BEFORE_CREATION, before_creation
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
@@ -222,7 +222,7 @@ def _zone_of(batch: pa.RecordBatch) -> str | None:
     return next((each.tz for each in batch.schema.types if pa.types.is_timestamp(each) and each.tz), None)
 
 
-def _of_task(identity: Identity, task: int, append: PlannedAppend) -> Identity:
+def _of_task(identity: IdentityColumn, task: int, append: PlannedAppend) -> IdentityColumn:
     """How a task numbers its rows, so that no two tasks share a value."""
     if task >= _IDENTITY_TASKS:
         raise UnsupportedFeature(
@@ -233,7 +233,7 @@ def _of_task(identity: Identity, task: int, append: PlannedAppend) -> Identity:
     return replace(identity, start=first, step=step, mark=None)
 
 
-def _identities(tasks: Sequence[WrittenRows], append: PlannedAppend) -> dict[str, Identity]:
+def _identities(tasks: Sequence[WrittenRows], append: PlannedAppend) -> dict[str, IdentityColumn]:
     """The state of the identity columns after the rows of all tasks."""
     numbered = {c.field.name: c.identity for c in append.rows.columns if c.origin == "identity" and c.identity}
     found = {}

@@ -16,7 +16,7 @@ __all__ = ["register_format", "stream_to_dataframe"]
 
 
 def stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """Return a streaming DataFrame of the rows that a table has and gets.
+    """Return a streaming DataFrame of a table's rows, then of the rows appended to it.
 
     Args:
         spark: A session of Spark 4.0 or newer, classic or Connect.

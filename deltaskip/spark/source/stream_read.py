@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from deltaskip.change_feed.added_files import AddedFiles, DeletedRows, added_files, files_of_snapshot
+from deltaskip.change_feed.added_files import AddedFiles, OnDeletedRows, added_files, files_of_snapshot
 from deltaskip.errors import SchemaError, TableNotFound
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
@@ -48,7 +48,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def __init__(self, options: SourceOptions, schema: spark_types.StructType) -> None:
         self._options = options
         self._schema = schema
-        self._deleted = DeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
+        self._deleted = OnDeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
         self._most_files = options.number("maxFilesPerTrigger")
         self._initial: Offset | None = None
         # Where the next batch begins. A stream that is restarted asks for an empty batch at that place first.

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
 from deltaskip.expr import columns_in, is_valid_sql
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import condition, value_violation, violation
 from deltaskip.rows.store import VIOLATION, sql_string
@@ -167,7 +167,7 @@ def _guard(plan: RowPlan, name: str, first_rule: int) -> str:
     return f"CASE WHEN {satisfied} THEN {quoted_name(name)} ELSE raise_error({message}) END"
 
 
-def _identity_values(identity: Identity, tasks: int) -> str:
+def _identity_values(identity: IdentityColumn, tasks: int) -> str:
     """SQL text of values that no two rows share, whatever the number of rows of each partition."""
     if tasks < 1:
         raise InvalidArgument(

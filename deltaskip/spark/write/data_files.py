@@ -18,7 +18,7 @@ from deltaskip.data_files.written import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_table
-from deltaskip.rows.identity import Identity
+from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import written_type
@@ -387,7 +387,7 @@ def _numbered_columns(plan: RowPlan, layout: DataFileLayout) -> tuple[StatColumn
     return indexed_columns(layout.schema, mapping_mode=layout.mapping_mode, columns=names)
 
 
-def _identities(files: Sequence[_WrittenFile], plan: RowPlan, layout: DataFileLayout) -> dict[str, Identity]:
+def _identities(files: Sequence[_WrittenFile], plan: RowPlan, layout: DataFileLayout) -> dict[str, IdentityColumn]:
     """The state of identity columns after the values in the files."""
     states = {c.field.name: c.identity for c in plan.columns if c.origin == "identity" and c.identity is not None}
     for i, column in enumerate(_numbered_columns(plan, layout)):

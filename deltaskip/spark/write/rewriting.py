@@ -91,7 +91,6 @@ class SparkRewriting(Rewriting):
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See Rewriting.rewrite."""
         with _BUILDING:
             frame = self._rows(files, row_ids, layout)
             count = 1 if order is None else order.new_files

@@ -121,11 +121,11 @@ def facts_of(
     """Return the facts of a file or of a piece of it, without its deleted rows.
 
     Args:
-        reader: Of the request.
+        reader: The reader of the request.
         storage: Storage of the file.
         file: The file.
         table_root: URI of the table.
-        options: Of the store that holds the deletion vector, if that is another one.
+        options: Options of the store of the deletion vector, if it is another one.
     """
     deleted = None
     if file.deletion_vector is not None:

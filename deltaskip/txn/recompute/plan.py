@@ -66,6 +66,6 @@ def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> C
         return ColumnPlan(lacking, None, None)
     bounded = coverage.files_with_bounds
     gained = min(lacking, files - bounded)
-    # Of the files that gain bounds, the same share contains a point as of those that have bounds now.
+    # Assume that a point lies in the same share of files with new bounds as of files that have bounds now.
     then = coverage.overlap_depth * (bounded + gained) / bounded + (files - bounded - gained)
     return ColumnPlan(lacking, coverage.files_met, min(then, float(files)))

@@ -11,8 +11,8 @@ from deltaskip import col
 from deltaskip.dml.merge.clauses import MergeClause, check_clauses, checked_condition, checked_values
 from deltaskip.dml.merge.merge_assignments import (
     DEFAULT,
-    Expression,
-    Fields,
+    AssignedExpression,
+    AssignedFields,
     FromSource,
     PlannedClause,
     evolved_columns,
@@ -50,16 +50,16 @@ def test_only_the_last_clause_of_a_kind_may_lack_a_condition() -> None:
 
 @pytest.mark.parametrize("name", ["V", "t.v", "T.`v`", "`v`"])
 def test_columns_are_set_in_any_letter_case_and_with_the_name_of_the_table(name: str) -> None:
-    assert planned(setting(**{name: "s.v"})).columns == {"v": Expression("s.v")}
+    assert planned(setting(**{name: "s.v"})).columns == {"v": AssignedExpression("s.v")}
 
 
 def test_a_quoted_name_may_contain_dots() -> None:
-    assert planned(setting(**{"`a.b`": "1"})).columns == {"a.b": Expression("1")}
+    assert planned(setting(**{"`a.b`": "1"})).columns == {"a.b": AssignedExpression("1")}
 
 
 def test_nested_fields_are_set_one_by_one() -> None:
     found = planned(setting(**{"st.A": "1", "t.st.b": "2"})).columns
-    assert found == {"st": Fields({"a": Expression("1"), "b": Expression("2")})}
+    assert found == {"st": AssignedFields({"a": AssignedExpression("1"), "b": AssignedExpression("2")})}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_columns_left_out_must_exist() -> None:
 
 def test_fields_that_the_source_lacks_stay_when_the_schema_evolves() -> None:
     found = planned(MergeClause("matched", "update"), schema_of("id INT, st STRUCT<a: INT>"), True).columns
-    assert isinstance(found["st"], Fields)
+    assert isinstance(found["st"], AssignedFields)
     assert found["st"].fields == {"a": FromSource(("st", "a"), INTEGER)}
     assert found["st"].struct is not None and found["st"].struct.path == ("st",)
 

@@ -11,7 +11,7 @@ inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two,
   month become the last day of a shorter one: it is at least the start of the found day and less than its end, and both
   are non-decreasing (Monotone.most).
 * An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
-  of the zone, so that a sum with days alone is x + days + (one offset - another): a Clock. Without months and days it
+  of the zone, so that a sum with days alone is x + days + (one offset - another): a ZoneShift. Without both it
   is computed on the instant.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
   weeks); hour, minute and second after a day, an hour and a minute: Periodic.
@@ -31,7 +31,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.intervals import amount_of
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.time_patterns import Field, Section, formatted, pattern_items
+from deltaskip.expr.time_patterns import PatternField, Section, formatted, pattern_items
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
@@ -45,14 +45,14 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.skipping.proofs.preimage.functions import (
-    Clock,
     Floor,
     Monotone,
+    MonotonePiece,
     Periodic,
-    Piece,
     Shift,
     Step,
     Times,
+    ZoneShift,
     identity,
     rising,
 )
@@ -78,7 +78,7 @@ _MOST_SECONDS = INSTANT_MAX // MICROS_PER_SECOND
 _INSTANT_OF_SECONDS = Monotone(
     _LONGS,
     lambda x: x * MICROS_PER_SECOND,
-    (Piece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
+    (MonotonePiece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
     unsure=((_LONGS.low, -_MOST_SECONDS), (_MOST_SECONDS + 1, _LONGS.stop)),
 )
 
@@ -89,7 +89,7 @@ _YEARS = rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: da
 def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
     """Return the steps of a CAST between date, timestamp and timestamp_ntz, or from them to text, outermost first."""
     least, most = offsets(time_zone)
-    to_local, to_instant = Clock(_INSTANTS, least, most), Clock(LOCAL, -most, -least)
+    to_local, to_instant = ZoneShift(_INSTANTS, least, most), ZoneShift(LOCAL, -most, -least)
     match source, target:
         case (s, t) if s == TIMESTAMP and t == DATE:
             return Floor(LOCAL, MICROS_PER_DAY), to_local
@@ -100,7 +100,7 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
         case (s, t) if s == TIMESTAMP_NTZ and t == DATE:
             return (Floor(_INSTANTS, MICROS_PER_DAY),)
         case (s, t) if s == TIMESTAMP_NTZ and t == TIMESTAMP:
-            return (Clock(_INSTANTS, -most, -least),)
+            return (ZoneShift(_INSTANTS, -most, -least),)
         case (s, t) if s == TIMESTAMP_NTZ and t == STRING:
             return (_text_of_local(_INSTANTS),)
         case (s, t) if s == DATE and t == TIMESTAMP_NTZ:
@@ -180,7 +180,7 @@ def _time_field(name: str, operand: Node, time_zone: str) -> tuple[Node, tuple[S
     numbers = np.arange(cells, dtype=np.int64)
     if type_of(operand) == TIMESTAMP_NTZ:
         return operand, (Periodic(_INSTANTS, grain, numbers),)
-    return operand, (Periodic(LOCAL, grain, numbers), Clock(_INSTANTS, *offsets(time_zone)))
+    return operand, (Periodic(LOCAL, grain, numbers), ZoneShift(_INSTANTS, *offsets(time_zone)))
 
 
 def _date_trunc(unit: str, operand: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
@@ -191,7 +191,7 @@ def _date_trunc(unit: str, operand: Node, time_zone: str) -> tuple[Node, tuple[S
     if unit.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
         return operand, (step, identity(_INSTANTS))
     least, most = offsets(time_zone)
-    return operand, (Clock(LOCAL, -most, -least), step, Clock(_INSTANTS, least, most))
+    return operand, (ZoneShift(LOCAL, -most, -least), step, ZoneShift(_INSTANTS, least, most))
 
 
 @cache
@@ -218,7 +218,7 @@ def _descends(pattern: str) -> bool:
         return False
     if any(isinstance(item, Section) for item in items):
         return False
-    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, Field)]
+    fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, PatternField)]
     if len(fields) == len(_FIELDS_OF_FORMATS) + 1 and fields[-1].startswith("S"):
         # A fraction, cut off.
         fields.pop()
@@ -228,7 +228,7 @@ def _descends(pattern: str) -> bool:
 def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...]:
     """The text of an instant by a pattern that descends."""
     text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode())
-    return text, Clock(_INSTANTS, *offsets(time_zone))
+    return text, ZoneShift(_INSTANTS, *offsets(time_zone))
 
 
 def _between_zones(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
@@ -247,10 +247,10 @@ def _between_zones(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] 
     steps: list[Step] = []
     try:
         if target:
-            steps.append(Clock(LOCAL if source else _INSTANTS, *offsets(target)))
+            steps.append(ZoneShift(LOCAL if source else _INSTANTS, *offsets(target)))
         if source:
             least, most = offsets(source)
-            steps.append(Clock(_INSTANTS, -most, -least))
+            steps.append(ZoneShift(_INSTANTS, -most, -least))
     except LookupError:
         return None
     return operand, tuple(steps)
@@ -266,7 +266,7 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
     least, most = offsets(time_zone) if zoned else (0, 0)
     amount, spread = days * MICROS_PER_DAY + micros, most - least
     source = LOCAL if months else _INSTANTS
-    last: Step = Clock(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
+    last: Step = ZoneShift(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
     if not months:
         return (last,)
     later = rising(
@@ -276,8 +276,8 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
         near=lambda r: r - months * 30 * MICROS_PER_DAY,
     )
     if not zoned:
-        return last, replace(later, source=_INSTANTS, pieces=(Piece(_INSTANTS.low, _INSTANTS.stop),))
-    return last, Clock(LOCAL, -most, -least), later, Clock(_INSTANTS, least, most)
+        return last, replace(later, source=_INSTANTS, pieces=(MonotonePiece(_INSTANTS.low, _INSTANTS.stop),))
+    return last, ZoneShift(LOCAL, -most, -least), later, ZoneShift(_INSTANTS, least, most)
 
 
 def _months_later(local: int, months: int) -> int:
@@ -289,7 +289,7 @@ def _next_day(operand: Node, day: Literal) -> tuple[Node, tuple[Step, ...]] | No
     weekday = dates.WEEKDAYS.get(str(day.value).upper())
     if weekday is None:
         return None
-    known, unsure = (Piece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
+    known, unsure = (MonotonePiece(dates.FIRST_WEEK, _DATES.stop),), ((_DATES.low, dates.FIRST_WEEK),)
     return operand, (Monotone(_DATES, lambda x: dates.next_day(x, weekday), known, unsure=unsure, near=_itself),)
 
 
@@ -306,7 +306,7 @@ def _text_of_local(source: Domain) -> Step:
 def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
     """Texts sort as times do while years have four digits; nothing is known about other times."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
-    return Monotone(source, f, (Piece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
+    return Monotone(source, f, (MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 
 
 def _fields(name: str) -> np.ndarray:

@@ -35,17 +35,17 @@ from deltaskip.skipping.proofs.preimage.value_sets import (
 
 __all__ = [
     "FAR",
-    "Clock",
     "Floor",
     "Invertible",
     "Monotone",
+    "MonotonePiece",
     "Periodic",
-    "Piece",
     "Prefix",
     "Prepend",
     "Shift",
     "Step",
     "Times",
+    "ZoneShift",
     "identity",
     "pull_back",
     "results_within",
@@ -86,7 +86,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ZoneShift:
     """f(x) = x + o with an unknown o, low <= o <= high: conversion to a zone's local time, or back.
 
     f(x) in [a, b) implies x in [a - high, b - low).
@@ -98,7 +98,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MonotonePiece:
     """A part [low, stop) of a domain on which a function is monotone."""
 
     low: Any
@@ -117,7 +117,7 @@ class Monotone:
 
     source: Domain
     f: Callable[[Any], Any]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MonotonePiece, ...]
     nulls: Spans = ()
     unsure: Spans = ()
     most: Callable[[Any], Any] | None = None
@@ -164,7 +164,7 @@ class Prepend:
     text: bytes
 
 
-Step = Shift | Floor | Times | Clock | Monotone | Periodic | Invertible | Prefix | Prepend
+Step = Shift | Floor | Times | ZoneShift | Monotone | Periodic | Invertible | Prefix | Prepend
 
 
 def identity(source: Domain) -> Shift:
@@ -180,7 +180,7 @@ def rising(
     near: Callable[[Any], Any] | None = None,
 ) -> Monotone:
     """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
-    return Monotone(source, f, (Piece(source.low, source.stop, not falling),), most=most, near=near)
+    return Monotone(source, f, (MonotonePiece(source.low, source.stop, not falling),), most=most, near=near)
 
 
 def results_within(step: Step, domain: Domain) -> bool:
@@ -212,7 +212,7 @@ def pull_back(step: Step, results: Values) -> Values | None:
     cycles = tuple(cycle for known in results.cycles if (cycle := _with_exempt_before(step, known)) is not None)
     spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
     exact = results.exact and len(cycles) == len(results.cycles)
-    if isinstance(step, Clock) and step.low != step.high:
+    if isinstance(step, ZoneShift) and step.low != step.high:
         exact = False
     return replace(results, spans=intersect(spans, step.source.all), cycles=cycles, exact=exact)
 
@@ -222,7 +222,10 @@ def single_direction(step: Step) -> bool | None:
     match step:
         case Shift() | Floor() | Times() | Prefix() | Prepend():
             return True
-        case Monotone(source, _, (Piece(low, stop, direction),), most=None) if (low, stop) == (source.low, source.stop):
+        case Monotone(source, _, (MonotonePiece(low, stop, direction),), most=None) if (low, stop) == (
+            source.low,
+            source.stop,
+        ):
             return direction
     return None
 
@@ -235,7 +238,7 @@ def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
             return low * by, stop * by
         case Times(_, by):
             return -(-low // by), -(-stop // by)
-        case Clock(_, least, most):
+        case ZoneShift(_, least, most):
             return low - most, stop - least
         case Prefix(_, length):
             return _least_with_prefix(low, length), _least_with_prefix(stop, length)
@@ -257,7 +260,7 @@ def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
     match step:
         case Shift(_, by):
             return replace(cycle, low=cycle.low + by, high=cycle.high + by)
-        case Clock(_, low, high):
+        case ZoneShift(_, low, high):
             return replace(cycle, low=cycle.low + low, high=cycle.high + high)
         case Floor(_, by):
             # (x // by + o) // grain = (x + o * by) // (grain * by)
@@ -282,7 +285,9 @@ def _monotone(step: Monotone, results: Values) -> Values:
     )
 
 
-def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any, near: Callable[[Any], Any] | None = None) -> Any:
+def _threshold(
+    f: Callable[[Any], Any], piece: MonotonePiece, result: Any, near: Callable[[Any], Any] | None = None
+) -> Any:
     """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
     if isinstance(result, int) and abs(result) >= _ALMOST_FAR:

@@ -32,8 +32,8 @@ from deltaskip.skipping.proofs.preimage.functions import (
     Floor,
     Invertible,
     Monotone,
+    MonotonePiece,
     Periodic,
-    Piece,
     Shift,
     Step,
     Times,
@@ -107,7 +107,7 @@ def number_call(call: Call) -> tuple[Node, Step] | None:
 
 def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step | None:
     if target == BOOLEAN:
-        pieces = (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop))
+        pieces = (MonotonePiece(domain.low, 0), MonotonePiece(0, 1), MonotonePiece(1, domain.stop))
         return Monotone(domain, lambda x: int(x != 0), pieces)
     if target == STRING and source == BOOLEAN:
         return rising(domain, lambda x: b"true" if x else b"false")
@@ -130,7 +130,11 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
     if target == STRING:
         return _to_text(source, domain)
     if target == BOOLEAN:
-        return Monotone(domain, lambda x: int(x != 0), (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop)))
+        return Monotone(
+            domain,
+            lambda x: int(x != 0),
+            (MonotonePiece(domain.low, 0), MonotonePiece(0, 1), MonotonePiece(1, domain.stop)),
+        )
     if isinstance(target, DecimalType):
         if target.scale >= source.scale:
             return Times(domain, 10 ** (target.scale - source.scale))
@@ -175,7 +179,7 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
         return Monotone(
             domain,
             lambda x: _truncated(value_at(DOUBLE, x), target),
-            (Piece(domain.low, NAN),),
+            (MonotonePiece(domain.low, NAN),),
             unsure=((NAN, NAN + 1),),
             near=_of_whole,
         )
@@ -185,7 +189,7 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
         return Monotone(
             domain,
             lambda x: _of_text(value_at(DOUBLE, x), -1, places),
-            (Piece(-INFINITY + 1, INFINITY),),
+            (MonotonePiece(-INFINITY + 1, INFINITY),),
             infinite,
             most=lambda x: _of_text(value_at(DOUBLE, x), 1, places),
         )
@@ -309,7 +313,7 @@ def _quotient(x: int, by: int) -> int:
 
 
 def _floating(domain: Domain, f: Callable[[float], Any], falls: bool) -> Step:
-    pieces = (Piece(domain.low, NAN, not falls), Piece(NAN, NAN + 1))
+    pieces = (MonotonePiece(domain.low, NAN, not falls), MonotonePiece(NAN, NAN + 1))
     return Monotone(domain, lambda x: ordinal_of(DOUBLE, f(value_at(DOUBLE, x))), pieces)
 
 
@@ -373,11 +377,11 @@ def _unary(call: Call, operand: Node) -> Step | None:
         case "negative" if not _is_long(type_):
             return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
         case "abs" if not _is_long(type_):
-            return Monotone(domain, abs, (Piece(domain.low, 0, False), Piece(0, domain.stop)))
+            return Monotone(domain, abs, (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop)))
         case "negative":
             return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
         case "abs":
-            pieces = (Piece(domain.low, 0, False), Piece(0, domain.stop))
+            pieces = (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop))
             return Monotone(
                 domain,
                 lambda x: _rounded(abs(x), ROUND_FLOOR),
@@ -421,7 +425,7 @@ def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
         return math.ceil(value) if up else math.floor(value)
 
     # Java casts NaN to 0.
-    pieces = (Piece(domain.low, NAN), Piece(NAN, NAN + 1))
+    pieces = (MonotonePiece(domain.low, NAN), MonotonePiece(NAN, NAN + 1))
     return Monotone(domain, lambda x: 0 if x == NAN else f(x), pieces, near=_of_whole)
 
 

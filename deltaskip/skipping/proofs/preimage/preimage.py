@@ -22,12 +22,12 @@ from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, DataTyp
 from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
 from deltaskip.skipping.proofs.preimage.functions import (
     FAR,
-    Clock,
     Floor,
     Monotone,
     Shift,
     Step,
     Times,
+    ZoneShift,
     pull_back,
     results_within,
 )
@@ -84,7 +84,7 @@ def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Valu
     """
     type_ = type_of(node)
     domain = domain_of(type_)
-    overflows = any(isinstance(step, Shift | Times | Clock | Monotone | Floor) for step in steps)
+    overflows = any(isinstance(step, Shift | Times | ZoneShift | Monotone | Floor) for step in steps)
     if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
         return results
     if len(steps) == 1 and results_within(steps[0], domain):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.merge_assignments import Expression, PlannedClause
+from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
 from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.values import expressions_of
@@ -35,10 +35,10 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["can_evaluate_here", "names_in"]
+__all__ = ["can_merge_on_driver", "names_in"]
 
 
-def can_evaluate_here(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
+def can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
     """Return whether every expression of a merge can be evaluated by whole columns, and matches are found by keys.
 
     Args:
@@ -71,7 +71,7 @@ def names_in(join: MergeJoin) -> list[tuple[str, ...]]:
     wheres = [clause.where for clause in join.clauses if clause.where is not None]
     given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
     found: dict[tuple[str, ...], None] = {}
-    for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, Expression))):
+    for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression))):
         with suppress(PredicateError):
             found |= dict.fromkeys(columns_of(condition_node(value)))
     return list(found)
@@ -106,7 +106,7 @@ class _Scope:
         if where is not None and not self._is_whole(self._expressions.condition(condition_node(where))):
             return False
         given = (each for assigned in clause.columns.values() for each in expressions_of(assigned))
-        return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, Expression))
+        return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, AssignedExpression))
 
     def _is_whole(self, node: Node) -> bool:
         return isinstance(node, FieldRef) or never_fails(node)
