@@ -124,7 +124,7 @@ class Frames(ArrowDoor):
 class DeltaNames(Frames):
     """What users of delta-spark write: deltaskip.delta, and the format for writes and reads."""
 
-    errors = (Exception,)
+    errors: tuple[type[Exception], ...] = (Exception,)
 
     def append(self, table: ds.DeltaTable, rows: pa.Table) -> None:
         self.data(rows).write.format("deltaskip").mode("append").save(table.uri)

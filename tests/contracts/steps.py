@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from deltaskip.errors import AmbiguousMerge, PredicateError, RowViolation, SchemaError
 from tests.contracts.doors import Clause
@@ -123,7 +124,7 @@ def refuses_two_source_rows_for_one_row(kept: Kept) -> None:
     twice = given([row(30), {**row(30), "v": 5}])
     for clause in (Clause("matched", "update", {"v": "s.v"}), Clause("matched", "delete", None, "s.id > 0")):
         kept.refuses(
-            lambda clause=clause: kept.door.merge(kept.table, twice, "t.id = s.id", [clause]),
+            partial(kept.door.merge, kept.table, twice, "t.id = s.id", [clause]),
             AmbiguousMerge,
             "more than one row",
         )
@@ -145,7 +146,7 @@ def refuses_what_cannot_be_stored(kept: Kept) -> None:
     if kept.feature.numbered:
         refusals.append((SchemaError, "identity column", {"k": "5"}))
     for kind, text, values in refusals:
-        kept.refuses(lambda values=values: door.update(table, values, None), kind, text)
+        kept.refuses(partial(door.update, table, values, None), kind, text)
     kept.refuses(lambda: door.delete(table, "nope = 1"), PredicateError, "nope")
     if "delta.constraints.small" in kept.feature.properties:
         wrong = given([{**row(60), "v": 5000}])

@@ -144,7 +144,8 @@ class Kept:
     ) -> None:
         """Merge, after which the rows must be `after`; numbers: of rows updated, deleted, inserted."""
         act = lambda: self.door.merge(self.table, given([*source]), on, clauses)  # noqa: E731
-        self._becomes(after, act, **numbers)
+        update, delete, insert = (numbers.get(name, 0) for name in ("update", "delete", "insert"))
+        self._becomes(after, act, update, delete, insert)
         if any(numbers.values()):
             for name in ("update", "delete", "insert"):
                 assert self._metric(f"numTargetRows{name.title().rstrip('e')}ed") == numbers.get(name, 0), name
