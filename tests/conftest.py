@@ -115,8 +115,26 @@ def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     engine._loaded.cache_clear()
 
 
+# What the source of a module has in which all tests, or some, have the mark `spark` or `reference`.
+_ALL_WITH_SPARK = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.(spark|reference)\b", re.MULTILINE)
+_SOME_WITH_SPARK = re.compile(r"mark\.(spark|reference)\b|NEEDS_HDFS|\bcontract")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of which the run has no test: half of the modules are for one of the two runs only."""
+    chosen = str(config.getoption("markexpr"))
+    if collection_path.suffix != ".py" or chosen not in ("not spark and not reference", "spark or reference"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    left_out = _ALL_WITH_SPARK.search(text) if chosen.startswith("not") else not _SOME_WITH_SPARK.search(text)
+    return True if left_out else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out of the gate what is long, and in tests with Spark combinations of values that each come otherwise."""
+    for path in {item.path for item in items if _with_spark(item)}:
+        if not _SOME_WITH_SPARK.search(path.read_text(encoding="utf-8")):
+            raise pytest.UsageError(f"{path} has tests with Spark, which nothing in its source says: see conftest.py")
     if WHOLE:
         return
     seen: set[tuple[str, str, int]] = set()

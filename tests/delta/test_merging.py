@@ -34,13 +34,11 @@ def rows(table: DeltaTable) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in table.toDF().collect())
 
 
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
-def test_clauses_of_all_kinds(table: DeltaTable, source: Any, text: bool) -> None:
-    merge = table.merge(source, "key = k" if text else expr("key = k"))
-    merge = merge.whenMatchedUpdate(set={"value": "v + 0" if text else col("v") + 0})
-    merge = merge.whenNotMatchedInsert(values={"key": "k", "value": "v + 0" if text else col("v") + 0})
-    merge = merge.whenNotMatchedBySourceUpdate(set={"value": "value + 0" if text else col("value") + 0})
+def test_clauses_of_all_kinds_take_columns(table: DeltaTable, source: Any) -> None:
+    merge = table.merge(source, expr("key = k"))
+    merge = merge.whenMatchedUpdate(set={"value": col("v") + 0})
+    merge = merge.whenNotMatchedInsert(values={"key": "k", "value": col("v") + 0})
+    merge = merge.whenNotMatchedBySourceUpdate(set={"value": col("value") + 0})
     [numbers] = merge.execute().collect()
     assert numbers.asDict() == {
         "num_affected_rows": 6, "num_updated_rows": 4, "num_deleted_rows": 0, "num_inserted_rows": 2,
@@ -48,17 +46,12 @@ def test_clauses_of_all_kinds(table: DeltaTable, source: Any, text: bool) -> Non
     assert rows(table) == [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
 
 
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
-def test_conditions_of_clauses_by_position(table: DeltaTable, source: Any, text: bool) -> None:
-    def when(condition: str) -> Any:
-        return condition if text else expr(condition)
-
-    merge = table.merge(source, "key = k").whenMatchedUpdate(when("k = 'a'"), {"value": "v + 0"})
-    merge = merge.whenMatchedDelete(when("k = 'b'"))
-    merge = merge.whenNotMatchedInsert(when("k = 'e'"), {"key": "k", "value": "v + 0"})
-    merge = merge.whenNotMatchedBySourceUpdate(when("key = 'c'"), {"value": "value + 0"})
-    merge.whenNotMatchedBySourceDelete(when("key = 'd'")).execute()
+def test_conditions_of_clauses_by_position_are_columns(table: DeltaTable, source: Any) -> None:
+    merge = table.merge(source, "key = k").whenMatchedUpdate(expr("k = 'a'"), {"value": "v + 0"})
+    merge = merge.whenMatchedDelete(expr("k = 'b'"))
+    merge = merge.whenNotMatchedInsert(expr("k = 'e'"), {"key": "k", "value": "v + 0"})
+    merge = merge.whenNotMatchedBySourceUpdate(expr("key = 'c'"), {"value": "value + 0"})
+    merge.whenNotMatchedBySourceDelete(expr("key = 'd'")).execute()
     assert rows(table) == [("a", -1), ("c", 3), ("e", -5)]
 
 

