@@ -167,6 +167,7 @@ OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
 VALID: dict[str, Any] = {
     "set": {"id": "id + 1"},
     "namespace": ("db",),
+    "NamespaceDescription.catalog": "c",
     "array": pa.array(["a", "b"]),
     "literal": "a",
     "left": "a",

@@ -30,11 +30,11 @@ from deltaskip.errors import (
     NamespaceAlreadyExists,
     NamespaceNotEmpty,
     NamespaceNotFound,
+    StorageError,
     TableAlreadyExists,
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
-from deltaskip.log.new_table import check_no_files
 from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
@@ -176,7 +176,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         described = self._described(schema, partitions, properties)
         staged = self._staged_create(identifier_of(ident), described, (), "CREATE TABLE")
         if described.location is not None:
-            check_no_files(*open_storage(described.location, self.storage_options))
+            staged.check_no_files()
         return staged.commit_staged_changes()
 
     def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
@@ -187,12 +187,19 @@ class LocatedCatalog(TransactionalTableCatalog):
 
     def drop_table(self, ident: Ident, purge: bool = False) -> bool:
         with_files = arguments.flag("purge", purge)
-        entry = self.find_entry(identifier_of(ident))
+        wanted = identifier_of(ident)
+        entry = self.find_entry(wanted)
         if entry is None:
             return False
         with_files = with_files or entry.managed
         if with_files:
-            self.check_files(entry)
+            try:
+                self.check_files(entry)
+            except StorageError:
+                if self.find_entry(wanted) is None:
+                    # Another writer has dropped it meanwhile.
+                    return False
+                raise
         if not self.remove_entry(entry):
             return False
         if with_files:

@@ -10,6 +10,7 @@ from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidCommit
+from deltaskip.log.new_table import check_no_files
 
 if TYPE_CHECKING:
     from deltaskip.schema.types import StructType
@@ -77,6 +78,11 @@ class StagedTable(Unpicklable):
     def properties(self) -> Mapping[str, str]:
         """Properties that the table will have."""
         return self._transaction.metadata.configuration
+
+    def check_no_files(self) -> None:
+        """Raise InvalidArgument if the folder has data files already, which the table would not list."""
+        snapshot = self._transaction.snapshot
+        check_no_files(snapshot.storage, snapshot.root)
 
     def append(self, data: object, *, time_zone: str = "UTC") -> None:
         """Write rows, which become visible with the commit. It can be called several times.

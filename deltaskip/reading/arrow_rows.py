@@ -250,7 +250,8 @@ class RowReader:
 
     def _selected(self, batch: StoredBatch) -> StoredBatch:
         """Without the columns that only the predicate has."""
-        return StoredBatch(batch.positions, {n: each for n, each in batch.columns.items() if n in self.schema.names})
+        shown = self.schema.names if self.paths is None else {path[0] for path in self.paths.values()}
+        return StoredBatch(batch.positions, {n: each for n, each in batch.columns.items() if n in shown})
 
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):

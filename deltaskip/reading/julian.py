@@ -23,6 +23,7 @@ def may_be_julian(footer: pq.FileMetaData) -> bool:
 
 
 def is_of_old_writer(metadata: Mapping[bytes, bytes]) -> bool:
+    """Whether the metadata in a file's footer is that of a writer whose dates and times may be Julian."""
     return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
 
 

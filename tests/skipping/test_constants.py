@@ -70,7 +70,7 @@ def test_an_expression_is_evaluated_on_the_only_value(
 @pytest.mark.parametrize(
     ("type_", "value", "where", "engine"),
     [
-        (STRING, "x" * 32, "upper(c) = 'Y'", SPARK),
+        (STRING, "x" * 32, "initcap(c) = 'Y'", SPARK),
         (TIMESTAMP, "2020-02-29T00:00:00.000Z", "second(c) + hour(c) = 7 OR c != c", SPARK),
         (DOUBLE, 0.0, "CAST(c AS string) = '-0.0'", SPARK),
         (DOUBLE, 1.5, "c * c > 3D", DELTA_RS),

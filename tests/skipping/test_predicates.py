@@ -138,11 +138,11 @@ def test_what_may_be_true_does_not_warn(table: ds.DeltaTable, where: str | None)
 @pytest.mark.parametrize(
     ("where", "part"),
     [
-        ("upper(s) = 'A'", "upper(s) = 'A' (no rule bounds s"),
+        ("initcap(s) = 'A'", "initcap(s) = 'A' (no rule bounds s"),
         ("i + day_of(s) > 5", "day_of"),
         ("rand() < 0.5", "rand() < 0.5"),
         ("x > 5", "no file has nullCount(x)"),
-        ("i = 1 OR upper(s) = 'A'", "upper(s)"),
+        ("i = 1 OR initcap(s) = 'A'", "initcap(s)"),
         ("i = i", "i = i"),
     ],
 )
@@ -162,7 +162,7 @@ def test_strict_scans_are_refused_where_nothing_prunes(table: ds.DeltaTable, whe
         (None, ["a", "b"]),
         ("i = 1", ["a"]),
         ("i > -5", ["a", "b"]),
-        ("i = 1 AND upper(s) = 'A'", ["a"]),
+        ("i = 1 AND initcap(s) = 'A'", ["a"]),
         ("p = '1'", ["a"]),
         ("upper(p) = '9'", []),
         ("i IS NULL", []),

@@ -10,7 +10,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation
-from deltaskip.spark.read.dataframe import deletion_vectors
+from deltaskip.spark.read import deletion_vectors
 from tests.dml.tables import actions_of, files_below, info_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]

@@ -53,7 +53,7 @@ def test_partition_texts_come_back_as_they_were(spark: Any, tmp_path: Path) -> N
 
 
 def test_settings_of_the_session_are_as_before(spark: Any, tmp_path: Path) -> None:
-    from deltaskip.spark.write.data_files import parquet_files
+    from deltaskip.spark.write import parquet_files
 
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:

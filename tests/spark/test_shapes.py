@@ -16,7 +16,7 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
-from deltaskip.spark.read.dataframe import deletion_vectors
+from deltaskip.spark.read import deletion_vectors
 from deltaskip.spark.read.deletion_vectors import deleted_rows
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of

@@ -144,7 +144,7 @@ CHAR = StructField("c", STRING, True, {CHAR_VARCHAR_KEY: "char(5)"})
         ("c = X'01'", BINARY, bounds(c=("a", "z")), "binary"),
         ("c > rand()", DOUBLE, bounds(c=(1.0, 3.0)), "rand has another value"),
         ("c > d", LONG, bounds(c=(1, 9), d=(1, 9)), "it reads several columns (c and d)"),
-        ("upper(c) = 'X'", STRING, bounds(c=("a", "z")), "no rule"),
+        ("initcap(c) = 'X'", STRING, bounds(c=("a", "z")), "no rule"),
         ("c > 100", DOUBLE, bounds(c=(1.0, 3.0)), "2 files are kept only because their writer may omit NaN"),
     ],
 )

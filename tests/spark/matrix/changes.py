@@ -99,7 +99,7 @@ def overwrites(session: Session) -> None:
 
 @case("the change data feed")
 def change_feed(session: Session) -> None:
-    from deltaskip.spark.read.dataframe import deletion_vectors as forms
+    from deltaskip.spark.read import deletion_vectors as forms
 
     before = forms.MAX_WORD_BYTES
     for number, (mode, vectors) in enumerate([("none", "true"), ("id", "true"), ("name", "false")]):

@@ -126,7 +126,7 @@ def deletion_vectors(session: Session) -> None:
 
 @case("deletion vectors of scattered rows")
 def scattered_deletions(session: Session) -> None:
-    from deltaskip.spark.read.dataframe import deletion_vectors as forms
+    from deltaskip.spark.read import deletion_vectors as forms
 
     before, forms.MAX_WORD_BYTES = forms.MAX_WORD_BYTES, 0
     try:

@@ -96,6 +96,8 @@ def single_direction(step: Step) -> bool | None:
 
 def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
     match step:
+        case Shift(_, 0):
+            return low, stop
         case Shift(_, by):
             return low - by, stop - by
         case Floor(_, by):
