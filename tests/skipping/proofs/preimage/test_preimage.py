@@ -17,6 +17,7 @@ from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Column, FieldRef, Literal, Node
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
+from deltaskip.expr.preimages.text_steps import ASCII_IN_ANOTHER_CASE
 from deltaskip.schema.types import (
     DATE,
     DOUBLE,
@@ -389,3 +390,15 @@ def test_a_preimage_is_of_the_column_itself() -> None:
     assert found is not None and isinstance(found[0], FieldRef)
     assert found[1].spans == ((24, 25),)
     assert preimage(Literal(1, INTEGER), target, "UTC") is None
+
+
+def test_the_characters_that_become_ascii_in_another_case_are_those_of_icu() -> None:
+    icu = pytest.importorskip("icu")
+    root = icu.Locale.getRoot()
+
+    def begins_with_ascii(character: str) -> bool:
+        cased = icu.UnicodeString(character).toUpper(root), icu.UnicodeString(character).toLower(root)
+        return any(ord(str(text)[0]) < 128 for text in cased)
+
+    beyond = (chr(code) for code in range(128, 0x110000) if not 0xD800 <= code < 0xE000)
+    assert set(filter(begins_with_ascii, beyond)) == set(ASCII_IN_ANOTHER_CASE)
