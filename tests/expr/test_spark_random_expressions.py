@@ -98,13 +98,14 @@ class Asked:
 
     def answers(self, texts: Sequence[str]) -> list[pa.Array | None]:
         """The values of each expression as `chosen` has them; None if the query fails for it."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         if not texts:
             return []
         try:
             self.chosen(texts).write.mode("overwrite").parquet(self._written)
-        except PySparkException:
+        except (PySparkException, Py4JError):
             if len(texts) == 1:
                 return [None]
             half = len(texts) // 2
@@ -168,7 +169,8 @@ def spark_rows(structs: pa.Array, type_: DataType, sql: str) -> list[Any]:
         return [UNDECIDED] * len(structs)
     found = [value if there else ERROR for value, there in zip(values, structs.is_valid().to_pylist(), strict=True)]
     if "map" in sql and ERROR in found:
-        # The keys of a map that fails are still in its builder when that of the next row is made.
+        # The keys of a map that fails are still in its builder (ArrayBasedMapBuilder, which may assert that it is empty)
+        # when that of the next row is made.
         first = found.index(ERROR) + 1
         found[first:] = [UNDECIDED] * len(found[first:])
     return found

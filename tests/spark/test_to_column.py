@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from deltaskip.expr import parse_sql
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
+from deltaskip.schema.types import BINARY, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
 from deltaskip.spark.columns.to_column import to_column
 from tests.expr.edges import Case, bound, calls
 
@@ -23,7 +23,7 @@ _WITHOUT_TEXT = frozenset(("cast(variant)", "try_cast(variant)", "as_variant()")
 def test_spark_accepts_the_column_of_every_function(spark: Any) -> None:
     compared: set[str] = set()
     wrong: list[str] = []
-    for type_ in (INTEGER, STRING, DATE, TIMESTAMP, DOUBLE):
+    for type_ in (INTEGER, STRING, DATE, TIMESTAMP, DOUBLE, BINARY):
         frame = spark.sql(f"SELECT CAST(NULL AS {simple_string(type_)}) AS c")
         of_type: list[tuple[str, str]] = []
         for name in (*FUNCTIONS, *REPLACED):

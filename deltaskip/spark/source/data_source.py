@@ -86,7 +86,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         reader = FilteringReader if pushes_filters() and keeps_reads_apart() else BatchReader
         return reader(self._options, scan)
 
-    @_says
+    # With its traceback: what Spark calls after a failure fails again, and hides the first error otherwise.
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
         """What follows the table.
 
