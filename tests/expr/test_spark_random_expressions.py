@@ -169,8 +169,8 @@ def spark_rows(structs: pa.Array, type_: DataType, sql: str) -> list[Any]:
         return [UNDECIDED] * len(structs)
     found = [value if there else ERROR for value, there in zip(values, structs.is_valid().to_pylist(), strict=True)]
     if "map" in sql and ERROR in found:
-        # The keys of a map that fails are still in its builder (ArrayBasedMapBuilder, which may assert that it is empty)
-        # when that of the next row is made.
+        # The keys of a map that fails are still in its builder when that of the next row is made; the builder may also
+        # fail because it is not empty (ArrayBasedMapBuilder.from).
         first = found.index(ERROR) + 1
         found[first:] = [UNDECIDED] * len(found[first:])
     return found
