@@ -161,7 +161,9 @@ def is_fresh(snapshot: Snapshot) -> bool:
     """
     if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
         return False
-    return time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
+    recent = time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
+    # A local file is asked for, too: the folder may contain another table by now.
+    return recent and (snapshot.storage.remote or _is_there(snapshot))
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:

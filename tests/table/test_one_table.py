@@ -315,3 +315,30 @@ class Store(LocalStorage):
     """Local files whose requests count as those of an object store."""
 
     remote = True
+
+
+@pytest.mark.parametrize("commits", range(4))
+def test_nothing_is_put_into_the_log_of_a_table_that_took_the_place_just_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    table = made(tmp_path / "t", 2)
+    prepare, put = commit_loop.prepare, LocalStorage.put_if_absent
+    puts: list[str] = []
+
+    def replaced(intent: Any, latest: Any) -> Any:
+        found = prepare(intent, latest)
+        monkeypatch.setattr(commit_loop, "prepare", prepare)
+        shutil.rmtree(tmp_path / "t")
+        made(tmp_path / "t", commits)
+        monkeypatch.setattr(LocalStorage, "put_if_absent", counted)
+        return found
+
+    def counted(self: LocalStorage, path: str, data: bytes) -> None:
+        puts.append(path)
+        put(self, path, data)
+
+    monkeypatch.setattr(commit_loop, "prepare", replaced)
+    with pytest.raises(TableNotFound, match="replaced by another table"):
+        table.append(rows(9))
+    assert puts == []
+    assert ds.DeltaTable(tmp_path / "t").version == commits
