@@ -29,7 +29,7 @@ def delta_names(session: Session) -> None:
     equal(built.toDF().schema["a"].metadata, {"comment": "of use"})
     equal(built.alias("t").toDF().select("t.a").count(), 2)
     equal([each.operation for each in built.history().collect()], ["WRITE", "CREATE TABLE"])
-    equal(built.detail().first().location, ds.DeltaTable(where).uri)
+    equal(built.detail().first().location, where)
     equal(DeltaTable.isDeltaTable(session.spark, where), True)
     equal(DeltaTable.forName(session.spark, f"delta.`{where}`").toDF().count(), 2)
     # As delta-spark's own, they return the number of rows through Spark Connect only.
