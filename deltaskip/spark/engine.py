@@ -49,13 +49,11 @@ class SparkEngine(Engine):
     def scan_to_dataframe(
         self, session: SparkSession, scan: PlannedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
-        """See deltaskip.spark.read.dataframe.scan_to_dataframe."""
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
     def planned_files(self, session: SparkSession, scan: Scan, columns: Sequence[str]) -> DataFrame:
-        """See deltaskip.spark.planning.planned_files.planned_files."""
         from deltaskip.spark.planning.planned_files import planned_files
 
         spark = checked(session)
@@ -63,7 +61,6 @@ class SparkEngine(Engine):
             return planned_files(spark, scan, columns)
 
     def planned_rows(self, session: SparkSession, scan: Scan) -> DataFrame:
-        """See deltaskip.spark.planning.planned_rows.planned_rows."""
         from deltaskip.spark.planning.planned_rows import planned_rows
 
         spark = checked(session)
@@ -73,19 +70,16 @@ class SparkEngine(Engine):
     def query(
         self, session: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
     ) -> DataFrame:
-        """See deltaskip.spark.read.queries.query."""
         from deltaskip.spark.read.queries import query
 
         return query(checked(session), text, scans, conditions)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
-        """See deltaskip.spark.read.queries.arrow_to_dataframe."""
         from deltaskip.spark.read.queries import arrow_to_dataframe
 
         return arrow_to_dataframe(checked(session), rows)
 
     def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
-        """See deltaskip.spark.read.change_feed.changes_to_dataframe."""
         from deltaskip.spark.read.change_feed import changes_to_dataframe
 
         spark = checked(session)
@@ -93,58 +87,46 @@ class SparkEngine(Engine):
             return changes_to_dataframe(spark, scan)
 
     def stream_to_dataframe(self, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
-        """See deltaskip.spark.source.registration.stream_to_dataframe."""
         from deltaskip.spark.source.registration import stream_to_dataframe
 
         return stream_to_dataframe(checked(session), options)
 
     def register_format(self, session: SparkSession) -> None:
-        """See deltaskip.spark.source.registration.register_format."""
         from deltaskip.spark.source.registration import register_format
 
         register_format(checked(session))
 
     def session_id(self, session: SparkSession) -> str:
-        """See deltaskip.spark.session.checks.session_id."""
         return session_id(checked(session))
 
     def collation_version(self, session: SparkSession) -> str | None:
-        """See deltaskip.spark.session.collation_versions.session_collation_version."""
         version = session_collation_version(checked(session))
         return None if version == UNKNOWN else version
 
     def active_collation_version(self) -> str | None:
-        """See deltaskip.spark.session.collation_versions.active_collation_version."""
         return active_collation_version()
 
     def files_read(self, frame: DataFrame) -> int | None:
-        """See deltaskip.spark.session.plan_metrics.files_read."""
         return files_read(frame)
 
     def session_ansi(self) -> bool | None:
-        """See deltaskip.spark.session.active.session_ansi."""
         return session_ansi()
 
     def session_function(self, name: str) -> bool:
-        """See deltaskip.spark.session.active.session_function."""
         return session_function(name)
 
     def column_to_node(self, column: Column) -> Node:
-        """See deltaskip.spark.columns.from_column.column_to_node."""
         return column_to_node(column)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
-        """See deltaskip.spark.write.data_files.write_dataframe."""
         from deltaskip.spark.write.data_files import write_dataframe
 
         return write_dataframe(frame, plan, layout)
 
     def has_session(self) -> bool:
-        """See deltaskip.spark.session.active.active_session."""
         return active_session() is not None
 
     def check_rows(self, scan: PlannedScan, plan: RowPlan) -> None:
-        """See deltaskip.spark.write.checked_rows.check_rows."""
         from deltaskip.spark.write.checked_rows import check_rows
 
         spark = active_session()
@@ -152,7 +134,6 @@ class SparkEngine(Engine):
         check_rows(self.scan_to_dataframe(spark, scan), plan)
 
     def check_stored_text(self, session: SparkSession, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
-        """See deltaskip.spark.write.stored_text.check_stored_text."""
         from deltaskip.spark.write.stored_text import check_stored_text
 
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
@@ -164,13 +145,11 @@ class SparkEngine(Engine):
         return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
-        """See deltaskip.spark.write.rewriting.SparkRewriting."""
         from deltaskip.spark.write.rewriting import SparkRewriting
 
         return SparkRewriting(checked(session), snapshot)
 
     def writing_session(self, session: SparkSession) -> AbstractContextManager[None]:
-        """See deltaskip.spark.write.rewriting.writing_session."""
         from deltaskip.spark.write.rewriting import writing_session
 
         return writing_session(checked(session))
@@ -193,7 +172,6 @@ class SparkEngine(Engine):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        """See deltaskip.spark.recompute.job.recompute_statistics."""
         # Reading a table does not need what a job does.
         from deltaskip.spark.recompute.job import recompute_statistics
 
@@ -204,7 +182,6 @@ class SparkEngine(Engine):
     def session_catalog(
         self, session: SparkSession | None, name: str, storage_options: Mapping[str, str] | None = None
     ) -> TransactionalTableCatalog:
-        """See deltaskip.spark.catalog.spark_catalog.SparkCatalog."""
         from deltaskip.spark.catalog.spark_catalog import SparkCatalog
 
         spark = active_session() if session is None else checked(session)
@@ -213,13 +190,11 @@ class SparkEngine(Engine):
         return SparkCatalog(spark, name, storage_options)
 
     def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
-        """See deltaskip.spark.installed_catalog.install.install_catalog."""
         from deltaskip.spark.installed_catalog.install import install_catalog
 
         return install_catalog(session, name, catalog)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
-        """See deltaskip.spark.session.active.local_session."""
         return local_session(scratch)
 
 
