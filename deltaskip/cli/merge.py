@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.program import debug_option, json_option, program, show, txn_option, written_table
+from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
 
 
 @program.command("merge")
@@ -42,20 +42,7 @@ from deltaskip.cli.program import debug_option, json_option, program, show, txn_
     show_default=True,
     help="What happens to a row of the table that no row of the files matches.",
 )
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(["parquet", "csv", "json"]),
-    help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
-)
-@click.option("--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]")
-@click.option(
-    "--schema-mode",
-    type=click.Choice(["keep", "merge"]),
-    default="keep",
-    show_default=True,
-    help="merge adds columns that the table lacks; keep refuses them.",
-)
+@input_options
 @txn_option("Change nothing if the table contains this version of the application or a later one.")
 @click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
 @json_option

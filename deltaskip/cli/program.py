@@ -133,6 +133,27 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
+def input_options(command: Command) -> Command:
+    """Add the options of a command that writes the rows of files: their format, and what new columns do."""
+    file_format = click.option(
+        "--format",
+        "file_format",
+        type=click.Choice(["parquet", "csv", "json"]),
+        help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
+    )
+    delimiter = click.option(
+        "--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]"
+    )
+    schema_mode = click.option(
+        "--schema-mode",
+        type=click.Choice(["keep", "merge"]),
+        default="keep",
+        show_default=True,
+        help="merge adds columns that the table lacks; keep refuses them.",
+    )
+    return file_format(delimiter(schema_mode(command)))
+
+
 def txn_option(description: str) -> Callable[[Command], Command]:
     """Return the option with an application and its version. description: what is not done if the table has it."""
     return click.option("--txn", metavar=_APP_VERSION, callback=_txn, help=description)

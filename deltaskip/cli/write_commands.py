@@ -9,6 +9,7 @@ import click
 
 from deltaskip.cli.program import (
     debug_option,
+    input_options,
     json_option,
     pairs,
     program,
@@ -67,20 +68,7 @@ def _create(
 @program.command("append")
 @written_table
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(["parquet", "csv", "json"]),
-    help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
-)
-@click.option("--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]")
-@click.option(
-    "--schema-mode",
-    type=click.Choice(["keep", "merge"]),
-    default="keep",
-    show_default=True,
-    help="merge adds columns that the table lacks; keep refuses them.",
-)
+@input_options
 @txn_option("Append nothing if the table contains this version of the application or a later one.")
 @click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
 @click.option("--dry-run", is_flag=True, help="Read and check all rows, and write nothing.")
