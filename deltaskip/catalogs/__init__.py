@@ -6,9 +6,9 @@
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.installing import InstalledCatalog, install_catalog
 from deltaskip.catalogs.opening import catalog
-from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import NamespaceDescription, TableCatalog, TransactionalTableCatalog
+from deltaskip.data_files.sort_order import SortOrder
 
 __all__ = [
     "CatalogIdentifier",

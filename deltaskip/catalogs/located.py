@@ -17,11 +17,10 @@ from deltaskip.catalogs.identifier import (
     namespace_of,
     shown_namespace,
 )
-from deltaskip.catalogs.sort_order import SortOrder, sort_order_of
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
 from deltaskip.catalogs.withdrawal import withdraw
-from deltaskip.data_files.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
+from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
-from deltaskip.catalogs.sort_order import SortOrder
+from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidCommit
 from deltaskip.log.new_table import check_no_files

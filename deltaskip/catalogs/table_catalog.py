@@ -19,8 +19,8 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
-    from deltaskip.catalogs.sort_order import SortOrder
     from deltaskip.catalogs.staged import StagedTable
+    from deltaskip.data_files.sort_order import SortOrder
     from deltaskip.table.table import DeltaTable
     from deltaskip.transforms import Transform
 

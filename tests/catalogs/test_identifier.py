@@ -4,7 +4,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.catalogs.identifier import identifier_of, namespace_of
-from deltaskip.catalogs.sort_order import sort_order_of
+from deltaskip.data_files.sort_order import sort_order_of
 from tests.looped import looped
 
 

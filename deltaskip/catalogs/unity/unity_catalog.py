@@ -14,7 +14,6 @@ from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
-from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
@@ -26,6 +25,7 @@ from deltaskip.catalogs.unity.models import LoadedTable, TableName
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
 from deltaskip.catalogs.unity.older import external_request
 from deltaskip.catalogs.withdrawal import withdraw
+from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.errors import (
     CatalogError,
     InvalidArgument,
