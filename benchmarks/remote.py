@@ -2,7 +2,7 @@
 
     python -m benchmarks.remote [--milliseconds 30] [--megabytes-per-second 100] [--runs 3]
 
-The store is `benchmarks.slow_s3` in a process of its own. Each cell is the median of fresh processes, which import
+The store is `tests.storage.slow_s3` in a process of its own. Each cell is the median of fresh processes, which import
 their engine before the clock starts; its requests and bytes are those of the last one.
 """
 
@@ -90,7 +90,15 @@ print(json.dumps([time.perf_counter() - begun, rows]))
 @contextmanager
 def store(folder: Path, milliseconds: float, megabytes: float) -> Iterator[None]:
     """A running store."""
-    command = [sys.executable, "-m", "benchmarks.slow_s3", str(PORT), str(folder), "--milliseconds", str(milliseconds)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.storage.slow_s3",
+        str(PORT),
+        str(folder),
+        "--milliseconds",
+        str(milliseconds),
+    ]
     running = subprocess.Popen([*command, "--megabytes-per-second", str(megabytes)])
     try:
         for _ in range(100):

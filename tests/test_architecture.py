@@ -451,6 +451,14 @@ def test_package_files_list_names_only() -> None:
     assert not wrong, f"more than names: {wrong}"
 
 
+def test_tests_import_nothing_of_the_repository_but_the_package_and_tests() -> None:
+    """As `.ci/run` tests the wheel beside a copy of the tests alone."""
+    own = re.compile(r"^\s*(?:from|import) (?:benchmarks|docs)\b", re.MULTILINE)
+    tests = [path for path in tracked_files() if path.suffix == ".py" and path.is_relative_to(ROOT / "tests")]
+    assert len(tests) > 100
+    assert [ident(path) for path in tests if own.search(path.read_text("utf-8"))] == []
+
+
 def test_no_file_names_a_path_of_one_machine() -> None:
     folders = "|".join(["work", "opt", "root", r"home/\w+", r"Users/\w+"])
     pattern = re.compile(r"(?<![\w.})*%-])/(?:" + folders + ")/")

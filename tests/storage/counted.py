@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import deltaskip as ds
-from benchmarks.slow_s3 import SlowS3
+from tests.storage.slow_s3 import SlowS3
 
 __all__ = ["server", "stored_at"]
 

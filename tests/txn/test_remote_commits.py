@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from benchmarks.slow_s3 import SlowS3
 from deltaskip.errors import CommitConflict, TableNotFound
 from tests.storage.counted import server, stored_at
+from tests.storage.slow_s3 import SlowS3
 
 pytest.importorskip("obstore")
 __all__ = ["server"]

@@ -1,6 +1,6 @@
 """An S3 server on this machine that is as far away as one wants: each request waits, and bytes come slowly.
 
-    python -m benchmarks.slow_s3 PORT FOLDER [--milliseconds 30] [--megabytes-per-second 100]
+    python -m tests.storage.slow_s3 PORT FOLDER [--milliseconds 30] [--megabytes-per-second 100]
 
 Objects of a bucket are the files below FOLDER/BUCKET. Supported is what clients of Delta tables ask for: GET with
 ranges, HEAD, PUT (conditional, too), multipart uploads, DELETE, deletes in bulk, and ListObjectsV2. `GET /-/counts`
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Run the server."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.slow_s3")
+    parser = argparse.ArgumentParser(prog="python -m tests.storage.slow_s3")
     parser.add_argument("port", type=int)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--milliseconds", type=float, default=30)
