@@ -18,7 +18,7 @@ def test_random_expressions_by_column_are_those_of_each_row() -> None:
         chance = random.Random(seed() + number)
         zone, ansi = ZONES[number % len(ZONES)], chance.random() < 0.7
         table = Rows.of(chance)
-        for made, node in itertools.islice(Maker(chance, zone, ansi).made(), BATCH):
+        for made, node in itertools.islice(Maker(chance, zone, ansi, table.schema).made(), BATCH):
             found, alone = table.by_column(node, zone), table.by_row(node, zone)
             assert found == alone, f"{made.sql} [{zone}, ANSI {ansi}, seed {number}]: {table.told(node, found, alone)}"
             decided += all(isinstance(value, tuple) for value in found)
