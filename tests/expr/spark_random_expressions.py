@@ -246,7 +246,9 @@ def session(threads: int = 1) -> Any:
     logging.disable(logging.CRITICAL)
     builder = SparkSession.builder.master(f"local[{threads}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "2g")
-    found = builder.getOrCreate()
+    # A query is run once, for which less is compiled.
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    found = builder.config("spark.sql.adaptive.enabled", "false").getOrCreate()
     found.sparkContext.setLogLevel("OFF")
     return found
 
