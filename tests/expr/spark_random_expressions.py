@@ -34,7 +34,7 @@ from tests.expr.random_expressions import COLLATIONS, ERROR, UNDECIDED, ZONES, M
 BATCH = 100
 REFUSED = "refused"
 LEFT = "left"
-_ASKED = 20
+_ASKED = 10
 """So many of a batch's expressions that deltaskip refuses are asked of Spark."""
 
 _RULES = (
@@ -108,41 +108,41 @@ class Asked:
         self._parser = session._jsparkSession.sessionState().sqlParser()
         self._written = str(path.with_suffix(".answers"))
 
-    def chosen(self, texts: Sequence[str]) -> Any:
-        """A Java DataFrame of a struct for each expression, which is NULL where it fails."""
-        listed = self._list()
-        for number, text in enumerate(texts):
-            parsed = self._parser.parseExpression(f"named_struct('v', {text})")
-            listed.add(self._column(self._catch(parsed)).alias(f"r{number}"))
-        return self.frame._jdf.select(self._listed(listed))
-
-    def type_of(self, text: str) -> str | None:
-        """The type of an expression; None if Spark refuses it."""
+    def resolved(self, text: str) -> tuple[str, Any] | None:
+        """The type of an expression, and a struct of its value, which is NULL where it fails; None if Spark refuses it."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
-            schema = self.chosen([text]).schema()
+            parsed = self._parser.parseExpression(f"named_struct('v', {text})")
+            struct = self._chosen([self._catch(parsed)]).queryExecution().analyzed().projectList().apply(0).child()
         except (PySparkException, Py4JError):
             return None
-        return re.sub(r" collate \w+", "", str(schema.apply(0).dataType().apply(0).dataType().simpleString()))
+        return re.sub(r" collate \w+", "", struct.dataType().apply(0).dataType().simpleString()), struct
 
-    def answers(self, texts: Sequence[str]) -> list[pa.Array | None]:
-        """The values of each expression as `chosen` has them; None if the query fails for it."""
+    def answers(self, structs: Sequence[Any]) -> list[pa.Array | None]:
+        """The values of each expression that `resolved` has found; None if the query fails for it."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        if not texts:
+        if not structs:
             return []
         try:
-            self.chosen(texts).write().mode("overwrite").parquet(self._written)
+            self._chosen(structs).write().mode("overwrite").parquet(self._written)
         except (PySparkException, Py4JError):
-            if len(texts) == 1:
+            if len(structs) == 1:
                 return [None]
-            half = len(texts) // 2
-            return self.answers(texts[:half]) + self.answers(texts[half:])
+            half = len(structs) // 2
+            return self.answers(structs[:half]) + self.answers(structs[half:])
         table = pq.read_table(self._written)
-        return [one_chunk(table[f"r{number}"]) for number in range(len(texts))]
+        return [one_chunk(table[f"r{number}"]) for number in range(len(structs))]
+
+    def _chosen(self, expressions: Sequence[Any]) -> Any:
+        """A Java DataFrame."""
+        listed = self._list()
+        for number, each in enumerate(expressions):
+            listed.add(self._column(each).alias(f"r{number}"))
+        return self.frame._jdf.select(self._listed(listed))
 
 
 def compared(session: Any, path: Path, chance: random.Random, mode: Mode, count: int) -> Iterator[Told]:
@@ -155,20 +155,20 @@ def compared(session: Any, path: Path, chance: random.Random, mode: Mode, count:
     maker = Maker(chance, mode.zone, mode.ansi, table.schema)
     typed = []
     for made, node in itertools.islice(maker.made(), count):
-        type_ = asked.type_of(made.sql)
-        if type_ is None:
-            # Bound here, and an error at the latest for a row.
+        found = asked.resolved(made.sql)
+        if found is None:
             yield Told(REFUSED, made.sql, made.name)
-        elif type_ != simple_string(made.type):
-            yield Told("TYPE", f"{made.sql} {mode}: the type is {simple_string(made.type)}, in Spark {type_}", made.name)
+        elif found[0] != simple_string(made.type):
+            text = f"{made.sql} {mode}: the type is {simple_string(made.type)}, in Spark {found[0]}"
+            yield Told("TYPE", text, made.name)
         else:
-            typed.append((made, node))
+            typed.append((made, node, found[1]))
     for name, sql in chance.sample(maker.refused, min(_ASKED, len(maker.refused))):
-        type_ = asked.type_of(sql)
-        if type_ is not None and not _NOT_STORED.search(type_):
-            yield Told(LEFT, f"{sql} {mode}: {type_}", name)
-    answers = asked.answers([made.sql for made, _ in typed])
-    for (made, node), structs in zip(typed, answers, strict=True):
+        found = asked.resolved(sql)
+        if found is not None and not _NOT_STORED.search(found[0]):
+            yield Told(LEFT, f"{sql} {mode}: {found[0]}", name)
+    answers = asked.answers([struct for _, _, struct in typed])
+    for (made, node, _), structs in zip(typed, answers, strict=True):
         yield from _compared(made, node, structs, table, files, mode, chance)
 
 
