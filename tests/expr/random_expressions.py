@@ -21,6 +21,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Node
+from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.ddl import parse_columns
@@ -45,7 +46,6 @@ from deltaskip.schema.types import (
     StructType,
     UnknownType,
 )
-from deltaskip.rows.running_collations import RunningCollations
 from tests.expr.edge_values import EDGES, decimals
 from tests.expr.edges import _NAMES, CAST_TARGETS, calls
 
@@ -101,8 +101,42 @@ _MILD: dict[DataType, list[Any]] = {
     ArrayType(STRING, True): [(), ("a",), ("b", None, "a"), ("", "abc")],
     ArrayType(DOUBLE, True): [(), (0.0, -0.0), (math.nan, 1.5), (None,)],
 }
-_COLLATED = ["", "a", "A", "b", "B", "ab", "AB", "Ab", "\u00e9", "\u00c9", "e\u0301", "\u00df", "ss", "\u0130", "i", "i\u0307", "I"]
-_COLLATED += ["\u03c3", "\u03c2", "\u03a3", "a b", "a-b", "A B", "k", "K", "\u212a", "5", "\u0665", "\0a", "a\0", "\U0001f600", "\uffff"]
+_COLLATED = [
+    "",
+    "a",
+    "A",
+    "b",
+    "B",
+    "ab",
+    "AB",
+    "Ab",
+    "\u00e9",
+    "\u00c9",
+    "e\u0301",
+    "\u00df",
+    "ss",
+    "\u0130",
+    "i",
+    "i\u0307",
+    "I",
+]
+_COLLATED += [
+    "\u03c3",
+    "\u03c2",
+    "\u03a3",
+    "a b",
+    "a-b",
+    "A B",
+    "k",
+    "K",
+    "\u212a",
+    "5",
+    "\u0665",
+    "\0a",
+    "a\0",
+    "\U0001f600",
+    "\uffff",
+]
 _COLLATED_ORDER = RunningCollations()
 
 # Their results may be larger than memory, for which Spark ends its process.
@@ -114,6 +148,16 @@ _ARGUMENT = re.compile(
     r"(?<![\w'{(.\[])(?:(?P<date>DATE'[^']*')|(?P<string>'[^'\\]{0,8}')|(?P<int>-?\d{1,10}))(?![\w'.\]])"
 )
 _WRITTEN = {"date": DATE, "string": STRING, "int": INTEGER}
+
+
+def with_a_column() -> Iterator[tuple[str, DataType, Any]]:
+    """The calls of the grid with `k` for one of the arguments, its type, and the value written there."""
+    for name in _CALLED:
+        for call in calls(name):
+            for at in _ARGUMENT.finditer(call):
+                type_ = _WRITTEN[at.lastgroup or ""]
+                value = evaluate(bind_expression(parse_sql(at.group()), StructType(())), {})
+                yield f"{call[: at.start()]}k{call[at.end() :]}", type_, value
 
 
 class Made(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.expr.random_expressions import UNDECIDED
 from tests.expr.spark_random_expressions import BATCH, Mode, compared, differs, session
 from tests.extent import extent, seed
 
