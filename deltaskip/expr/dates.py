@@ -132,7 +132,8 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
     """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
     if name in _INSTANT_UNITS:
-        return micros - micros % _INSTANT_UNITS[name]
+        # Before the first timestamp it wraps around.
+        return (micros - micros % _INSTANT_UNITS[name] + 2**63) % 2**64 - 2**63
     local = local_of(micros, zone)
     if name in _TIME_UNITS:
         truncated = local - local % _TIME_UNITS[name]
@@ -144,7 +145,7 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
 
 
 def checked_micros(micros: int | None) -> int | None:
-    """Return `micros` if a timestamp can hold it; else raise EvaluationError: Spark raises too, or wraps around."""
+    """Return `micros` if a timestamp can hold it; else raise EvaluationError, as Spark does."""
     if micros is not None and not -(2**63) <= micros < 2**63:
         raise EvaluationError("The timestamp is out of range.")
     return micros

@@ -142,6 +142,7 @@ _COLLATED_ORDER = RunningCollations()
 # Their results may be larger than memory, for which Spark ends its process.
 _LARGE = frozenset(("repeat", "space", "lpad", "rpad", "array_repeat", "array_insert", "sequence"))
 _CALLED = tuple(name for name in _NAMES if name not in _LARGE)
+_AS_WRITTEN = frozenset(("format_number",))
 
 # What may stand for an argument in a call of the grid: its type by how it is written.
 _ARGUMENT = re.compile(
@@ -338,8 +339,9 @@ class Maker:
             parts.append(found)
             return found.sql if found.depth == 0 else f"({found.sql})"
 
+        often = 0 if name in _AS_WRITTEN else 0.2
         call = _ARGUMENT.sub(
-            lambda at: part(_WRITTEN[at.lastgroup or ""]) if chance.random() < 0.2 else at.group(), call
+            lambda at: part(_WRITTEN[at.lastgroup or ""]) if chance.random() < often else at.group(), call
         )
         sql = re.sub(r"\{c\}", lambda _: part(type_), call)
         sql = re.sub(r"\{b\}", lambda _: part(BOOLEAN), sql)
