@@ -132,8 +132,10 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
     """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
     if name in _INSTANT_UNITS:
-        # Before the first timestamp it wraps around.
-        return (micros - micros % _INSTANT_UNITS[name] + 2**63) % 2**64 - 2**63
+        found = micros - micros % _INSTANT_UNITS[name]
+        if found < -(2**63):
+            raise Undecided("Where a timestamp wraps around is left to Spark.")
+        return found
     local = local_of(micros, zone)
     if name in _TIME_UNITS:
         truncated = local - local % _TIME_UNITS[name]

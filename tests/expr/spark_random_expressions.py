@@ -135,7 +135,7 @@ class Asked:
         return re.sub(r" collate \w+", "", struct.dataType().apply(0).dataType().simpleString()), struct
 
     def answers(self, structs: Sequence[Any]) -> list[pa.Array | None]:
-        """The values of each expression that `resolved` has found; None if the query fails for it."""
+        """The values of each expression that `resolved` has found; None if the query fails or Arrow cannot read it."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -143,12 +143,12 @@ class Asked:
             return []
         try:
             self._chosen(structs).write().mode("overwrite").parquet(self._written)
-        except (PySparkException, Py4JError):
+            table = pq.read_table(self._written)
+        except (PySparkException, Py4JError, OSError):
             if len(structs) == 1:
                 return [None]
             half = len(structs) // 2
             return self.answers(structs[:half]) + self.answers(structs[half:])
-        table = pq.read_table(self._written)
         return [one_chunk(table[f"r{number}"]) for number in range(len(structs))]
 
     def _chosen(self, expressions: Sequence[Any]) -> Any:
