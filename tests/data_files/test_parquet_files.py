@@ -268,7 +268,7 @@ def test_a_disk_that_fills_up_leaves_no_files(tmp_path: Path, monkeypatch: pytes
 
 def test_bounds_of_floats_are_those_of_all_values(tmp_path: Path) -> None:
     values = [[1.5, -0.0], [0.0, -0.0], [float("nan"), 1.0], [float("inf"), None], [None, None], [float("nan")] * 2]
-    rows = [{"p": p, "x": x, "st": {"y": x}} for p, pair in enumerate(values) for x in pair]
+    rows = [{"p": p, "x": x, "st": {"y": x}} for p, pair in enumerate(values) for x in pair]  # type: ignore[attr-defined]
     schema = pa.schema([("p", pa.int32()), ("x", pa.float64()), ("st", pa.struct([("y", pa.float32())]))])
     table = DeltaTable.create(tmp_path / "t", schema, partition_by=["p"])
     table.append(pa.Table.from_pylist(rows, schema))

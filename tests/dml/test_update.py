@@ -234,9 +234,9 @@ def test_refusals_change_nothing(tmp_path: Path) -> None:
         (InvalidArgumentType, {"x": object()}, "new value of x"),
     ):
         with pytest.raises(error, match=match):
-            table.update(given)  # type: ignore[arg-type]
+            table.update(given)
     with pytest.raises(InvalidArgumentType, match="set must be"):
-        table.update("x = 1")  # type: ignore[arg-type]
+        table.update("x = 1")
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
     with pytest.raises(UnsupportedFeature, match="append-only"):
         table.update({"x": "1"}, "id = 3")

@@ -134,7 +134,7 @@ def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
 
 def test_an_extreme_needs_the_name_of_a_column_and_no_limit(table: ds.DeltaTable) -> None:
     with pytest.raises(InvalidArgumentType, match="column must be a str"):
-        table.scan().min(1)  # type: ignore[arg-type]
+        table.scan().min(1)
     with pytest.raises(ds.PredicateError, match=r"'i \+ 1' is not the name of a column.* version 0"):
         table.scan().max("i + 1")
     with pytest.raises(ds.NotProvable, match="leave out the limit"):

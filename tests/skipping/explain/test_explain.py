@@ -415,7 +415,7 @@ def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
         return unpack(*args, **kwargs)
 
     monkeypatch.setattr(explain_module, "_truth", counted_truth)
-    monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)
+    monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)  # type: ignore[attr-defined]
     for parts in (20, 80):
         visited.append(0)
         table.scan(where=" AND ".join(where.format(k=k) for k in range(100, 100 + parts))).explain()

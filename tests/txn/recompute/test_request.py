@@ -91,7 +91,7 @@ def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
     with pytest.raises(ds.InvalidArgument, match="batch_files must be 1 or greater, not 0"):
         table.recompute_stats("a session", batch_files=0)
     with pytest.raises(ds.InvalidArgument, match="mode must be auto, footer or scan, not 'fast'"):
-        table.recompute_stats("a session", mode="fast")  # type: ignore[arg-type]
+        table.recompute_stats("a session", mode="fast")
     assert not asked.requests
 
 
