@@ -17,7 +17,6 @@ PACKAGE = ROOT / "deltaskip"
 LEVELS = {
     "records": -1,
     "arguments": 1,
-    "deprecations": 2,
     "doors": 1,
     "errors": 0,
     "html": 0,

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from deltaskip.cli.program import (
     CommandTable,
     debug_option,
-    deprecated,
     float_bounds_option,
     json_option,
     may_open_table,
@@ -55,10 +54,6 @@ def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path 
     return path
 
 
-def _picture_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    return _plot_file(context, parameter, deprecated("--plot")(context, parameter, path))
-
-
 @program.command("explain")
 @opens_table
 @takes_predicate
@@ -70,18 +65,15 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
     callback=_plot_file,
     help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
 )
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
-def _explain(
-    source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
-) -> None:
+def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
     """
     explained = source.open().scan(**chosen).explain()
-    for path in filter(None, (plot, picture)):
-        explained.save_plot(path)
-        click.echo(f"wrote the plot to {path}", err=True)
+    if plot is not None:
+        explained.save_plot(plot)
+        click.echo(f"wrote the plot to {plot}", err=True)
     from deltaskip.cli import explanation
 
     show(explained, as_json, explanation.print_explanation)
@@ -89,15 +81,14 @@ def _explain(
 
 @program.command("inspect")
 @opens_table
-@click.option("--stats", is_flag=True, hidden=True, callback=deprecated("deltaskip stats TABLE"))
-def _inspect(source: CommandTable, as_json: bool, stats: bool) -> None:
+def _inspect(source: CommandTable, as_json: bool) -> None:
     """Show protocol, size, log and properties of a table.
 
     Also shows which columns have statistics.
     """
     from deltaskip.cli import inspection
 
-    show(inspection.inspect(source.open(), stats), as_json, inspection.print_inspection)
+    show(inspection.inspect(source.open()), as_json, inspection.print_inspection)
 
 
 @program.command("stats")
@@ -134,27 +125,22 @@ def _inspect(source: CommandTable, as_json: bool, stats: bool) -> None:
     show_default=True,
     help="Skip files that an interrupted run already finished.",
 )
-@click.option("--again", is_flag=True, hidden=True, callback=deprecated("--no-resume"))
-def _stats(
-    source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
-) -> None:
+def _stats(source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, **chosen: Any) -> None:
     """Report or recompute column statistics.
 
-    The report shows how many files have statistics and how well columns prune. All options except those that choose
-    the table and the output need --recompute.
+    The report shows how many files have statistics, how well columns prune, and what OPTIMIZE would gain. All options
+    except those that choose the table and the output need --recompute.
     """
     from deltaskip.cli import coverage, statistics
 
     if not recompute:
         _check_report_only()
-        show(source.open().stats(), as_json, coverage.print_coverage)
+        show(coverage.statistics_report(source.open()), as_json, coverage.print_report)
         return
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
     opened = source.open()
-    if again and resume and click.get_current_context().get_parameter_source("resume") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("Specify either --resume or --again, not both.")
-    options = statistics.options(resume=resume and not again, **chosen)
+    options = statistics.options(**chosen)
     if dry_run:
         show(opened.recompute_plan(**options), as_json, statistics.print_plan)
         return

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
-from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, check_same_table
@@ -31,16 +30,15 @@ class RecomputingMethods:
         spark: Any = None,
         where: object = None,
         columns: Sequence[str] | None = None,
-        collations: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | None = None,
         mode: Literal["auto", "footer", "scan"] = "auto",
         only_missing: bool = False,
         *,
         collation_versions: Sequence[str] | None = None,
-        resume: bool | None = None,
+        resume: bool = True,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] | None = None,
-        again: bool | None = None,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
         """Compute the statistics of the files and commit them; moves to the latest version.
@@ -64,12 +62,11 @@ class RecomputingMethods:
             only_missing: Read only files that lack some of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
             resume: Skip files that an interrupted run already finished: those that this version of the package
-                computed with the same settings and that nobody has replaced since. The default is True.
+                computed with the same settings and that nobody has replaced since.
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
             progress: Called with the result so far after each commit, in place of a progress bar.
-            again: Deprecated; use `resume=not again`.
             params: Values of the parameters of `where`, as in `scan`.
 
         Returns:
@@ -93,14 +90,6 @@ class RecomputingMethods:
         from deltaskip.txn.recompute.computed_files import computed_here
         from deltaskip.txn.recompute.request import files_to_read
 
-        if again is not None:
-            arguments.flag("again", again)
-            warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
-            if resume is not None and bool(resume) == bool(again):
-                raise InvalidArgument(f"resume={resume} contradicts again={again}: pass resume alone.")
-            resume = not again
-        if collations is not None and not isinstance(collations, Mapping):
-            warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
         if not files_of_commit:
             raise InvalidArgument(
@@ -116,7 +105,7 @@ class RecomputingMethods:
             collation_versions,
             mode,
             only_missing,
-            resume is None or resume,
+            resume,
             kernel_spelling,
             collation_version() if spark_engine is None else spark_engine.collation_version(spark),
         )
@@ -198,7 +187,7 @@ class RecomputingMethods:
         self,
         where: object,
         columns: Sequence[str] | None,
-        collations: Mapping[str, Sequence[str]] | Sequence[str] | None,
+        collations: Mapping[str, Sequence[str]] | None,
         collation_versions: Sequence[str] | None,
         mode: Literal["auto", "footer", "scan"],
         only_missing: bool,
@@ -213,6 +202,8 @@ class RecomputingMethods:
                 f"Specify either collations or collation_versions to recompute statistics of "
                 f"{self.snapshot.table_root}, not both."
             )
+        if collations is not None:
+            arguments.mapping("collations", collations)
         chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
         return recompute_request(
             self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling, spark_version=spark_version

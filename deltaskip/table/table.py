@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
-from deltaskip.deprecations import warn_renamed
 from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
@@ -290,12 +289,6 @@ class DeltaTable(
         return {app_id: txn.version for app_id, txn in self.snapshot.txns.items()}
 
     @property
-    def txns(self) -> Mapping[str, int]:
-        """Deprecated name of `app_versions`."""
-        warn_renamed("DeltaTable.txns", "DeltaTable.app_versions")
-        return self.app_versions
-
-    @property
     def domains(self) -> Mapping[str, str]:
         """Configuration of each metadata domain by its name, as logged."""
         return {name: domain.configuration for name, domain in self.snapshot.domains.items()}
@@ -417,11 +410,6 @@ class DeltaTable(
         from deltaskip.skipping.coverage import table_coverage
 
         return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
-
-    def inspect_stats(self) -> TableCoverage:
-        """Deprecated name of `stats`."""
-        warn_renamed("DeltaTable.inspect_stats", "DeltaTable.stats")
-        return self.stats()
 
     def collations(self) -> tuple[CollatedColumn, ...]:
         """Return the collated columns, and which collation versions this process can evaluate for each of them."""

@@ -203,7 +203,7 @@ def test_an_interrupt_ends_quietly(table: Path) -> None:
         (["files", "TABLE", "--timestamp", "x"], 2), (["files", "TABLE", "--time-zone", "x"], 2),
         (["files", "TABLE", "--limit", "-1"], 2), (["files", "TABLE", "-o", "x"], 2),
         (["files", "TABLE", "--version", "0", "--timestamp", "2026-01-01"], 2),
-        (["stats", "TABLE", "--recompute", "--again", "--resume"], 2), (["stats", "TABLE", "--dry-run"], 2),
+        (["stats", "TABLE", "--dry-run"], 2),
         (["explain", "TABLE", "--plot", "x.gif"], 2), (["stats", "TABLE", "--recompute", "--mode", "x"], 2),
         (["files", "/no\nwhere\x1b[31m"], 1), (["files", "TABLE", "--version", "99"], 1),
         (["files", "TABLE", "--where", "nonsense ="], 1), (["files", "TABLE", "--where", "nonsense = 5"], 1),
