@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RESULT_SCHEMA",
     "Engine",
+    "ListedScan",
     "PlannedScan",
     "active_engine",
     "collation_version",
@@ -57,7 +58,7 @@ _INSTALL = "Run: pip install 'deltaskip[spark]'"
 
 
 class PlannedScan(Protocol):
-    """What an engine needs of a scan to read its rows; see `Scan`."""
+    """A scan that can be planned again as a session evaluates its predicate; see `LogScan`."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -87,11 +88,15 @@ class PlannedScan(Protocol):
     def predicate(self) -> Node:
         """The bound predicate; a TRUE literal if the scan has none."""
 
-    def files(self) -> pa.Table:
-        """The files that may hold matching rows."""
-
     def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
         """The scan in the session's time zone, version of the collations and mode; itself if they are the same."""
+
+
+class ListedScan(PlannedScan, Protocol):
+    """What an engine needs of a scan to read its rows; see `Scan`."""
+
+    def files(self) -> pa.Table:
+        """The files that may hold matching rows."""
 
 
 class Engine(Protocol):
@@ -101,7 +106,7 @@ class Engine(Protocol):
     def version(self) -> str:
         """Version of the engine's client library, such as "4.1.4"."""
 
-    def scan_to_dataframe(self, session: Any, scan: PlannedScan, metadata: bool = False, listing: bool = True) -> Any:
+    def scan_to_dataframe(self, session: Any, scan: ListedScan, metadata: bool = False, listing: bool = True) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema.
 
         metadata: add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: whether the
@@ -114,7 +119,7 @@ class Engine(Protocol):
     def planned_rows(self, session: Any, scan: Any) -> Any:
         """A DataFrame of the rows that match a scan, whose files executors find and read; nothing is collected."""
 
-    def query(self, session: Any, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]) -> Any:
+    def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
         conditions: By name, the predicate of the rows that the name stands for, as SQL text, where it is not all rows.
@@ -162,7 +167,7 @@ class Engine(Protocol):
     def has_session(self) -> bool:
         """Whether this process has an active session."""
 
-    def check_rows(self, scan: PlannedScan, plan: Any) -> None:
+    def check_rows(self, scan: ListedScan, plan: Any) -> None:
         """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
 
         plan: A RowPlan whose columns are stored as they are.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltaskip.engine import Engine, PlannedScan
+from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deltaskip.dml.merge.merge_execution import MergeSource
     from deltaskip.maintenance.optimize.rewriting import Rewriting
     from deltaskip.rows.plan import RowPlan
-    from deltaskip.skipping.scan import Scan
+    from deltaskip.skipping.log_scan import LogScan
 
 __all__ = ["ENGINE", "SparkEngine"]
 
@@ -47,20 +47,20 @@ class SparkEngine(Engine):
         return str(pyspark.__version__)
 
     def scan_to_dataframe(
-        self, session: SparkSession, scan: PlannedScan, metadata: bool = False, listing: bool = True
+        self, session: SparkSession, scan: ListedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
-    def planned_files(self, session: SparkSession, scan: Scan, columns: Sequence[str]) -> DataFrame:
+    def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
         from deltaskip.spark.planning.planned_files import planned_files
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "plan a scan of"):
             return planned_files(spark, scan, columns)
 
-    def planned_rows(self, session: SparkSession, scan: Scan) -> DataFrame:
+    def planned_rows(self, session: SparkSession, scan: LogScan) -> DataFrame:
         from deltaskip.spark.planning.planned_rows import planned_rows
 
         spark = checked(session)
@@ -68,7 +68,7 @@ class SparkEngine(Engine):
             return planned_rows(spark, scan)
 
     def query(
-        self, session: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
+        self, session: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]
     ) -> DataFrame:
         from deltaskip.spark.read.queries import query
 
@@ -126,7 +126,7 @@ class SparkEngine(Engine):
     def has_session(self) -> bool:
         return active_session() is not None
 
-    def check_rows(self, scan: PlannedScan, plan: RowPlan) -> None:
+    def check_rows(self, scan: ListedScan, plan: RowPlan) -> None:
         from deltaskip.spark.write.checked_rows import check_rows
 
         spark = active_session()

@@ -31,6 +31,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
 from deltaskip.settings import options
 from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
@@ -268,7 +269,7 @@ def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strate
             found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
 
-        files = chosen_files(Scan(latest, time_zone=scan.time_zone), READ_COLUMNS, there)
+        files = chosen_files(Scan(latest, ReadOptions(time_zone=scan.time_zone)), READ_COLUMNS, there)
         if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)
