@@ -10,15 +10,18 @@ from typing import Literal
 from deltaskip.errors import InvalidArgument
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
-from deltaskip.statements import values as v
+from deltaskip.statements.inserting import Insert
+from deltaskip.statements.maintenance_statements import Generate, Optimize, Restore, Vacuum
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.row_statements import Clause, Delete, MergeInto, SourceOfMerge, Update
+from deltaskip.statements.values import PartitionValue, Parts
 
 __all__ = ["delete", "generate", "insert", "merge", "optimize", "restore", "update", "vacuum"]
 
 _Kind = Literal["matched", "not matched", "not matched by source"]
 
 
-def insert(reader: StatementReader) -> v.Insert:
+def insert(reader: StatementReader) -> Insert:
     """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name … query"""
     reader.need_words("INSERT")
     evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
@@ -30,12 +33,12 @@ def insert(reader: StatementReader) -> v.Insert:
     reader.take_words("TABLE")
     name = reader.parts()
     evolves |= reader.take_words("WITH", "SCHEMA", "EVOLUTION")
-    partition: tuple[v.PartitionValue, ...] = ()
+    partition: tuple[PartitionValue, ...] = ()
     if reader.take_words("PARTITION"):
         partition = reader.partition_values()
         if reader.if_not_exists():
             raise reader.error("IF NOT EXISTS of a partition is not supported: use INSERT INTO … REPLACE WHERE")
-    columns: v.Parts = ()
+    columns: Parts = ()
     where = None
     by_name = reader.take_words("BY", "NAME")
     if reader.peek_symbol("(") and not reader.begins_query():
@@ -50,20 +53,20 @@ def insert(reader: StatementReader) -> v.Insert:
             raise reader.error("only REPLACE WHERE is supported: name the rows to replace by a predicate")
         where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
     query = reader.query()
-    return v.Insert(name, query, replacing, where, columns, by_name, partition, evolves)
+    return Insert(name, query, replacing, where, columns, by_name, partition, evolves)
 
 
-def delete(reader: StatementReader) -> v.Delete:
+def delete(reader: StatementReader) -> Delete:
     """DELETE FROM name [[AS] alias] [WHERE predicate]"""
     reader.need_words("DELETE")
     reader.take_words("FROM")
     name, alias = reader.parts(), _alias(reader, "WHERE")
     where = reader.rest("the predicate") if reader.take_words("WHERE") else None
     reader.finish()
-    return v.Delete(name, alias, where)
+    return Delete(name, alias, where)
 
 
-def update(reader: StatementReader) -> v.Update:
+def update(reader: StatementReader) -> Update:
     """UPDATE name [[AS] alias] SET column = value, … [WHERE predicate]"""
     reader.need_words("UPDATE")
     name, alias = reader.parts(), _alias(reader, "SET")
@@ -71,10 +74,10 @@ def update(reader: StatementReader) -> v.Update:
     values = _assignments(reader, "WHERE")
     where = reader.rest("the predicate") if reader.take_words("WHERE") else None
     reader.finish()
-    return v.Update(name, values, alias, where)
+    return Update(name, values, alias, where)
 
 
-def merge(reader: StatementReader) -> v.MergeInto:
+def merge(reader: StatementReader) -> MergeInto:
     """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source [alias] ON condition WHEN … THEN …"""
     reader.need_words("MERGE")
     evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
@@ -84,16 +87,16 @@ def merge(reader: StatementReader) -> v.MergeInto:
     source = _source(reader)
     reader.need_words("ON")
     on = reader.text_until("the condition", "WHEN")
-    clauses: list[v.Clause] = []
+    clauses: list[Clause] = []
     while reader.peek_word("WHEN"):
         clauses.append(_clause(reader))
     if not clauses:
         raise reader.error("a MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
     reader.finish()
-    return v.MergeInto(name, source, on, tuple(clauses), alias, evolves)
+    return MergeInto(name, source, on, tuple(clauses), alias, evolves)
 
 
-def _source(reader: StatementReader) -> v.SourceOfMerge:
+def _source(reader: StatementReader) -> SourceOfMerge:
     if reader.peek_symbol("("):
         if not reader.begins_query():
             raise reader.error("a query is expected in the parentheses: SELECT, WITH, FROM, VALUES or TABLE")
@@ -104,10 +107,10 @@ def _source(reader: StatementReader) -> v.SourceOfMerge:
         if reader.peek_symbol("("):
             reader.at = reader.closing(reader.at) + 1
         text, is_query = reader.text[first : reader.tokens[reader.at - 1].end], False
-    return v.SourceOfMerge(text, is_query, _alias(reader, "ON"))
+    return SourceOfMerge(text, is_query, _alias(reader, "ON"))
 
 
-def _clause(reader: StatementReader) -> v.Clause:
+def _clause(reader: StatementReader) -> Clause:
     """WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action"""
     reader.need_words("WHEN")
     kind: _Kind = "matched"
@@ -126,25 +129,25 @@ def _clause(reader: StatementReader) -> v.Clause:
     if reader.take_words("DELETE"):
         if kind == "not matched":
             raise sql_error(reader.text, at, "rows of the source cannot be deleted: write INSERT")
-        return v.Clause(kind, "delete", where)
+        return Clause(kind, "delete", where)
     if reader.take_words("UPDATE", "SET"):
         if kind == "not matched":
             raise sql_error(reader.text, at, "rows that are not in the table cannot be updated: write INSERT")
         if _star(reader):
             if kind == "not matched by source":
                 raise sql_error(reader.text, at, "there is no row of the source: write UPDATE SET column = value")
-            return v.Clause(kind, "update", where)
-        return v.Clause(kind, "update", where, _assignments(reader, "WHEN"))
+            return Clause(kind, "update", where)
+        return Clause(kind, "update", where, _assignments(reader, "WHEN"))
     if reader.take_words("INSERT"):
         if kind != "not matched":
             raise sql_error(reader.text, at, "INSERT belongs to WHEN NOT MATCHED")
         if _star(reader):
-            return v.Clause(kind, "insert", where)
-        return v.Clause(kind, "insert", where, _inserted(reader))
+            return Clause(kind, "insert", where)
+        return Clause(kind, "insert", where, _inserted(reader))
     raise reader.error("UPDATE SET, INSERT or DELETE is expected here")
 
 
-def _inserted(reader: StatementReader) -> tuple[tuple[v.Parts, str], ...]:
+def _inserted(reader: StatementReader) -> tuple[tuple[Parts, str], ...]:
     """(column, …) VALUES (value, …)"""
     columns = reader.parenthesized_list(reader.path)
     reader.need_words("VALUES")
@@ -156,10 +159,10 @@ def _inserted(reader: StatementReader) -> tuple[tuple[v.Parts, str], ...]:
     return tuple(zip(columns, values, strict=True))
 
 
-def _assignments(reader: StatementReader, until: str) -> tuple[tuple[v.Parts, str], ...]:
+def _assignments(reader: StatementReader, until: str) -> tuple[tuple[Parts, str], ...]:
     """column = value, …"""
 
-    def one() -> tuple[v.Parts, str]:
+    def one() -> tuple[Parts, str]:
         column = reader.path()
         reader.expect("=")
         return column, reader.text_until(f"the value of {display_name(column)}", until, comma=True)
@@ -169,7 +172,7 @@ def _assignments(reader: StatementReader, until: str) -> tuple[tuple[v.Parts, st
     return tuple(found)
 
 
-def _refuse_twice(columns: list[v.Parts]) -> None:
+def _refuse_twice(columns: list[Parts]) -> None:
     seen: set[tuple[str, ...]] = set()
     for column in columns:
         folded = tuple(part.casefold() for part in column)
@@ -193,21 +196,21 @@ def _alias(reader: StatementReader, until: str) -> str | None:
     return reader.name("an alias")
 
 
-def optimize(reader: StatementReader) -> v.Optimize:
+def optimize(reader: StatementReader) -> Optimize:
     """OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (column, …)]"""
     reader.need_words("OPTIMIZE")
     name = reader.parts()
     full = reader.take_words("FULL")
     where = reader.text_until("the predicate", "ZORDER") if reader.take_words("WHERE") else None
-    columns: tuple[v.Parts, ...] = ()
+    columns: tuple[Parts, ...] = ()
     if reader.take_words("ZORDER"):
         reader.need_words("BY")
         columns = tuple(reader.enclosed_list(reader.path))
     reader.finish()
-    return v.Optimize(name, where, columns, full)
+    return Optimize(name, where, columns, full)
 
 
-def vacuum(reader: StatementReader) -> v.Vacuum:
+def vacuum(reader: StatementReader) -> Vacuum:
     """VACUUM name [FULL | LITE] [RETAIN n HOURS] [DRY RUN], the last in any order"""
     reader.need_words("VACUUM")
     name = reader.parts()
@@ -226,7 +229,7 @@ def vacuum(reader: StatementReader) -> v.Vacuum:
         else:
             break
     reader.finish()
-    return v.Vacuum(name, hours, dry_run, lite)
+    return Vacuum(name, hours, dry_run, lite)
 
 
 def _hours(reader: StatementReader) -> float:
@@ -241,7 +244,7 @@ def _hours(reader: StatementReader) -> float:
     return found
 
 
-def restore(reader: StatementReader) -> v.Restore:
+def restore(reader: StatementReader) -> Restore:
     """RESTORE [TABLE] name [TO] VERSION AS OF n | TIMESTAMP AS OF time"""
     reader.need_words("RESTORE")
     reader.take_words("TABLE")
@@ -251,10 +254,10 @@ def restore(reader: StatementReader) -> v.Restore:
     if version is None and timestamp is None:
         raise reader.error("TO VERSION AS OF or TO TIMESTAMP AS OF is expected here")
     reader.finish()
-    return v.Restore(name, version, timestamp)
+    return Restore(name, version, timestamp)
 
 
-def generate(reader: StatementReader) -> v.Generate:
+def generate(reader: StatementReader) -> Generate:
     """GENERATE mode FOR TABLE name"""
     reader.need_words("GENERATE")
     at = reader.position
@@ -265,4 +268,4 @@ def generate(reader: StatementReader) -> v.Generate:
     reader.need_words("FOR", "TABLE")
     name = reader.parts()
     reader.finish()
-    return v.Generate(name, mode.lower())
+    return Generate(name, mode.lower())

@@ -13,8 +13,36 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.schema.types import StructField, StructType
-from deltaskip.statements import values as v
+from deltaskip.statements.namespace_statements import (
+    AlterNamespace,
+    CreateNamespace,
+    DescribeNamespace,
+    DropNamespace,
+    ShowNamespaces,
+)
 from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.row_statements import TruncateTable
+from deltaskip.statements.show_statements import (
+    DescribeDetail,
+    DescribeHistory,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+    ShowTables,
+)
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.table_statements import (
+    AlterTable,
+    CloneTable,
+    CommentOn,
+    CreateTable,
+    DropTable,
+    Refresh,
+    RenameTable,
+)
+from deltaskip.statements.values import Creating, Parts
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.given import parse_transform
 
@@ -45,7 +73,7 @@ NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
 _ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
 
-def create_table(reader: StatementReader) -> v.Statement:
+def create_table(reader: StatementReader) -> Statement:
     """CREATE [OR REPLACE] TABLE and REPLACE TABLE, after TABLE: a table, AS a query, or a clone."""
     creating = _creating(reader)
     if_not_exists = creating == "create" and reader.if_not_exists()
@@ -75,10 +103,10 @@ def create_table(reader: StatementReader) -> v.Statement:
             f"values of the query."
         )
     reader.finish()
-    return v.CreateTable(name, **found)
+    return CreateTable(name, **found)
 
 
-def _creating(reader: StatementReader) -> v.Creating:
+def _creating(reader: StatementReader) -> Creating:
     if reader.take_words("CREATE", "OR", "REPLACE", "TABLE"):
         return "create or replace"
     if reader.take_words("REPLACE", "TABLE"):
@@ -133,7 +161,7 @@ def _properties(reader: StatementReader) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def _cluster_by(reader: StatementReader) -> tuple[v.Parts, ...]:
+def _cluster_by(reader: StatementReader) -> tuple[Parts, ...]:
     if reader.take_words("AUTO"):
         raise reader.error("CLUSTER BY AUTO is not supported: name the columns, as in CLUSTER BY (a, b)")
     return () if reader.take_words("NONE") else tuple(reader.parenthesized_list(reader.path))
@@ -169,7 +197,7 @@ def _partitions(reader: StatementReader) -> tuple[tuple[Transform, ...], tuple[S
     return tuple(transforms), tuple(added)
 
 
-def clone_table(reader: StatementReader, name: v.Parts, creating: v.Creating, if_not_exists: bool) -> v.CloneTable:
+def clone_table(reader: StatementReader, name: Parts, creating: Creating, if_not_exists: bool) -> CloneTable:
     """SHALLOW CLONE source [TBLPROPERTIES] [LOCATION], after the name of the clone."""
     if not reader.take_words("SHALLOW", "CLONE"):
         raise reader.error(
@@ -186,17 +214,17 @@ def clone_table(reader: StatementReader, name: v.Parts, creating: v.Creating, if
             reader.need_words("LOCATION")
             location = reader.string("the location")
     reader.finish()
-    return v.CloneTable(name, source, properties, location, creating, if_not_exists)
+    return CloneTable(name, source, properties, location, creating, if_not_exists)
 
 
-def alter_table(reader: StatementReader) -> v.Statement:
+def alter_table(reader: StatementReader) -> Statement:
     """ALTER TABLE name, then what `alter_sql` takes, or RENAME TO."""
     reader.need_words("ALTER", "TABLE")
     name = reader.parts()
     if reader.take_words("RENAME", "TO"):
         new = reader.parts("the new name")
         reader.finish()
-        return v.RenameTable(name, new)
+        return RenameTable(name, new)
     for words, instead in (
         ("SET LOCATION", "DROP TABLE and register_table(name, location)"),
         ("RECOVER PARTITIONS", "nothing: the log lists all files"),
@@ -212,41 +240,41 @@ def alter_table(reader: StatementReader) -> v.Statement:
             raise reader.error(f"ALTER TABLE … {words} is not supported: use {instead}")
     changes = tuple(reader.changes())
     reader.finish()
-    return v.AlterTable(name, changes)
+    return AlterTable(name, changes)
 
 
-def drop_table(reader: StatementReader) -> v.DropTable:
+def drop_table(reader: StatementReader) -> DropTable:
     """DROP TABLE [IF EXISTS] name [PURGE]"""
     reader.need_words("DROP", "TABLE")
     if_exists = reader.if_exists()
     name = reader.parts()
     purge = reader.take_words("PURGE")
     reader.finish()
-    return v.DropTable(name, if_exists, purge)
+    return DropTable(name, if_exists, purge)
 
 
-def truncate(reader: StatementReader) -> v.TruncateTable:
+def truncate(reader: StatementReader) -> TruncateTable:
     """TRUNCATE TABLE name [PARTITION (…)]"""
     reader.need_words("TRUNCATE", "TABLE")
     name = reader.parts()
     partition = reader.partition_values() if reader.take_words("PARTITION") else ()
     reader.finish()
-    return v.TruncateTable(name, partition)
+    return TruncateTable(name, partition)
 
 
-def refresh(reader: StatementReader) -> v.Refresh:
+def refresh(reader: StatementReader) -> Refresh:
     """REFRESH [TABLE] name"""
     reader.need_words("REFRESH")
     reader.take_words("TABLE")
     name = reader.parts()
     reader.finish()
-    return v.Refresh(name)
+    return Refresh(name)
 
 
-def comment_on(reader: StatementReader) -> v.CommentOn:
+def comment_on(reader: StatementReader) -> CommentOn:
     """COMMENT ON TABLE | NAMESPACE | COLUMN name IS 'text' | NULL"""
     reader.need_words("COMMENT", "ON")
-    column: v.Parts = ()
+    column: Parts = ()
     if reader.take_words("TABLE"):
         kind, name = "table", reader.parts()
     elif reader.take_one(*NAMESPACES):
@@ -261,10 +289,10 @@ def comment_on(reader: StatementReader) -> v.CommentOn:
     reader.need_words("IS")
     comment = None if reader.take_words("NULL") else reader.string("the comment")
     reader.finish()
-    return v.CommentOn(kind, name, comment, column)  # type: ignore[arg-type]
+    return CommentOn(kind, name, comment, column)  # type: ignore[arg-type]
 
 
-def create_namespace(reader: StatementReader) -> v.CreateNamespace:
+def create_namespace(reader: StatementReader) -> CreateNamespace:
     """CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]"""
     reader.need_words("CREATE")
     reader.take_one(*NAMESPACES)
@@ -283,10 +311,10 @@ def create_namespace(reader: StatementReader) -> v.CreateNamespace:
         else:
             break
     reader.finish()
-    return v.CreateNamespace(name, tuple(properties.items()), if_not_exists)
+    return CreateNamespace(name, tuple(properties.items()), if_not_exists)
 
 
-def drop_namespace(reader: StatementReader) -> v.DropNamespace:
+def drop_namespace(reader: StatementReader) -> DropNamespace:
     """DROP NAMESPACE [IF EXISTS] name [RESTRICT | CASCADE]"""
     reader.need_words("DROP")
     reader.take_one(*NAMESPACES)
@@ -294,10 +322,10 @@ def drop_namespace(reader: StatementReader) -> v.DropNamespace:
     name = reader.parts("the name of a namespace")
     cascade = reader.take_one("RESTRICT", "CASCADE") == "CASCADE"
     reader.finish()
-    return v.DropNamespace(name, if_exists, cascade)
+    return DropNamespace(name, if_exists, cascade)
 
 
-def alter_namespace(reader: StatementReader) -> v.AlterNamespace:
+def alter_namespace(reader: StatementReader) -> AlterNamespace:
     """ALTER NAMESPACE name SET | UNSET PROPERTIES (…)"""
     reader.need_words("ALTER")
     reader.take_one(*NAMESPACES)
@@ -317,30 +345,30 @@ def alter_namespace(reader: StatementReader) -> v.AlterNamespace:
         else:
             raise reader.error("PROPERTIES or LOCATION is expected here")
     reader.finish()
-    return v.AlterNamespace(name, tuple(changes))
+    return AlterNamespace(name, tuple(changes))
 
 
-def describe_namespace(reader: StatementReader) -> v.DescribeNamespace:
+def describe_namespace(reader: StatementReader) -> DescribeNamespace:
     """DESCRIBE NAMESPACE [EXTENDED] name"""
     reader.take_one("DESCRIBE", "DESC")
     reader.take_one(*NAMESPACES)
     extended = reader.take_words("EXTENDED")
     name = reader.parts("the name of a namespace")
     reader.finish()
-    return v.DescribeNamespace(name, extended)
+    return DescribeNamespace(name, extended)
 
 
-def describe_detail(reader: StatementReader) -> v.DescribeDetail:
+def describe_detail(reader: StatementReader) -> DescribeDetail:
     """DESCRIBE DETAIL name"""
     reader.take_one("DESCRIBE", "DESC")
     reader.need_words("DETAIL")
     reader.take_words("TABLE")
     name = reader.parts()
     reader.finish()
-    return v.DescribeDetail(name)
+    return DescribeDetail(name)
 
 
-def describe_history(reader: StatementReader) -> v.DescribeHistory:
+def describe_history(reader: StatementReader) -> DescribeHistory:
     """DESCRIBE HISTORY name [LIMIT n]"""
     reader.take_one("DESCRIBE", "DESC")
     reader.need_words("HISTORY")
@@ -353,10 +381,10 @@ def describe_history(reader: StatementReader) -> v.DescribeHistory:
         if limit < 0:
             raise sql_error(reader.text, at, "the limit must not be negative")
     reader.finish()
-    return v.DescribeHistory(name, limit)
+    return DescribeHistory(name, limit)
 
 
-def describe(reader: StatementReader) -> v.DescribeTable:
+def describe(reader: StatementReader) -> DescribeTable:
     """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]"""
     reader.take_one("DESCRIBE", "DESC")
     for word, instead in (("QUERY", "SELECT … LIMIT 0"), ("FUNCTION", "spark.sql")):
@@ -369,40 +397,40 @@ def describe(reader: StatementReader) -> v.DescribeTable:
         raise reader.error("DESCRIBE … PARTITION is not supported: use SHOW PARTITIONS")
     if reader.take_words("AS", "JSON"):
         raise reader.error("AS JSON is not supported: use DESCRIBE DETAIL, or DeltaTable.detail().to_dict()")
-    column: v.Parts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
+    column: Parts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
     reader.finish()
-    return v.DescribeTable(name, extended, column)
+    return DescribeTable(name, extended, column)
 
 
-def show_namespaces(reader: StatementReader) -> v.ShowNamespaces:
+def show_namespaces(reader: StatementReader) -> ShowNamespaces:
     """SHOW NAMESPACES [FROM | IN parent] [[LIKE] pattern]"""
     reader.need_words("SHOW")
     reader.take_one(*_ALL_NAMESPACES)
     parent = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
     pattern = reader.pattern()
     reader.finish()
-    return v.ShowNamespaces(parent, pattern)
+    return ShowNamespaces(parent, pattern)
 
 
-def show_tables(reader: StatementReader) -> v.ShowTables:
+def show_tables(reader: StatementReader) -> ShowTables:
     """SHOW TABLES [FROM | IN namespace] [[LIKE] pattern]"""
     reader.need_words("SHOW", "TABLES")
     namespace = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
     pattern = reader.pattern()
     reader.finish()
-    return v.ShowTables(namespace, pattern)
+    return ShowTables(namespace, pattern)
 
 
-def show_partitions(reader: StatementReader) -> v.ShowPartitions:
+def show_partitions(reader: StatementReader) -> ShowPartitions:
     """SHOW PARTITIONS name [PARTITION (…)]"""
     reader.need_words("SHOW", "PARTITIONS")
     name = reader.parts()
     partition = reader.partition_values() if reader.take_words("PARTITION") else ()
     reader.finish()
-    return v.ShowPartitions(name, partition)
+    return ShowPartitions(name, partition)
 
 
-def show_properties(reader: StatementReader) -> v.ShowProperties:
+def show_properties(reader: StatementReader) -> ShowProperties:
     """SHOW TBLPROPERTIES name [(key)]"""
     reader.need_words("SHOW", "TBLPROPERTIES")
     name = reader.parts()
@@ -412,18 +440,18 @@ def show_properties(reader: StatementReader) -> v.ShowProperties:
         key = reader.property_name()
         reader.expect(")")
     reader.finish()
-    return v.ShowProperties(name, key)
+    return ShowProperties(name, key)
 
 
-def show_create_table(reader: StatementReader) -> v.ShowCreateTable:
+def show_create_table(reader: StatementReader) -> ShowCreateTable:
     """SHOW CREATE TABLE name"""
     reader.need_words("SHOW", "CREATE", "TABLE")
     name = reader.parts()
     reader.finish()
-    return v.ShowCreateTable(name)
+    return ShowCreateTable(name)
 
 
-def show_columns(reader: StatementReader) -> v.ShowColumns:
+def show_columns(reader: StatementReader) -> ShowColumns:
     """SHOW COLUMNS FROM | IN name [FROM | IN namespace]"""
     reader.need_words("SHOW", "COLUMNS")
     if not reader.take_one("FROM", "IN"):
@@ -432,4 +460,4 @@ def show_columns(reader: StatementReader) -> v.ShowColumns:
     if reader.take_one("FROM", "IN"):
         name = (*reader.parts("the name of a namespace"), name[-1])
     reader.finish()
-    return v.ShowColumns(name)
+    return ShowColumns(name)

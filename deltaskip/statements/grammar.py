@@ -10,8 +10,9 @@ from typing import Literal
 
 from deltaskip.records import dataclass
 from deltaskip.statements import changes, definitions
-from deltaskip.statements import values as v
+from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.statement import Statement
 
 __all__ = ["GRAMMAR", "NEAREST", "StatementForm", "statement_table"]
 
@@ -36,20 +37,20 @@ class StatementForm:
     form: str
     becomes: str
     spark: Literal["no", "yes", "for expressions"]
-    read: Callable[[StatementReader], v.Statement]
+    read: Callable[[StatementReader], Statement]
 
 
-def _query(reader: StatementReader) -> v.Query:
-    return v.Query(reader.rest("the query"))
+def _query(reader: StatementReader) -> Query:
+    return Query(reader.rest("the query"))
 
 
-def _explain(reader: StatementReader) -> v.Query:
+def _explain(reader: StatementReader) -> Query:
     reader.need_words("EXPLAIN")
     reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
     if not reader.begins_query():
         raise reader.error("only queries can be explained: pass dry_run=True to DeltaTable.delete, update or merge")
     reader.at = 0
-    return v.Query(reader.rest("the query"))
+    return Query(reader.rest("the query"))
 
 
 _DESCRIBE = ("DESCRIBE", "DESC")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
@@ -21,42 +22,66 @@ from deltaskip.statements.answers import NOTHING, visible_columns
 from deltaskip.statements.constants import constant_rows
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession
-from deltaskip.statements.values import Insert, PartitionValue
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["insert", "partition_predicate"]
+__all__ = ["Insert", "partition_predicate"]
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
-def insert(session: StatementSession, statement: Insert) -> Any:
-    """Run an INSERT."""
-    table = session.table(statement.name)
-    shown = display_name(statement.name)
-    fixed = [
-        (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
-        for field, value in _fixed(table, statement.partition, shown)
-    ]
-    if statement.by_name:
-        frame, scans = session.read(statement.query)
-    else:
-        names = {fold_name(field.name) for field, value in fixed if value is not None}
-        columns = [field for field in _columns(table, statement, shown) if fold_name(field.name) not in names]
-        query, columns = _with_defaults(statement.query, columns, shown, partial(_check_default, session, table))
-        constants = _values(query) if session.spark is None else None
-        if constants is not None:
-            _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
-            known = [value for _, value in fixed if value is not None]
-            columns += [field for field, value in fixed if value is not None]
-            rows = constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
-            return _write(session, statement, table, rows, [], fixed)
-        frame, scans = session.read(query)
-        _check_count(len(frame.columns), columns, shown)
-        frame = frame.toDF(*(field.name for field in columns))
-    given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
-    if given:
-        frame = frame.selectExpr("*", *given)
-    return _write(session, statement, table, frame, scans, fixed)
+@dataclass(frozen=True, slots=True)
+class Insert(Statement):
+    """INSERT INTO and INSERT OVERWRITE.
+
+    Attributes:
+        name: Name of the table.
+        query: Text of the query or of VALUES (…).
+        overwrite: Whether the rows replace others.
+        where: Text of the predicate of the rows that they replace; None for all, or those of partitions.
+        columns: Names of the columns that the query gives, in its order; () for all of the table.
+        by_name: Whether columns are matched by name.
+        partition: Columns of PARTITION (…).
+        evolves: Whether new columns of the query are added to the table.
+    """
+
+    name: Parts
+    query: str
+    overwrite: bool = False
+    where: str | None = None
+    columns: Parts = ()
+    by_name: bool = False
+    partition: tuple[PartitionValue, ...] = ()
+    evolves: bool = False
+
+    def run(self, session: StatementSession) -> Any:
+        table = session.table(self.name)
+        shown = display_name(self.name)
+        fixed = [
+            (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
+            for field, value in _fixed(table, self.partition, shown)
+        ]
+        if self.by_name:
+            frame, scans = session.read(self.query)
+        else:
+            names = {fold_name(field.name) for field, value in fixed if value is not None}
+            columns = [field for field in _columns(table, self, shown) if fold_name(field.name) not in names]
+            query, columns = _with_defaults(self.query, columns, shown, partial(_check_default, session, table))
+            constants = _values(query) if session.spark is None else None
+            if constants is not None:
+                _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
+                known = [value for _, value in fixed if value is not None]
+                columns += [field for field, value in fixed if value is not None]
+                rows = constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
+                return _write(session, self, table, rows, [], fixed)
+            frame, scans = session.read(query)
+            _check_count(len(frame.columns), columns, shown)
+            frame = frame.toDF(*(field.name for field in columns))
+        given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
+        if given:
+            frame = frame.selectExpr("*", *given)
+        return _write(session, self, table, frame, scans, fixed)
 
 
 def _write(
