@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -100,7 +100,11 @@ class ListedScan(PlannedScan, Protocol):
 
 
 class Engine(Protocol):
-    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects."""
+    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects.
+
+    A package above this one that asks an engine for more has a protocol of its own, such as `ChangingEngine` of `dml`,
+    and the implementation is one of all of them.
+    """
 
     @property
     def version(self) -> str:
@@ -113,12 +117,6 @@ class Engine(Protocol):
         engine lists the files, instead of taking their sizes and times from the log.
         """
 
-    def planned_files(self, session: Any, scan: Any, columns: Sequence[str]) -> Any:
-        """A DataFrame of the rows of `scan.files(columns=columns)`, which executors find; nothing is collected."""
-
-    def planned_rows(self, session: Any, scan: Any) -> Any:
-        """A DataFrame of the rows that match a scan, whose files executors find and read; nothing is collected."""
-
     def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
@@ -127,9 +125,6 @@ class Engine(Protocol):
 
     def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:
         """A DataFrame of the rows of an Arrow table."""
-
-    def changes_to_dataframe(self, session: Any, scan: Any) -> Any:
-        """A DataFrame of the changes that match a ChangeScan (deltaskip.change_feed)."""
 
     def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
         """A streaming DataFrame of a table's rows, then of those appended to it. options: Options of the format."""
@@ -158,20 +153,8 @@ class Engine(Protocol):
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
 
-    def write_dataframe(self, frame: Any, plan: Any, layout: Any) -> Any:
-        """Write the rows of a DataFrame as data files. After an error no file is left.
-
-        plan: A RowPlan for the schema of the rows. layout: A DataFileLayout. Returns WrittenRows (deltaskip.rows).
-        """
-
     def has_session(self) -> bool:
         """Whether this process has an active session."""
-
-    def check_rows(self, scan: ListedScan, plan: Any) -> None:
-        """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
-
-        plan: A RowPlan whose columns are stored as they are.
-        """
 
     def check_stored_text(self, session: Any, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
         """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
@@ -179,20 +162,8 @@ class Engine(Protocol):
         texts: What each text is, for messages, and the text.
         """
 
-    def row_execution(self, session: Any, snapshot: Snapshot) -> Any:
-        """Return the RowExecution (deltaskip.dml) of a session, or of a DataFrame's session, for a snapshot."""
-
-    def rewriting(self, session: Any, snapshot: Snapshot) -> Any:
-        """Return the Rewriting (deltaskip.maintenance.optimize) of a session for a snapshot."""
-
     def writing_session(self, session: Any) -> AbstractContextManager[None]:
         """Return a context in which several threads may write data files through the session."""
-
-    def merge_source(self, session: Any, data: Any, alias: str | None) -> Any:
-        """Return the MergeSource (deltaskip.dml.merge) of a session for rows: a DataFrame of it, or a table of Arrow.
-
-        alias: The name of the source in expressions; None for that of the DataFrame.
-        """
 
     def recompute_statistics(
         self,
@@ -207,18 +178,6 @@ class Engine(Protocol):
         """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
 
         merge: keep the logged statistics of columns that are not part of the request.
-        """
-
-    def session_catalog(self, session: Any, name: str, storage_options: Any = None) -> Any:
-        """Return the TransactionalTableCatalog (deltaskip.catalogs) of a session; None for the active one.
-
-        name: Name of the catalog in messages and SQL.
-        """
-
-    def install_catalog(self, session: Any, name: str, catalog: Any) -> Callable[[], None]:
-        """Put a TableCatalog (deltaskip.catalogs) among those of a session, and return what takes it away again.
-
-        name: Name of the catalog in Spark's SQL.
         """
 
     def local_session(self, scratch: Path) -> AbstractContextManager[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -45,10 +45,17 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.read_ahead import Reads
 
-__all__ = ["ChangeScan"]
+__all__ = ["ChangeFeedEngine", "ChangeScan"]
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
+
+
+class ChangeFeedEngine(Protocol):
+    """An engine that reads changes."""
+
+    def changes_to_dataframe(self, session: Any, scan: ChangeScan) -> Any:
+        """Return a DataFrame of the changes that match a scan."""
 
 
 @door
@@ -181,9 +188,8 @@ class ChangeScan(Reopened):
             DataFileMissing: A file with changes does not exist, because it was vacuumed.
             UnsupportedFeature: This version of Spark cannot read the table.
         """
-        return engine(f"Reading the changes of {self.snapshot.table_root} through Spark").changes_to_dataframe(
-            spark, self
-        )
+        asked = cast(ChangeFeedEngine, engine(f"Reading the changes of {self.snapshot.table_root} through Spark"))
+        return asked.changes_to_dataframe(spark, self)
 
     def to_arrow(self) -> pa.Table:
         """Return the changes that match the predicate as an Arrow table, read in this process without Spark.

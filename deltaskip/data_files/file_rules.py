@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
+from deltaskip.data_files.written import WritingEngine
 from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature
@@ -236,7 +237,7 @@ class _Check:
                 f"Timestamps of INT96 in files for {plan.table} are read by Spark only, to check "
                 f"{rules[0].expression}: start a session first."
             )
-        engine.check_rows(Scan(files, ReadOptions(hidden=True)), plan)
+        cast(WritingEngine, engine).check_rows(Scan(files, ReadOptions(hidden=True)), plan)
 
     def _by_arrow(self, file: NewFile, rule: RowRule) -> None:
         rows = ArrowRows(self._plan([rule]), self._time_zone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from deltaskip import arguments
 from deltaskip.doors import door
@@ -12,11 +12,12 @@ from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log.doors import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.files import chosen_columns
+from deltaskip.skipping.log_scan import LogScan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DistributedScan"]
+__all__ = ["DistributedScan", "PlanningEngine"]
 
 _ROWS = "call to_spark(spark)"
 _CURES = {
@@ -27,6 +28,16 @@ _CURES = {
     **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),
 }
 """What to call instead of a method of other scans that returns all files or all rows to this process."""
+
+
+class PlanningEngine(Protocol):
+    """An engine whose executors find the files of a scan; nothing is collected."""
+
+    def planned_files(self, session: Any, scan: LogScan, columns: Sequence[str]) -> Any:
+        """Return a DataFrame of the rows of `scan.file_batches(columns=columns)`."""
+
+    def planned_rows(self, session: Any, scan: LogScan) -> Any:
+        """Return a DataFrame of the rows that match a scan, which executors read."""
 
 
 @door
@@ -67,7 +78,7 @@ class DistributedScan(SelectingScan):
         names = chosen_columns(stats, columns)
         if len(set(names)) < len(names):
             raise InvalidArgument(f"A column is listed twice in {list(names)}: list it once {self._at_version()}.")
-        return engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
+        return _engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns.
@@ -91,7 +102,7 @@ class DistributedScan(SelectingScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return self.with_paths(engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
+        return self.with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """See `LogScan.file_batches`. A limit is refused."""
@@ -131,3 +142,7 @@ class DistributedScan(SelectingScan):
             f"A scan with engine='spark' does not support {what}: {cure}, or scan without engine='spark' "
             f"{self._at_version()}."
         )
+
+
+def _engine(act: str) -> PlanningEngine:
+    return cast(PlanningEngine, engine(act))

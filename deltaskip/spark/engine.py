@@ -25,13 +25,15 @@ from deltaskip.spark.session.plan_metrics import files_read
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
+    from deltaskip.catalogs.session import CatalogEngine
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
-    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.scan import ChangeFeedEngine, ChangeScan
     from deltaskip.data_files.parquet_files import DataFileLayout
-    from deltaskip.data_files.written import WrittenRows
-    from deltaskip.dml.execution import RowExecution
-    from deltaskip.dml.merge.merge_execution import MergeSource
-    from deltaskip.maintenance.optimize.rewriting import Rewriting
+    from deltaskip.data_files.written import WritingEngine, WrittenRows
+    from deltaskip.dml.execution import ChangingEngine, RowExecution
+    from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
+    from deltaskip.maintenance.optimize.rewriting import Rewriting, RewritingEngine
+    from deltaskip.reading.distributed_scan import PlanningEngine
     from deltaskip.rows.plan import RowPlan
     from deltaskip.skipping.log_scan import LogScan
 
@@ -54,6 +56,7 @@ class SparkEngine(Engine):
             return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
+        """Return a DataFrame of the files of a scan, which executors find."""
         from deltaskip.spark.planning.planned_files import planned_files
 
         spark = checked(session)
@@ -61,6 +64,7 @@ class SparkEngine(Engine):
             return planned_files(spark, scan, columns)
 
     def planned_rows(self, session: SparkSession, scan: LogScan) -> DataFrame:
+        """Return a DataFrame of the rows of a scan, whose files executors find."""
         from deltaskip.spark.planning.planned_rows import planned_rows
 
         spark = checked(session)
@@ -80,6 +84,7 @@ class SparkEngine(Engine):
         return arrow_to_dataframe(checked(session), rows)
 
     def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
+        """Return a DataFrame of changes."""
         from deltaskip.spark.read.change_feed import changes_to_dataframe
 
         spark = checked(session)
@@ -119,6 +124,7 @@ class SparkEngine(Engine):
         return column_to_node(column)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+        """Write the rows of a DataFrame by a job."""
         from deltaskip.spark.write.data_files import write_dataframe
 
         return write_dataframe(frame, plan, layout)
@@ -127,6 +133,7 @@ class SparkEngine(Engine):
         return active_session() is not None
 
     def check_rows(self, scan: ListedScan, plan: RowPlan) -> None:
+        """Check the rows of files by a job of the active session."""
         from deltaskip.spark.write.checked_rows import check_rows
 
         spark = active_session()
@@ -139,12 +146,13 @@ class SparkEngine(Engine):
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
 
     def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
-        """See deltaskip.spark.dml.execution.SparkExecution. session: a session, or a DataFrame of it."""
+        """Return what changes rows by jobs. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.execution import SparkExecution
 
         return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
+        """Return what writes the rows of files anew by jobs."""
         from deltaskip.spark.write.rewriting import SparkRewriting
 
         return SparkRewriting(checked(session), snapshot)
@@ -155,7 +163,7 @@ class SparkEngine(Engine):
         return writing_session(checked(session))
 
     def merge_source(self, session: SparkSession | DataFrame, data: Any, alias: str | None) -> MergeSource:
-        """See deltaskip.spark.dml.merge_source.SparkMergeSource. session: a session, or a DataFrame of it."""
+        """Return the source of a merge, which a job joins. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.merge_source import SparkMergeSource
         from deltaskip.spark.session.releases import broadcast_rows
 
@@ -182,6 +190,7 @@ class SparkEngine(Engine):
     def session_catalog(
         self, session: SparkSession | None, name: str, storage_options: Mapping[str, str] | None = None
     ) -> TransactionalTableCatalog:
+        """Return the catalog of a session; None for the active one."""
         from deltaskip.spark.catalog.spark_catalog import SparkCatalog
 
         spark = active_session() if session is None else checked(session)
@@ -190,6 +199,7 @@ class SparkEngine(Engine):
         return SparkCatalog(spark, name, storage_options)
 
     def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
+        """Put a catalog among those of a session."""
         from deltaskip.spark.installed_catalog.install import install_catalog
 
         return install_catalog(session, name, catalog)
@@ -203,3 +213,15 @@ def _name(snapshot: Snapshot) -> str:
 
 
 ENGINE = SparkEngine()
+
+if TYPE_CHECKING:
+    # It is the engine that each package asks for.
+    _asked: tuple[
+        PlanningEngine,
+        ChangeFeedEngine,
+        WritingEngine,
+        ChangingEngine,
+        MergingEngine,
+        RewritingEngine,
+        CatalogEngine,
+    ] = (ENGINE,) * 7

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
 from deltaskip.maintenance.optimize.jobs import CommittedBins, Engines, intact, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
-from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
@@ -135,7 +135,8 @@ class _Engines(Engines):
         driver: Rewriting = ArrowRewriting(snapshot)
         if self.spark is None:
             return [driver]
-        by_spark = engine(f"Optimizing {snapshot.table_root}").rewriting(self.spark, snapshot)
+        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
+        by_spark = asked.rewriting(self.spark, snapshot)
         return [driver, by_spark] if self.total_bytes <= DRIVER_BYTES else [by_spark, driver]
 
     @property
@@ -145,8 +146,7 @@ class _Engines(Engines):
     def session(self) -> AbstractContextManager[None]:
         if self.spark is None:
             return nullcontext()
-        settings: AbstractContextManager[None] = engine("OPTIMIZE").writing_session(self.spark)
-        return settings
+        return engine("OPTIMIZE").writing_session(self.spark)
 
     def divided(self, each: Bin, strategy: Strategy) -> Iterator[Bin]:
         """The bin, or the parts of it that fit in memory where Spark does not order them."""

@@ -27,7 +27,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema import Resolved
 from deltaskip.schema.arrow_values import arrow_array
 
-__all__ = ["ArrowRewriting", "Rewriting", "RowOrder", "without_size_limit"]
+__all__ = ["ArrowRewriting", "Rewriting", "RewritingEngine", "RowOrder", "without_size_limit"]
 
 _SLICE_ROWS = 1 << 17
 _SLICES_AHEAD = 1 << 10
@@ -48,6 +48,13 @@ class RowOrder:
     columns: tuple[Resolved, ...]
     curve: CurveName
     new_files: int
+
+
+class RewritingEngine(Protocol):
+    """An engine that writes the rows of files anew."""
+
+    def rewriting(self, session: Any, snapshot: Snapshot) -> Rewriting:
+        """Return what rewrites files of a snapshot through a session."""
 
 
 class Rewriting(Protocol):
