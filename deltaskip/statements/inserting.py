@@ -20,7 +20,7 @@ from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, visible_columns
 from deltaskip.statements.constants import constant_rows
-from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.reader import QUERY_WORDS, StatementReader
 from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import PartitionValue, Parts
@@ -54,6 +54,41 @@ class Insert(Statement):
     by_name: bool = False
     partition: tuple[PartitionValue, ...] = ()
     evolves: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Insert:
+        """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name … query"""
+        reader.need_words("INSERT")
+        evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        overwrite = reader.take_one("INTO", "OVERWRITE")
+        if overwrite is None:
+            raise reader.error("INTO or OVERWRITE is expected here")
+        if reader.peek_words("DIRECTORY") or reader.peek_words("LOCAL", "DIRECTORY"):
+            raise reader.error("INSERT OVERWRITE DIRECTORY is not supported: write the rows with DataFrame.write")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        evolves |= reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        partition: tuple[PartitionValue, ...] = ()
+        if reader.take_words("PARTITION"):
+            partition = reader.partition_values()
+            if reader.if_not_exists():
+                raise reader.error("IF NOT EXISTS of a partition is not supported: use INSERT INTO … REPLACE WHERE")
+        columns: Parts = ()
+        where = None
+        by_name = reader.take_words("BY", "NAME")
+        if reader.peek_symbol("(") and not reader.begins_query():
+            columns = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
+            if by_name:
+                raise reader.error("BY NAME takes the names of the query: leave out the list of columns")
+        replacing = overwrite == "OVERWRITE"
+        if reader.take_words("REPLACE"):
+            if replacing:
+                raise reader.error("REPLACE WHERE belongs to INSERT INTO, and OVERWRITE replaces without it")
+            if not reader.take_words("WHERE"):
+                raise reader.error("only REPLACE WHERE is supported: name the rows to replace by a predicate")
+            where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
+        query = reader.query()
+        return Insert(name, query, replacing, where, columns, by_name, partition, evolves)
 
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)

@@ -9,7 +9,9 @@ from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import Parts
@@ -29,6 +31,20 @@ class Optimize(Statement):
     zorder_by: tuple[Parts, ...] = ()
     full: bool = False
 
+    @staticmethod
+    def read(reader: StatementReader) -> Optimize:
+        """OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (column, …)]"""
+        reader.need_words("OPTIMIZE")
+        name = reader.parts()
+        full = reader.take_words("FULL")
+        where = reader.text_until("the predicate", "ZORDER") if reader.take_words("WHERE") else None
+        columns: tuple[Parts, ...] = ()
+        if reader.take_words("ZORDER"):
+            reader.need_words("BY")
+            columns = tuple(reader.enclosed_list(reader.path))
+        reader.finish()
+        return Optimize(name, where, columns, full)
+
     def run(self, session: StatementSession) -> Any:
         table, columns = session.table(self.name), tuple(map(display_name, self.zorder_by))
         request = OptimizeRequest(self.where, None, columns, self.full, session.time_zone)
@@ -44,6 +60,30 @@ class Vacuum(Statement):
     hours: float | None = None
     dry_run: bool = False
     lite: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Vacuum:
+        """VACUUM name [FULL | LITE] [RETAIN n HOURS] [DRY RUN], the last in any order"""
+        reader.need_words("VACUUM")
+        name = reader.parts()
+        if reader.peek_words("USING", "INVENTORY"):
+            raise reader.error(
+                "USING INVENTORY is not supported: VACUUM … LITE finds the files without listing folders"
+            )
+        hours: float | None = None
+        lite = dry_run = False
+        while True:
+            if reader.take_words("RETAIN"):
+                hours = _hours(reader)
+                reader.need_words("HOURS")
+            elif reader.take_words("DRY", "RUN"):
+                dry_run = True
+            elif reader.peek_word("FULL", "LITE"):
+                lite = reader.take_one("FULL", "LITE") == "LITE"
+            else:
+                break
+        reader.finish()
+        return Vacuum(name, hours, dry_run, lite)
 
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)
@@ -62,6 +102,19 @@ class Restore(Statement):
     version: int | None = None
     timestamp: str | None = None
 
+    @staticmethod
+    def read(reader: StatementReader) -> Restore:
+        """RESTORE [TABLE] name [TO] VERSION AS OF n | TIMESTAMP AS OF time"""
+        reader.need_words("RESTORE")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        reader.take_words("TO")
+        version, timestamp = reader.time_travel()
+        if version is None and timestamp is None:
+            raise reader.error("TO VERSION AS OF or TO TIMESTAMP AS OF is expected here")
+        reader.finish()
+        return Restore(name, version, timestamp)
+
     def run(self, session: StatementSession) -> Any:
         time = None if self.timestamp is None else session.moment(self.timestamp)
         row = restored_row(session.table(self.name).restore(self.version, time))
@@ -75,6 +128,32 @@ class Generate(Statement):
     name: Parts
     mode: str = field(default="symlink_format_manifest")
 
+    @staticmethod
+    def read(reader: StatementReader) -> Generate:
+        """GENERATE mode FOR TABLE name"""
+        reader.need_words("GENERATE")
+        at = reader.position
+        token = reader.next("the kind of manifest")
+        mode = token.text
+        if mode.lower() != "symlink_format_manifest":
+            raise sql_error(reader.text, at, "only symlink_format_manifest can be generated")
+        reader.need_words("FOR", "TABLE")
+        name = reader.parts()
+        reader.finish()
+        return Generate(name, mode.lower())
+
     def run(self, session: StatementSession) -> Any:
         session.table(self.name).generate()
         return NOTHING
+
+
+def _hours(reader: StatementReader) -> float:
+    at = reader.position
+    text = reader.text_until("the number of hours", "HOURS")
+    try:
+        found = float(text)
+    except ValueError:
+        raise sql_error(reader.text, at, "the number of hours is expected here") from None
+    if not 0 <= found < 1e12:
+        raise sql_error(reader.text, at, "the number of hours must not be negative")
+    return found

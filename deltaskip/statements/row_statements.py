@@ -7,13 +7,15 @@ from typing import Literal
 
 import pyarrow as pa
 
-from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, SparkUnavailable, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
-from deltaskip.schema.sql_text import quoted_name, quoted_path
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.statements.answers import NOTHING, rows
 from deltaskip.statements.inserting import partition_predicate
+from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.references import references
 from deltaskip.statements.session import StatementSession, qualifiers
 from deltaskip.statements.statement import Statement
@@ -22,6 +24,8 @@ from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 
 __all__ = ["Clause", "Delete", "MergeInto", "RowChange", "SourceOfMerge", "TruncateTable", "Update"]
+
+_Kind = Literal["matched", "not matched", "not matched by source"]
 
 _AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
@@ -52,6 +56,16 @@ class Delete(RowChange):
     alias: str | None = None
     where: str | None = None
 
+    @staticmethod
+    def read(reader: StatementReader) -> Delete:
+        """DELETE FROM name [[AS] alias] [WHERE predicate]"""
+        reader.need_words("DELETE")
+        reader.take_words("FROM")
+        name, alias = reader.parts(), _alias(reader, "WHERE")
+        where = reader.rest("the predicate") if reader.take_words("WHERE") else None
+        reader.finish()
+        return Delete(name, alias, where)
+
     def change(self, session: StatementSession) -> pa.Table:
         table = session.table(self.name)
         own = None
@@ -67,6 +81,15 @@ class TruncateTable(RowChange):
     name: Parts
     partition: tuple[PartitionValue, ...] = ()
 
+    @staticmethod
+    def read(reader: StatementReader) -> TruncateTable:
+        """TRUNCATE TABLE name [PARTITION (…)]"""
+        reader.need_words("TRUNCATE", "TABLE")
+        name = reader.parts()
+        partition = reader.partition_values() if reader.take_words("PARTITION") else ()
+        reader.finish()
+        return TruncateTable(name, partition)
+
     def change(self, session: StatementSession) -> pa.Table:
         session.table(self.name).delete(partition_predicate(self.partition), session.spark)
         return NOTHING
@@ -80,6 +103,17 @@ class Update(RowChange):
     values: tuple[tuple[Parts, str], ...]
     alias: str | None = None
     where: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> Update:
+        """UPDATE name [[AS] alias] SET column = value, … [WHERE predicate]"""
+        reader.need_words("UPDATE")
+        name, alias = reader.parts(), _alias(reader, "SET")
+        reader.need_words("SET")
+        values = _assignments(reader, "WHERE")
+        where = reader.rest("the predicate") if reader.take_words("WHERE") else None
+        reader.finish()
+        return Update(name, values, alias, where)
 
     def change(self, session: StatementSession) -> pa.Table:
         table = session.table(self.name)
@@ -137,6 +171,25 @@ class MergeInto(RowChange):
     alias: str | None = None
     evolves: bool = False
 
+    @staticmethod
+    def read(reader: StatementReader) -> MergeInto:
+        """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source [alias] ON condition WHEN … THEN …"""
+        reader.need_words("MERGE")
+        evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        reader.need_words("INTO")
+        name, alias = reader.parts(), _alias(reader, "USING")
+        reader.need_words("USING")
+        source = _source(reader)
+        reader.need_words("ON")
+        on = reader.text_until("the condition", "WHEN")
+        clauses: list[Clause] = []
+        while reader.peek_word("WHEN"):
+            clauses.append(_clause(reader))
+        if not clauses:
+            raise reader.error("a MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
+        reader.finish()
+        return MergeInto(name, source, on, tuple(clauses), alias, evolves)
+
     def change(self, session: StatementSession) -> pa.Table:
         table = session.table(self.name)
         spark = session.needed("MERGE")
@@ -188,3 +241,103 @@ class MergeInto(RowChange):
 
 def _affected(count: int | None) -> pa.Table:
     return rows(AFFECTED, [(-1 if count is None else count,)])
+
+
+def _source(reader: StatementReader) -> SourceOfMerge:
+    if reader.peek_symbol("("):
+        if not reader.begins_query():
+            raise reader.error("a query is expected in the parentheses: SELECT, WITH, FROM, VALUES or TABLE")
+        text, is_query = reader.parenthesized(), True
+    else:
+        first = reader.position
+        reader.table_name()
+        if reader.peek_symbol("("):
+            reader.at = reader.closing(reader.at) + 1
+        text, is_query = reader.text[first : reader.tokens[reader.at - 1].end], False
+    return SourceOfMerge(text, is_query, _alias(reader, "ON"))
+
+
+def _clause(reader: StatementReader) -> Clause:
+    """WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action"""
+    reader.need_words("WHEN")
+    kind: _Kind = "matched"
+    if reader.take_words("NOT"):
+        kind = "not matched"
+    reader.need_words("MATCHED")
+    if reader.take_words("BY", "SOURCE"):
+        if kind == "matched":
+            raise reader.error("BY SOURCE follows WHEN NOT MATCHED")
+        kind = "not matched by source"
+    elif kind == "not matched":
+        reader.take_words("BY", "TARGET")
+    where = reader.text_until("the condition", "THEN") if reader.take_words("AND") else None
+    reader.need_words("THEN")
+    at = reader.position
+    if reader.take_words("DELETE"):
+        if kind == "not matched":
+            raise sql_error(reader.text, at, "rows of the source cannot be deleted: write INSERT")
+        return Clause(kind, "delete", where)
+    if reader.take_words("UPDATE", "SET"):
+        if kind == "not matched":
+            raise sql_error(reader.text, at, "rows that are not in the table cannot be updated: write INSERT")
+        if _star(reader):
+            if kind == "not matched by source":
+                raise sql_error(reader.text, at, "there is no row of the source: write UPDATE SET column = value")
+            return Clause(kind, "update", where)
+        return Clause(kind, "update", where, _assignments(reader, "WHEN"))
+    if reader.take_words("INSERT"):
+        if kind != "not matched":
+            raise sql_error(reader.text, at, "INSERT belongs to WHEN NOT MATCHED")
+        if _star(reader):
+            return Clause(kind, "insert", where)
+        return Clause(kind, "insert", where, _inserted(reader))
+    raise reader.error("UPDATE SET, INSERT or DELETE is expected here")
+
+
+def _inserted(reader: StatementReader) -> tuple[tuple[Parts, str], ...]:
+    """(column, …) VALUES (value, …)"""
+    columns = reader.parenthesized_list(reader.path)
+    reader.need_words("VALUES")
+    at = reader.position
+    values = reader.parenthesized_list(lambda: reader.text_until("a value", comma=True))
+    if len(columns) != len(values):
+        raise sql_error(reader.text, at, f"there are {len(columns)} columns, but {len(values)} values")
+    _refuse_twice(columns)
+    return tuple(zip(columns, values, strict=True))
+
+
+def _assignments(reader: StatementReader, until: str) -> tuple[tuple[Parts, str], ...]:
+    """column = value, …"""
+
+    def one() -> tuple[Parts, str]:
+        column = reader.path()
+        reader.expect("=")
+        return column, reader.text_until(f"the value of {display_name(column)}", until, comma=True)
+
+    found = reader.list_of(one)
+    _refuse_twice([column for column, _ in found])
+    return tuple(found)
+
+
+def _refuse_twice(columns: list[Parts]) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for column in columns:
+        folded = tuple(part.casefold() for part in column)
+        if folded in seen:
+            raise InvalidArgument(f"{display_name(column)} is set twice.")
+        seen.add(folded)
+
+
+def _star(reader: StatementReader) -> bool:
+    if not reader.peek_symbol("*"):
+        return False
+    reader.at += 1
+    return True
+
+
+def _alias(reader: StatementReader, until: str) -> str | None:
+    if reader.take_words("AS"):
+        return reader.name("an alias")
+    if reader.at_end or reader.peek_word(until) or reader.tokens[reader.at].kind not in ("word", "name"):
+        return None
+    return reader.name("an alias")

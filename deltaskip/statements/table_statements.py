@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from deltaskip.alter.changes import (
@@ -25,13 +25,20 @@ from deltaskip.errors import (
 )
 from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import sql_error
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.namespace_statements import (
+    NAMESPACES,
+)
+from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, catalog_name, path_of
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import Creating, Parts, StatementTable
-from deltaskip.transforms import Transform
+from deltaskip.transforms import Identity, Transform
+from deltaskip.transforms.given import parse_transform
 
 __all__ = ["AlterTable", "CloneTable", "CommentOn", "CreateTable", "DropTable", "Refresh", "RenameTable"]
 
@@ -74,6 +81,39 @@ class CreateTable(Statement):
     query: str | None = None
     creating: Creating = "create"
     if_not_exists: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Statement:
+        """CREATE [OR REPLACE] TABLE and REPLACE TABLE, after TABLE: a table, AS a query, or a clone."""
+        creating = _creating(reader)
+        if_not_exists = creating == "create" and reader.if_not_exists()
+        name = reader.parts()
+        if reader.peek_word("SHALLOW", "DEEP", "CLONE"):
+            return _clone_table(reader, name, creating, if_not_exists)
+        if reader.peek_word("LIKE"):
+            raise reader.error("CREATE TABLE … LIKE is not supported: write CREATE TABLE … AS SELECT * FROM t LIMIT 0")
+        found: dict[str, Any] = {"creating": creating, "if_not_exists": if_not_exists}
+        if reader.peek_symbol("(") and not reader.begins_query():
+            found["columns"] = reader.column_definitions()
+        _table_options(reader, found)
+        if reader.take_words("AS") or reader.begins_query():
+            found["query"] = reader.query()
+        added = found.pop("added", ())
+        if added:
+            columns = found.get("columns")
+            if columns is None:
+                raise reader.error("partition columns with types need the other columns: write them before")
+            found["columns"] = StructType((*columns.fields, *added))
+        if found.get("columns") is None and "query" not in found:
+            raise reader.error("a table needs columns, as in (id BIGINT, …), or AS and a query")
+        if found.get("columns") is not None and "query" in found:
+            # Spark 4.1, AstBuilder.visitCreateTable: schema may not be specified in CTAS.
+            raise InvalidArgument(
+                f"CREATE TABLE {display_name(name)} has both columns and a query: leave out the columns, and cast the "
+                f"values of the query."
+            )
+        reader.finish()
+        return CreateTable(name, **found)
 
     def run(self, session: StatementSession) -> Any:
         """Create the table whole, or not at all."""
@@ -178,6 +218,32 @@ class AlterTable(Statement):
     name: Parts
     changes: tuple[TableChange, ...]
 
+    @staticmethod
+    def read(reader: StatementReader) -> Statement:
+        """ALTER TABLE name, then what `alter_sql` takes, or RENAME TO."""
+        reader.need_words("ALTER", "TABLE")
+        name = reader.parts()
+        if reader.take_words("RENAME", "TO"):
+            new = reader.parts("the new name")
+            reader.finish()
+            return RenameTable(name, new)
+        for words, instead in (
+            ("SET LOCATION", "DROP TABLE and register_table(name, location)"),
+            ("RECOVER PARTITIONS", "nothing: the log lists all files"),
+            ("ADD PARTITION", "INSERT INTO: a partition is there when it has rows"),
+            ("ADD IF NOT EXISTS", "INSERT INTO: a partition is there when it has rows"),
+            ("DROP PARTITION", "DELETE FROM … WHERE"),
+            ("DROP IF EXISTS PARTITION", "DELETE FROM … WHERE"),
+            ("PARTITION", "DELETE FROM … WHERE and INSERT INTO"),
+            ("SET SERDE", "SET TBLPROPERTIES"),
+            ("SET SERDEPROPERTIES", "SET TBLPROPERTIES"),
+        ):
+            if reader.peek_words(*words.split()):
+                raise reader.error(f"ALTER TABLE … {words} is not supported: use {instead}")
+        changes = tuple(reader.changes())
+        reader.finish()
+        return AlterTable(name, changes)
+
     def run(self, session: StatementSession) -> Any:
         if path_of(self.name) is None:
             session.catalog.alter_table(session.ident(self.name), self.changes)
@@ -208,6 +274,16 @@ class DropTable(Statement):
     if_exists: bool = False
     purge: bool = False
 
+    @staticmethod
+    def read(reader: StatementReader) -> DropTable:
+        """DROP TABLE [IF EXISTS] name [PURGE]"""
+        reader.need_words("DROP", "TABLE")
+        if_exists = reader.if_exists()
+        name = reader.parts()
+        purge = reader.take_words("PURGE")
+        reader.finish()
+        return DropTable(name, if_exists, purge)
+
     def run(self, session: StatementSession) -> Any:
         catalog, ident = session.catalog, catalog_name(session, self.name)
         if not catalog.drop_table(ident, purge=self.purge) and not self.if_exists:
@@ -220,6 +296,15 @@ class Refresh(Statement):
     """REFRESH TABLE."""
 
     name: Parts
+
+    @staticmethod
+    def read(reader: StatementReader) -> Refresh:
+        """REFRESH [TABLE] name"""
+        reader.need_words("REFRESH")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        reader.finish()
+        return Refresh(name)
 
     def run(self, session: StatementSession) -> Any:
         if path_of(self.name) is None:
@@ -242,6 +327,27 @@ class CommentOn(Statement):
     name: Parts
     comment: str | None
     column: Parts = ()
+
+    @staticmethod
+    def read(reader: StatementReader) -> CommentOn:
+        """COMMENT ON TABLE | NAMESPACE | COLUMN name IS 'text' | NULL"""
+        reader.need_words("COMMENT", "ON")
+        column: Parts = ()
+        if reader.take_words("TABLE"):
+            kind, name = "table", reader.parts()
+        elif reader.take_one(*NAMESPACES):
+            kind, name = "namespace", reader.parts("the name of a namespace")
+        elif reader.take_words("COLUMN"):
+            kind, path = "column", reader.parts("the name of a table and a column")
+            if len(path) < 2:
+                raise reader.error("write the name of the table before the column, as in db.t.c")
+            name, column = path[:-1], path[-1:]
+        else:
+            raise reader.error("TABLE, NAMESPACE or COLUMN is expected here")
+        reader.need_words("IS")
+        comment = None if reader.take_words("NULL") else reader.string("the comment")
+        reader.finish()
+        return CommentOn(kind, name, comment, column)  # type: ignore[arg-type]
 
     def run(self, session: StatementSession) -> Any:
         catalog, comment = session.catalog, self.comment
@@ -272,3 +378,114 @@ def _nullable(schema: StructType) -> StructType:
 
 def _bigints(names: Mapping[str, str]) -> str:
     return ", ".join(f"{name} BIGINT" for name in names)
+
+
+def _creating(reader: StatementReader) -> Creating:
+    if reader.take_words("CREATE", "OR", "REPLACE", "TABLE"):
+        return "create or replace"
+    if reader.take_words("REPLACE", "TABLE"):
+        return "replace"
+    reader.need_words("CREATE", "TABLE")
+    return "create"
+
+
+def _table_options(reader: StatementReader, found: dict[str, Any]) -> None:
+    """The clauses between the columns and AS, in any order."""
+
+    def put(key: str, read: Callable[[], Any]) -> Callable[[], None]:
+        def once() -> None:
+            if key in found:
+                raise reader.error("this clause occurs twice")
+            found[key] = read()
+
+        return once
+
+    def partitions() -> None:
+        if "partitions" in found:
+            raise reader.error("this clause occurs twice")
+        found["partitions"], found["added"] = _partitions(reader)
+
+    options = (
+        ("USING", put("provider", lambda: reader.name("the name of the format"))),
+        ("PARTITIONED BY", partitions),
+        ("CLUSTER BY", put("cluster_by", lambda: _cluster_by(reader))),
+        ("COMMENT", put("comment", lambda: reader.string("the comment"))),
+        ("LOCATION", put("location", lambda: reader.string("the location"))),
+        ("TBLPROPERTIES", put("properties", lambda: _properties(reader))),
+    )
+    while reader.chosen(*options):
+        pass
+    for words, instead in (
+        ("CLUSTERED BY", "PARTITIONED BY (bucket(16, id))"),
+        ("OPTIONS", "TBLPROPERTIES"),
+        ("ROW FORMAT", "USING delta"),
+        ("STORED", "USING delta"),
+    ):
+        if reader.peek_words(*words.split()):
+            raise reader.error(f"{words} is not supported: write {instead}")
+
+
+def _properties(reader: StatementReader) -> tuple[tuple[str, str], ...]:
+    """The properties. # Spark 4.1, AstBuilder.cleanTableProperties: some have clauses of their own"""
+    at = reader.position
+    found = reader.properties()
+    for key, instead in (("location", "LOCATION '…'"), ("external", "LOCATION '…'"), ("provider", "USING delta")):
+        if any(name.lower() == key for name, _ in found):
+            raise sql_error(reader.text, at, f"{key} is not a property that can be set: write {instead}")
+    return found
+
+
+def _cluster_by(reader: StatementReader) -> tuple[Parts, ...]:
+    if reader.take_words("AUTO"):
+        raise reader.error("CLUSTER BY AUTO is not supported: name the columns, as in CLUSTER BY (a, b)")
+    return () if reader.take_words("NONE") else tuple(reader.parenthesized_list(reader.path))
+
+
+def _partitions(reader: StatementReader) -> tuple[tuple[Transform, ...], tuple[StructField, ...]]:
+    """(transform or column, …), or columns with types, which are added to those of the table."""
+    transforms: list[Transform] = []
+    added: list[StructField] = []
+
+    def one() -> None:
+        start = reader.at
+        tokens = reader.tokens
+        typed = start + 1 < len(tokens) and tokens[start].kind in ("word", "name") and tokens[start + 1].kind == "word"
+        if typed:
+            closing = reader.at
+            reader.text_until("a partition column", comma=True)
+            inner = type(reader)(reader.text, tokens[closing : reader.at])
+            field = inner.columns().fields[0]
+            added.append(field)
+            transforms.append(Identity((field.name,)))
+            return
+        text = reader.text_until("a partition column or transform", comma=True)
+        try:
+            transforms.append(parse_transform(text))
+        except InvalidArgument as error:
+            raise sql_error(reader.text, tokens[start].start, str(error).rstrip(".")) from error
+
+    reader.parenthesized_list(one)
+    names = [fold_name(field.name) for field in added]
+    if len(set(names)) < len(names):
+        raise reader.error("a partition column occurs twice")
+    return tuple(transforms), tuple(added)
+
+
+def _clone_table(reader: StatementReader, name: Parts, creating: Creating, if_not_exists: bool) -> CloneTable:
+    """SHALLOW CLONE source [TBLPROPERTIES] [LOCATION], after the name of the clone."""
+    if not reader.take_words("SHALLOW", "CLONE"):
+        raise reader.error(
+            "only SHALLOW CLONE is supported, which refers to the files of its source; to copy the rows, write CREATE "
+            "TABLE … AS SELECT"
+        )
+    source = reader.table_name()
+    properties: tuple[tuple[str, str], ...] = ()
+    location = None
+    while reader.peek_word("TBLPROPERTIES", "LOCATION"):
+        if reader.take_words("TBLPROPERTIES"):
+            properties = reader.properties()
+        else:
+            reader.need_words("LOCATION")
+            location = reader.string("the location")
+    reader.finish()
+    return CloneTable(name, source, properties, location, creating, if_not_exists)
