@@ -5,21 +5,38 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
+from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
+from deltaskip.expr.clock import at_time
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField
+from deltaskip.schema.types import (
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, visible_columns
-from deltaskip.statements.constants import constant_rows
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
 from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import Statement
@@ -27,6 +44,8 @@ from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["Insert", "partition_predicate"]
+
+_NO_COLUMNS = StructType(())
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -108,7 +127,7 @@ class Insert(Statement):
                 _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
                 known = [value for _, value in fixed if value is not None]
                 columns += [field for field, value in fixed if value is not None]
-                rows = constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
+                rows = _constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
                 return _write(session, self, table, rows, [], fixed)
             frame, scans = session.read(query)
             _check_count(len(frame.columns), columns, shown)
@@ -283,3 +302,51 @@ def _values(query: str) -> list[list[str]] | None:
         if not reader.peek_symbol(","):
             return None
         reader.at += 1
+
+
+def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField], time_zone: str) -> pa.Table:
+    """Return rows of constants under the names of columns.
+
+    Args:
+        rows: For each row the SQL text of its values, one for each column.
+        columns: The columns.
+        time_zone: Time zone of timestamps without one.
+
+    Raises:
+        PredicateError: A text is no expression, or Spark raises an error for it.
+        SparkUnavailable: Only Spark can evaluate an expression.
+    """
+    now = time.time_ns() // 1000
+    arrays = [_column([row[i] for row in rows], now, time_zone) for i in range(len(columns))]
+    return pa.table(arrays, names=[field.name for field in columns])
+
+
+def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
+    values, types = zip(*(_constant(text, now, time_zone) for text in texts), strict=True)
+    kinds = {each for each in types if each != VOID}
+    if kinds and kinds <= INTEGRAL_BITS.keys():
+        kind: DataType = max(kinds, key=lambda each: INTEGRAL_BITS[each])
+    elif len(kinds) > 1:
+        raise _only_spark(", ".join(texts))
+    else:
+        kind = next(iter(kinds), VOID)
+    return typed_array(values, arrow_type(kind))
+
+
+def _constant(text: str, now: int, time_zone: str) -> tuple[object, DataType]:
+    node = bind_expression(at_time(parse_sql(text), now, time_zone, ()), _NO_COLUMNS, time_zone=time_zone)
+    kind = type_of(node)
+    if kind is None or isinstance(kind, ArrayType | MapType | StructType):
+        raise _only_spark(text)
+    if any(isinstance(each, Opaque) for each in walk(node)):
+        raise _only_spark(text)
+    try:
+        return evaluate(node, {}, time_zone), kind
+    except EvaluationError as error:
+        raise PredicateError(f"{text} fails in Spark: {error}") from error
+    except Undecided as error:
+        raise _only_spark(text) from error
+
+
+def _only_spark(text: str) -> SparkUnavailable:
+    return SparkUnavailable(f"{text} can be evaluated by Spark only: pass a session as the first argument of sql().")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from deltaskip.errors import InvalidArgument, SparkUnavailable, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
+from deltaskip.expr.python_values import literal_node
+from deltaskip.expr.render import exact_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.resolve import display_name
@@ -19,11 +22,15 @@ from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.references import references
 from deltaskip.statements.session import StatementSession, qualifiers
 from deltaskip.statements.statement import Statement
-from deltaskip.statements.subqueries import with_values
 from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 
 __all__ = ["Clause", "Delete", "MergeInto", "RowChange", "SourceOfMerge", "TruncateTable", "Update"]
+
+_MOST_VALUES = 10_000
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")
+_INSTEAD = "use MERGE INTO … USING (query) … WHEN MATCHED THEN DELETE or UPDATE"
 
 _Kind = Literal["matched", "not matched", "not matched by source"]
 
@@ -70,7 +77,7 @@ class Delete(RowChange):
         table = session.table(self.name)
         own = None
         if self.where is not None:
-            own = session.own(with_values(self.where, session.query), self.name, self.alias, table)
+            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
         return _affected(table.delete(own, session.spark).metrics.get("numDeletedRows"))
 
 
@@ -119,12 +126,12 @@ class Update(RowChange):
         table = session.table(self.name)
         given = {}
         for path, expression in self.values:
-            value = with_values(expression, session.query)
+            value = _with_values(expression, session.query)
             own_path = path[qualifier_length(path, table.schema, qualifiers(self.name, self.alias)) :]
             given[quoted_path(own_path)] = session.own(value, self.name, self.alias, table)
         own = None
         if self.where is not None:
-            own = session.own(with_values(self.where, session.query), self.name, self.alias, table)
+            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
         return _affected(table.update(given, own, session.spark).metrics.get("numUpdatedRows", 0))
 
 
@@ -341,3 +348,84 @@ def _alias(reader: StatementReader, until: str) -> str | None:
     if reader.at_end or reader.peek_word(until) or reader.tokens[reader.at].kind not in ("word", "name"):
         return None
     return reader.name("an alias")
+
+
+def _with_values(text: str, run: Callable[[str], Any]) -> str:
+    """Return a predicate in which constants stand for the queries after IN and EXISTS, and for those of one value.
+
+    # Spark 4.1, SqlBaseParser.g4: predicate (IN), primaryExpression (subqueryExpression), EXISTS
+
+    Args:
+        text: The predicate.
+        run: Returns the DataFrame of a query.
+
+    Raises:
+        InvalidArgument: A query has more values than a predicate can hold, or values of a type without literals.
+        PredicateError: Spark cannot run a query by itself, since it uses columns of the table, for example.
+    """
+    reader = StatementReader(text)
+    pieces: list[str] = []
+    end = at = 0
+    while at < len(reader.tokens):
+        token = reader.tokens[at]
+        first = reader.tokens[at + 1] if at + 1 < len(reader.tokens) else None
+        if not token.is_symbol("(") or first is None or not first.is_word(*_QUERIES):
+            at += 1
+            continue
+        closing = reader.closing(at)
+        query = text[token.end : reader.tokens[closing].start]
+        start, constant = _constant(reader, at, query, run)
+        pieces += text[end:start], constant
+        end = reader.tokens[closing].end
+        at = closing + 1
+    return "".join([*pieces, text[end:]])
+
+
+def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str], Any]) -> tuple[int, str]:
+    """Where the text that a query takes part in begins, and what takes its place. at: of the parenthesis."""
+    tokens = reader.tokens
+    before = tokens[at - 1] if at else None
+    if before is not None and before.is_word("EXISTS"):
+        return before.start, "TRUE" if _rows(query, run, 1) else "FALSE"
+    if before is None or not before.is_word("IN"):
+        values = _values(query, run, 2)
+        if len(values) > 1:
+            raise PredicateError(f"The query ({query}) must have one row, but has more.")
+        return tokens[at].start, values[0] if values else "NULL"
+    values = _values(query, run, _MOST_VALUES + 1)
+    if len(values) > _MOST_VALUES:
+        raise InvalidArgument(f"The query ({query}) has more than {_MOST_VALUES:,} values: {_INSTEAD}.")
+    negated = at > 1 and tokens[at - 2].is_word("NOT")
+    start = tokens[at - 2].start if negated else before.start
+    if not values:
+        # Spark 4.1: x IN () is FALSE and x NOT IN () is TRUE for every x, also for NULL.
+        return start, "<=> NULL IS NOT NULL" if negated else "<=> NULL IS NULL"
+    return start, f"{'NOT ' if negated else ''}IN ({', '.join(values)})"
+
+
+def _values(query: str, run: Callable[[str], Any], most: int) -> list[str]:
+    """The values of a query of one column as literals, at most so many."""
+    found = _rows(query, run, most)
+    if found and len(found[0]) != 1:
+        raise PredicateError(f"The query ({query}) must have one column, but has {len(found[0])}.")
+    return [exact_sql(literal_node(row[0], f"A value of the query ({query})")) for row in found]
+
+
+def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
+    try:
+        frame = run(query)
+    except PredicateError as error:
+        raise PredicateError(
+            f"The query ({query}) in a predicate of DELETE or UPDATE must be one that can run by itself; if it uses "
+            f"columns of the table, {_INSTEAD}. {error}"
+        ) from error
+    if most > 1:
+        for field in frame.schema.fields:
+            kind = field.dataType.simpleString()
+            if kind not in _TYPES and not kind.startswith("decimal"):
+                raise InvalidArgument(
+                    f"The query ({query}) in a predicate of DELETE or UPDATE has values of the type {kind}, which "
+                    f"cannot be written into the predicate: {_INSTEAD}."
+                )
+    found: list[Any] = frame.limit(most).collect()
+    return found
