@@ -17,8 +17,8 @@ from deltaskip.progress import other_display
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
+    from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
     from deltaskip.table.table import DeltaTable
-    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
 
 _BATCH_FILES = 20_000
 
@@ -77,7 +77,7 @@ def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str,
         with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
             done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
     else:
-        from deltaskip.txn.recompute.recomputed import Recomputed
+        from deltaskip.maintenance.recompute.recomputed import Recomputed
 
         done = Recomputed()
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}

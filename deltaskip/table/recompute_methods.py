@@ -14,8 +14,8 @@ from deltaskip.predicates import given_predicate
 from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
-    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
-    from deltaskip.txn.recompute.request import RecomputeRequest
+    from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
+    from deltaskip.maintenance.recompute.request import RecomputeRequest
 
 __all__ = ["RecomputingMethods"]
 
@@ -86,9 +86,9 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
-        from deltaskip.txn.recompute.commit import commit_statistics
-        from deltaskip.txn.recompute.computed_files import computed_here
-        from deltaskip.txn.recompute.request import files_to_read
+        from deltaskip.maintenance.recompute.commit import commit_statistics
+        from deltaskip.maintenance.recompute.computed_files import computed_here
+        from deltaskip.maintenance.recompute.request import files_to_read
 
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
         if not files_of_commit:
@@ -166,7 +166,7 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.txn.recompute.plan import recompute_plan
+        from deltaskip.maintenance.recompute.plan import recompute_plan
 
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
@@ -195,7 +195,7 @@ class RecomputingMethods:
         kernel_spelling: bool,
         spark_version: str | None,
     ) -> RecomputeRequest:
-        from deltaskip.txn.recompute.request import recompute_request
+        from deltaskip.maintenance.recompute.request import recompute_request
 
         if collations is not None and collation_versions is not None:
             raise InvalidArgument(

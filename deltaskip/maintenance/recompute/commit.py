@@ -18,12 +18,12 @@ from deltaskip.errors import CommitConflict, DataFileMissing
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce
-from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 

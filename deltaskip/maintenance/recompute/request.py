@@ -21,6 +21,7 @@ from deltaskip.errors import (
 )
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.resume import computed_before
 from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
@@ -31,7 +32,6 @@ from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merge import has_statistics
 from deltaskip.stats.tight_bounds import writes_tight_bounds
-from deltaskip.txn.recompute.resume import computed_before
 
 __all__ = [
     "RecomputeRequest",
