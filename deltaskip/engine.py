@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
-from deltaskip.actions import FILE_SCHEMA
 from deltaskip.collations.versions import installed_spark_version
 from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
     from deltaskip.expr import Node
     from deltaskip.log import Snapshot
-    from deltaskip.stats.file_facts import StatisticsRequest
 
 __all__ = [
-    "RESULT_SCHEMA",
     "Engine",
     "ListedScan",
     "PlannedScan",
@@ -36,20 +33,6 @@ __all__ = [
     "session_ansi",
     "session_function",
 ]
-
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("dv_id", pa.string()),
-        pa.field("num_records", pa.int64(), nullable=False),
-        pa.field("stats", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("scanned", pa.int64(), nullable=False),
-        pa.field("logged_stats", pa.string()),
-        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
-    ]
-)
-"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.engine"
@@ -164,21 +147,6 @@ class Engine(Protocol):
 
     def writing_session(self, session: Any) -> AbstractContextManager[None]:
         """Return a context in which several threads may write data files through the session."""
-
-    def recompute_statistics(
-        self,
-        session: Any,
-        snapshot: Snapshot,
-        files: Iterable[pa.RecordBatch],
-        request: StatisticsRequest,
-        *,
-        merge: bool,
-        job_files: int,
-    ) -> Iterator[pa.Table]:
-        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
-
-        merge: keep the logged statistics of columns that are not part of the request.
-        """
 
     def local_session(self, scratch: Path) -> AbstractContextManager[Any]:
         """The active session of this process, otherwise a new local one that keeps its files in `scratch`."""

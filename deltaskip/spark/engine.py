@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from deltaskip.dml.execution import ChangingEngine, RowExecution
     from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
     from deltaskip.maintenance.optimize.rewriting import Rewriting, RewritingEngine
+    from deltaskip.maintenance.recompute.computed_files import RecomputingEngine
     from deltaskip.reading.distributed_scan import PlanningEngine
     from deltaskip.rows.plan import RowPlan
     from deltaskip.skipping.log_scan import LogScan
@@ -180,7 +181,7 @@ class SparkEngine(Engine):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        # Reading a table does not need what a job does.
+        """Compute statistics by jobs. Reading a table does not need what a job does."""
         from deltaskip.spark.recompute.job import recompute_statistics
 
         spark = checked(session)
@@ -224,4 +225,5 @@ if TYPE_CHECKING:
         MergingEngine,
         RewritingEngine,
         CatalogEngine,
-    ] = (ENGINE,) * 7
+        RecomputingEngine,
+    ] = (ENGINE,) * 8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
@@ -86,16 +85,15 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
-        from deltaskip.maintenance.recompute.commit import commit_statistics
-        from deltaskip.maintenance.recompute.computed_files import computed_here
-        from deltaskip.maintenance.recompute.request import files_to_read
+        from deltaskip.maintenance.recompute.recompute import recompute
 
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
         if not files_of_commit:
             raise InvalidArgument(
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
-        spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
+        act = f"Recomputing statistics of {self.snapshot.table_root}"
+        version = collation_version() if spark is None else engine(act).collation_version(spark)
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
         request = self._recompute_request(
@@ -107,24 +105,9 @@ class RecomputingMethods:
             only_missing,
             resume,
             kernel_spelling,
-            collation_version() if spark_engine is None else spark_engine.collation_version(spark),
+            version,
         )
-        computed = computed_here if spark_engine is None else partial(spark_engine.recompute_statistics, spark)
-        results = computed(
-            self.snapshot,
-            files_to_read(self.snapshot, request),
-            request.statistics,
-            merge=not request.complete,
-            job_files=files_of_commit,
-        )
-        done = commit_statistics(
-            self.snapshot,
-            results,
-            request.identifiers,
-            request.parameters,
-            progress,
-            request.statistics.columns,
-        )
+        done = recompute(self.snapshot, request, spark, files_of_commit, progress)
         self.snapshot = latest_after(self.snapshot)
         return done
 

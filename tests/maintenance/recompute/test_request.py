@@ -41,7 +41,8 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr("deltaskip.table.recompute_methods.engine", lambda _act: made)
+    for module in ("table.recompute_methods", "maintenance.recompute.recompute"):
+        monkeypatch.setattr(f"deltaskip.{module}.engine", lambda _act: made)
     return made
 
 
