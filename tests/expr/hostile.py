@@ -52,7 +52,7 @@ CPU_SECONDS = 60
 MEMORY_BYTES = 4 << 30
 MOST_CHARACTERS = 1 << 25
 
-LARGE = 250_000
+LARGE = extent(100_000, 250_000)
 _INSTANTS = [-(2**63), 2**63 - 1, 0]
 
 VALUES: dict[DataType, list[Any]] = {

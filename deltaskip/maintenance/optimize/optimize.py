@@ -36,7 +36,6 @@ from deltaskip.skipping.scan import Scan
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
 
-DRIVER_BYTES = 1 << 30
 """Up to this size files are rewritten in this process also if there is a session, which is faster than a Spark job."""
 
 # Ordered rows are in memory, several times as large as in their files.
@@ -137,7 +136,8 @@ class _Engines(Engines):
             return [driver]
         asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
         by_spark = asked.rewriting(self.spark, snapshot)
-        return [driver, by_spark] if self.total_bytes <= DRIVER_BYTES else [by_spark, driver]
+        here = options.spark_jobs == "auto" and self.total_bytes <= options.optimize_here_bytes
+        return [driver, by_spark] if here else [by_spark, driver]
 
     @property
     def threads(self) -> int:
