@@ -186,7 +186,7 @@ def _is_repeatable(data: Any) -> bool:
     datasets = sys.modules.get("pyarrow.dataset")
     once: tuple[type, ...] = (pa.RecordBatchReader,)
     if datasets is not None:
-        # Those in memory may be of a reader.
+        # An InMemoryDataset may have been made of a reader, whose rows are gone once they are read.
         once += (datasets.Scanner, datasets.InMemoryDataset)
     return _library(data) in _REPEATABLE and not isinstance(data, once)
 

@@ -13,7 +13,7 @@ __all__ = ["of_one_table"]
 
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
-# They read nothing, or warn with the line of their caller and look themselves.
+# These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
 _LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
 
 

@@ -218,7 +218,7 @@ def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array
     try:
         return _converted(some, type_, zone), numpy_values(usual)
     except pa.ArrowInvalid:
-        # Such as February 30, or an integer that is too large.
+        # A text such as February 30, or an integer that is too large, has the usual form and no value.
         return pa.nulls(len(texts), arrow_type(type_)), nothing
 
 

@@ -216,7 +216,7 @@ def _name(snapshot: Snapshot) -> str:
 ENGINE = SparkEngine()
 
 if TYPE_CHECKING:
-    # It is the engine that each package asks for.
+    # The engine has what each package asks for.
     _asked: tuple[
         PlanningEngine,
         ChangeFeedEngine,
