@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
@@ -92,7 +92,7 @@ class Transaction(Unpicklable):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
         self._check_open()
         return self

@@ -28,9 +28,9 @@ from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_
 from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
 from tests.extent import extent
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
-IDS = {"delta.enableRowTracking": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
+IDS: dict[str, Any] = {"delta.enableRowTracking": "true"}
 
 
 def made(folder: Path, partition_by: tuple[str, ...] = (), ddl: str = DDL, **properties: str) -> DeltaTable:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
 TRACKED = {"delta.enableRowTracking": "true"}
 
 

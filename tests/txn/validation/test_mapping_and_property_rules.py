@@ -17,7 +17,7 @@ from tests.txn.validation.cases import Case, changed, check, check_each, column,
 
 HIGHEST = "delta.columnMapping.maxColumnId"
 MODE = "delta.columnMapping.mode"
-NAME = {"properties": {MODE: "name", HIGHEST: "2"}, "features": ["columnMapping"]}
+NAME: dict[str, Any] = {"properties": {MODE: "name", HIGHEST: "2"}, "features": ["columnMapping"]}
 
 
 def only(*fields: StructField) -> StructType:
@@ -25,7 +25,7 @@ def only(*fields: StructField) -> StructType:
     return StructType(fields)
 
 
-OLD = {**NAME, "schema": only(mapped("id", 1), mapped("b", 2)), "files": [file("a", stats=stats())]}
+OLD: dict[str, Any] = {**NAME, "schema": only(mapped("id", 1), mapped("b", 2)), "files": [file("a", stats=stats())]}
 TWO = (mapped("id", 1), mapped("b", 2))
 
 
