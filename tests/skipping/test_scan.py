@@ -52,7 +52,7 @@ def test_notebooks_draw_what_a_planned_scan_skips(table: ds.DeltaTable, monkeypa
     everything = table.scan()
     everything.files()
     assert "<img" not in everything._repr_html_()
-    monkeypatch.setattr("deltaskip.skipping.scan._DRAWN_FILES", 0)
+    monkeypatch.setattr("deltaskip.skipping.log_scan._DRAWN_FILES", 0)
     assert "<img" not in scan._repr_html_()
 
 
