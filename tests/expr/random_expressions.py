@@ -352,7 +352,7 @@ class Maker:
         if node is None:
             self.refused.append((name, sql))
             return None
-        found = Made(sql, type_of(node), depth, name)  # type: ignore[arg-type]
+        found = Made(sql, type_of(node), depth, name)
         known = self.pool.setdefault(found.type, [])
         if len(known) < 40:
             known.append(found)
