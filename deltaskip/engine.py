@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RESULT_SCHEMA",
+    "SESSION_ZONE",
     "Engine",
     "PlannedScan",
     "active_engine",
@@ -34,6 +35,7 @@ __all__ = [
     "is_column",
     "session_ansi",
     "session_function",
+    "zone_or_session",
 ]
 
 RESULT_SCHEMA = pa.schema(
@@ -49,6 +51,9 @@ RESULT_SCHEMA = pa.schema(
     ]
 )
 """Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
+
+SESSION_ZONE = "session"
+"""The time zone of the active session, or UTC without one, as an argument."""
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.engine"
@@ -146,6 +151,9 @@ class Engine(Protocol):
 
     def files_read(self, frame: Any) -> int | None:
         """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""
+
+    def session_time_zone(self) -> str | None:
+        """The time zone of the active session of this process; None without a session that answers."""
 
     def session_ansi(self) -> bool | None:
         """Whether the active session of this process evaluates in ANSI mode; None without a session."""
@@ -278,6 +286,19 @@ def session_function(name: str) -> bool:
         return _loaded().session_function(name)
     except ModuleNotFoundError:
         return False
+
+
+def zone_or_session(time_zone: str) -> str:
+    """Return a time zone; for SESSION_ZONE that of the active session, and UTC without one. Never loads the library."""
+    if time_zone != SESSION_ZONE:
+        return time_zone
+    found = None
+    if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
+        try:
+            found = _loaded().session_time_zone()
+        except ModuleNotFoundError:
+            found = None
+    return found or "UTC"
 
 
 def session_ansi() -> bool | None:

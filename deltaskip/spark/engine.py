@@ -17,7 +17,13 @@ from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
-from deltaskip.spark.session.active import active_session, local_session, session_ansi, session_function
+from deltaskip.spark.session.active import (
+    active_session,
+    local_session,
+    session_ansi,
+    session_function,
+    session_time_zone,
+)
 from deltaskip.spark.session.checks import checked, session_id
 from deltaskip.spark.session.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.session.failures import spark_errors_named
@@ -108,6 +114,9 @@ class SparkEngine(Engine):
 
     def files_read(self, frame: DataFrame) -> int | None:
         return files_read(frame)
+
+    def session_time_zone(self) -> str | None:
+        return session_time_zone()
 
     def session_ansi(self) -> bool | None:
         return session_ansi()

@@ -9,10 +9,10 @@ from typing import Any
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
-from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
+from deltaskip.spark.installed_catalog.own_sql import check_delete, use_sql
 from deltaskip.spark.installed_catalog.table_changes import namespace_change, table_changes
-from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit, use_sql
+from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
 __all__ = ["SparkPlugin"]
@@ -100,8 +100,9 @@ class SparkPlugin(Proxy):
             return InstalledTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
-            shown = display_name([self._name, *name.namespace, name.name])
-            raise use_sql("UPDATE and MERGE", shown)
+            raise use_sql(self.jvm, "UPDATE and MERGE", self._name, name)
+        if "INSERT" not in privileges:
+            check_delete(self.jvm, self._name, name)
         return InstalledTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
 
     @answers("NoSuchTableException")
