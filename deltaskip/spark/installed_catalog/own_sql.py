@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.errors import SchemaError, UnsupportedFeature
@@ -45,15 +46,16 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
 
 
 def check_delete(jvm: Jvm, catalog: str, ident: CatalogIdentifier) -> None:
-    """Raise UnsupportedFeature for a DELETE with a condition that Spark refuses before it asks the table."""
+    """Raise UnsupportedFeature for a deletion that Spark refuses before it asks the table: a MERGE, or a condition."""
     text = _statement(jvm)
-    tokens = [] if text is None else _tokens(text)
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        pattern = token.is_word("LIKE") and after is not None and after.kind == "string"
-        if token.is_word("SELECT", "RLIKE", "REGEXP", "ILIKE") or (
-            pattern and after is not None and not _HANDED_OVER.fullmatch(after.text)
-        ):
-            raise use_sql(jvm, "DELETE with this condition", catalog, ident)
+    if text is None or text.split(maxsplit=1)[0].upper() == "MERGE":
+        raise use_sql(jvm, "UPDATE and MERGE", catalog, ident)
+    tokens = _tokens(text)
+    patterns = (after.text for token, after in pairwise(tokens) if token.is_word("LIKE") and after.kind == "string")
+    if any(token.is_word("SELECT", "RLIKE", "REGEXP", "ILIKE") for token in tokens) or not all(
+        map(_HANDED_OVER.fullmatch, patterns)
+    ):
+        raise use_sql(jvm, "DELETE with this condition", catalog, ident)
 
 
 def _statement(jvm: Jvm) -> str | None:
