@@ -204,7 +204,9 @@ def _check_quotes(right: Column, scope: _Scope) -> None:
     except (AmbiguousName, InsideCollection):
         return
     except PredicateError as error:
-        raise type(error)(f"{error} A text is written in quotes: '{'.'.join(right.parts)}'.") from error
+        name = ".".join(right.parts)
+        cure = "Python's None is NULL: use IS NULL." if name == "None" else f"A text is written in quotes: '{name}'."
+        raise type(error)(f"{error} {cure}") from error
 
 
 def _as_column(node: Node, scope: _Scope) -> Column | None:
