@@ -281,10 +281,12 @@ def _coerced(node: Node, scope: _Scope) -> Node:
         case In(child, values):
             return _membership(child, values, scope.ansi)
         case Like(child, pattern, escape, case_insensitive):
+            comparison_collation(child, pattern)
             return Like(_as_text(child), _as_text(pattern), escape, case_insensitive)
         case StartsWith(child, prefix):
             if type_of(child) == type_of(prefix) == BINARY:
                 return node
+            comparison_collation(child, prefix)
             return StartsWith(_as_text(child), _as_text(prefix))
         case Cast():
             return _cast(node)
