@@ -358,6 +358,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     properties = snapshot.typed(metadata.configuration)
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
     marks = has_feature(protocol, "deletionVectors") and properties.deletion_vectors
+    layout = replace(layout, unsynced=transaction.unsynced)
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 
 

@@ -26,11 +26,13 @@ from deltaskip.records import dataclass
 from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.row_level import unite
+from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
 
@@ -78,12 +80,13 @@ class CommitLoop:
         self._written: list[str] = []
         self._superseded: list[str] = []
 
-    def commit(self, intent: Intent, look_up_files: bool, owns_vectors: bool = False) -> Committed:
+    def commit(self, intent: Intent, look_up_files: bool, unsynced: Unsynced, owns_vectors: bool = False) -> Committed:
         """Write the actions as the next version of the table.
 
         Args:
             intent: The reads and actions.
             look_up_files: Whether to check in storage that added files exist.
+            unsynced: Files that are to be durable before the commit names them.
             owns_vectors: Whether new deletion vectors were written for this transaction alone, so that those which are
                 united with others are deleted.
 
@@ -96,7 +99,8 @@ class CommitLoop:
         """
         self._written, self._superseded = [], []
         try:
-            committed = self._committed(intent, look_up_files)
+            with Turn(self._base, "commit") as turn:
+                committed = self._committed(intent, look_up_files, unsynced, turn)
         except BaseException:
             if not self.outcome_unknown:
                 self._delete(self._written)
@@ -105,17 +109,18 @@ class CommitLoop:
             self._delete(self._superseded)
         return committed
 
-    def _committed(self, intent: Intent, look_up_files: bool) -> Committed:
+    def _committed(self, intent: Intent, look_up_files: bool, unsynced: Unsynced, turn: Turn) -> Committed:
         base, already_gone = self._base, 0
         prepared = prepare(intent, base)
         if look_up_files:
             check_data_files(prepared.candidate)
         kill_point("prepared")
+        turn.take_if_busy()
         latest, checked, contradictions = base, base.version, 0
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
             before = latest.version
-            if not creates and (attempt or not is_fresh(latest)):
+            if not creates and (attempt or turn.is_taken or not is_fresh(latest)):
                 latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
@@ -140,14 +145,16 @@ class CommitLoop:
                 # The winners do not conflict, but the rules are those of the version that the commit now follows.
                 prepared, checked = prepare(intent, latest), latest.version
             text = commit_text(prepared, latest, self._txn_id)
-            if self._try(text, latest):
+            if not self._is_late(latest) and self._try(text, latest, unsynced):
                 return Committed(latest, latest.version + 1, text, already_gone)
             contradictions += 1
             if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
                 raise self._contradicted(latest)
             if creates:
                 raise already_exists(latest.root)
-            _pause(attempt, base.storage.remote)
+            turn.take()
+            if contradictions > 1 or not turn.is_taken:
+                _pause(attempt, base.storage.remote)
         raise CommitConflict(
             f"Other writers of {base.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again when fewer "
             f"writers are active.",
@@ -218,7 +225,7 @@ class CommitLoop:
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or nobody knows."""
         try:
-            self._base.storage.size(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)))
+            self._base.storage.size(_next_commit(latest))
         except FileNotFoundError:
             return False
         except StorageError:
@@ -241,9 +248,15 @@ class CommitLoop:
             with suppress(OSError, DeltaSkipError):
                 delete_file(base.storage, base.root, path.removeprefix(f"{base.root}/"))
 
-    def _try(self, text: bytes, latest: Snapshot) -> bool:
+    def _is_late(self, latest: Snapshot) -> bool:
+        """Whether another writer has the version after `latest`, so that nothing needs to be written to find out."""
+        storage = latest.storage
+        return not (storage.remote or is_managed(storage)) and storage.exists(_next_commit(latest))
+
+    def _try(self, text: bytes, latest: Snapshot, unsynced: Unsynced) -> bool:
         """Whether the commit is now the version after `latest`."""
-        path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
+        unsynced.sync()
+        path = _next_commit(latest)
         self.outcome_unknown = True
         try:
             put_commit(latest, text)
@@ -278,6 +291,10 @@ class CommitLoop:
             return False
         self.outcome_unknown = ours
         return ours
+
+
+def _next_commit(latest: Snapshot) -> str:
+    return join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
 
 
 def _read_after(committed: Committed) -> Snapshot | None:

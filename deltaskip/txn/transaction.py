@@ -29,10 +29,12 @@ from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
+from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
 from deltaskip.txn.removed_files import RemovedFiles
+from deltaskip.txn.turns import Turn
 
 __all__ = ["Transaction"]
 
@@ -66,6 +68,8 @@ class Transaction(Unpicklable):
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
         after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
+        unsynced: The data files that the commit makes durable.
+        turn: The turn of the operation, which ends with the commit; None for a transaction by itself.
     """
 
     def __init__(
@@ -80,6 +84,8 @@ class Transaction(Unpicklable):
         self._look_up_files = flag("look_up_files", look_up_files)
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
+        self.turn: Turn | None = None
+        self.unsynced = Unsynced(snapshot.storage)
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
@@ -539,7 +545,9 @@ class Transaction(Unpicklable):
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
             with same_table(self.snapshot) if self.new_folders is None else nullcontext():
-                return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
+                return self._finish(
+                    self._loop.commit(self._intent, self._look_up_files, self.unsynced, bool(self._undo))
+                )
         except CorruptLog as error:
             if not _is_cleaned_up(self.snapshot):
                 raise
@@ -572,6 +580,8 @@ class Transaction(Unpicklable):
     def _finish(self, committed: Committed) -> int:
         # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
+        if self.turn is not None:
+            self.turn.end()
         kill_point("committed")
         try:
             self.after = self._loop.settle(committed)
