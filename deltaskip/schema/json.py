@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import SchemaError
@@ -47,6 +48,8 @@ _OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
+# Each version of a table that is changed again and again has the same text.
+@lru_cache(maxsize=8)
 def parse_schema(text: str | None) -> StructType:
     """Parse the schemaString of a table. None (a metaData action without one) is a schema without columns.
 
