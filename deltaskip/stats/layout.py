@@ -91,6 +91,9 @@ class StatField:
     label: str
     widened_from: frozenset[str] = frozenset()
 
+    def __hash__(self) -> int:
+        return hash(self.physical)
+
     @property
     def kind(self) -> BoundKind | None:
         """Kernel layout of the bounds."""
