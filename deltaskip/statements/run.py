@@ -173,7 +173,10 @@ def _show(session: StatementSession, statement: v.Statement) -> pa.Table:
         case v.ShowNamespaces(parent, pattern):
             return answers.listed_namespaces(catalog.list_namespaces(session.namespace(parent)), pattern)
         case v.ShowTables(namespace, pattern):
-            return answers.listed_tables(catalog.list_tables(session.namespace(namespace)), pattern)
+            within = session.namespace(namespace)
+            if pattern is None:
+                return answers.listed_tables(catalog.list_tables(within))
+            return answers.listed_tables(catalog.matching_tables(within, answers.matching(pattern)))
         case v.ShowPartitions(name, partition):
             return answers.partitions_of(session.table(name), partition_predicate(partition), zone)
         case v.ShowProperties(name, key):
