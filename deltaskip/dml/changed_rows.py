@@ -412,7 +412,7 @@ def _union(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
 def _mark(transaction: Transaction, left: _Touched, layout: DataFileLayout, now: int) -> None:
     """Add the files again with deletion vectors that contain the changed rows too."""
     prefix = "" if layout.random_prefix is None else random_folder(layout.random_prefix)
-    written = write_deletion_vectors(layout.storage, layout.root, left.after, prefix)
+    written = write_deletion_vectors(layout.storage, layout.root, left.after, prefix, transaction.unsynced.put)
     transaction.undo_by(lambda: delete_data_files(layout.storage, layout.root, written.paths))
     for add, vector, before, total in zip(
         left.files.adds(), written.descriptors, left.before, left.num_records, strict=True

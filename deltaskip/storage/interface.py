@@ -174,7 +174,7 @@ class Storage(Protocol):
         ...
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Make files durable that `put_unseen` has created. Raises StorageError if that fails."""
+        """Make files durable that `put_unseen` has created, as far as they are still there. Raises StorageError."""
         ...
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:

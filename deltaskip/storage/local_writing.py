@@ -87,17 +87,25 @@ def create_unseen(path: str, data: bytes) -> None:
 
 
 def sync(paths: Sequence[str]) -> None:
-    """Make files that `create_unseen` has created, and their names, durable. Raises StorageError."""
+    """Make files that `create_unseen` has created, and their names, durable. Raises StorageError.
+
+    Files that were deleted since are left out: what wrote them has failed, or the table is gone, which the commit says.
+    """
+    last: dict[str, str] = {}
     for path in paths:
         with _naming(path):
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+        last[os.path.dirname(path)] = path
         kill_point("synced")
-    # The file systems that write a name with its file have nothing left to do.
-    for path in {os.path.dirname(path): path for path in paths}.values():
+    # File systems that write a name with its file have nothing left to do.
+    for path in last.values():
         _sync_folder(path)
 
 

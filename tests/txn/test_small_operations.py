@@ -265,6 +265,32 @@ def test_files_of_another_process_are_durable_at_once(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps([unsynced])) == [None]
 
 
+def test_a_file_that_was_deleted_again_does_not_stop_the_commit(tmp_path: Path) -> None:
+    transaction = make(tmp_path / "t").transaction()
+    transaction.unsynced.put(str(tmp_path / "t" / "p=1" / "x.parquet"), b"1")
+    (tmp_path / "t" / "p=1" / "x.parquet").unlink()
+    (tmp_path / "t" / "p=1").rmdir()
+    transaction.set_app_version("app", 1)
+    assert transaction.commit() == 2
+
+
+def test_a_vector_is_durable_before_the_commit_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, price DOUBLE", properties=properties)
+    table.append(pa.table({"id": range(10), "price": [0.5] * 10}))
+    synced, fsync = [], os.fsync
+
+    def counted(handle: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    table.delete("id = 3")
+    [vector] = [path.name for path in (tmp_path / "t").glob("*.bin")]
+    assert synced[:2] == [vector, "t"]
+    assert len(rows(table)) == 9
+
+
 def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path / "t")
     before = sorted(path.name for path in (tmp_path / "t").rglob("*"))
