@@ -69,24 +69,25 @@ class CommitLoop:
         base: The version of the table that the transaction reads.
 
     Attributes:
+        unsynced: The files of the transaction that the commit makes durable.
         outcome_unknown: Whether storage failed before it answered if it has the commit, so that readers may see it.
     """
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
         self._txn_id = str(uuid4())
+        self.unsynced = Unsynced(base.storage)
         self.outcome_unknown = False
         # Files of deletion vectors that were written to unite rows with those of winners, and those they replace.
         self._written: list[str] = []
         self._superseded: list[str] = []
 
-    def commit(self, intent: Intent, look_up_files: bool, unsynced: Unsynced, owns_vectors: bool = False) -> Committed:
+    def commit(self, intent: Intent, look_up_files: bool, owns_vectors: bool = False) -> Committed:
         """Write the actions as the next version of the table.
 
         Args:
             intent: The reads and actions.
             look_up_files: Whether to check in storage that added files exist.
-            unsynced: Files that are to be durable before the commit names them.
             owns_vectors: Whether new deletion vectors were written for this transaction alone, so that those which are
                 united with others are deleted.
 
@@ -100,7 +101,7 @@ class CommitLoop:
         self._written, self._superseded = [], []
         try:
             with Turn(self._base, "commit") as turn:
-                committed = self._committed(intent, look_up_files, unsynced, turn)
+                committed = self._committed(intent, look_up_files, turn)
         except BaseException:
             if not self.outcome_unknown:
                 self._delete(self._written)
@@ -109,7 +110,7 @@ class CommitLoop:
             self._delete(self._superseded)
         return committed
 
-    def _committed(self, intent: Intent, look_up_files: bool, unsynced: Unsynced, turn: Turn) -> Committed:
+    def _committed(self, intent: Intent, look_up_files: bool, turn: Turn) -> Committed:
         base, already_gone = self._base, 0
         prepared = prepare(intent, base)
         if look_up_files:
@@ -145,7 +146,7 @@ class CommitLoop:
                 # The winners do not conflict, but the rules are those of the version that the commit now follows.
                 prepared, checked = prepare(intent, latest), latest.version
             text = commit_text(prepared, latest, self._txn_id)
-            if not self._is_late(latest) and self._try(text, latest, unsynced):
+            if not self._is_late(latest) and self._try(text, latest):
                 return Committed(latest, latest.version + 1, text, already_gone)
             contradictions += 1
             if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
@@ -253,9 +254,9 @@ class CommitLoop:
         storage = latest.storage
         return not (storage.remote or is_managed(storage)) and storage.exists(_next_commit(latest))
 
-    def _try(self, text: bytes, latest: Snapshot, unsynced: Unsynced) -> bool:
+    def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
-        unsynced.sync()
+        self.unsynced.sync()
         path = _next_commit(latest)
         self.outcome_unknown = True
         try:

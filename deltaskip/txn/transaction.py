@@ -21,7 +21,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.features.domains import check_settable_domain
-from deltaskip.log import Snapshot, same_table
+from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
@@ -29,7 +29,6 @@ from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
-from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
@@ -85,7 +84,7 @@ class Transaction(Unpicklable):
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
         self.turn: Turn | None = None
-        self.unsynced = Unsynced(snapshot.storage)
+        self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
@@ -545,11 +544,9 @@ class Transaction(Unpicklable):
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
             with same_table(self.snapshot) if self.new_folders is None else nullcontext():
-                return self._finish(
-                    self._loop.commit(self._intent, self._look_up_files, self.unsynced, bool(self._undo))
-                )
+                return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
         except CorruptLog as error:
-            if not _is_cleaned_up(self.snapshot):
+            if not is_cleaned_up(self.snapshot):
                 raise
             base = self.snapshot
             raise CommitConflict(
@@ -601,10 +598,3 @@ def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
         return metadata
     carried = carry_collations(snapshot.schema, new)
     return metadata if carried == new else replace(metadata, schema_string=schema_to_json(carried))
-
-
-def _is_cleaned_up(snapshot: Snapshot) -> bool:
-    """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
-    part, read = snapshot.segment.checkpoint, snapshot.checkpoint
-    paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
-    return not all(snapshot.storage.exists(path) for path in paths)
