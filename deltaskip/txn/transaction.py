@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
@@ -26,6 +26,7 @@ from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
@@ -68,7 +69,7 @@ class Transaction(Unpicklable):
         after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
         unsynced: The data files that the commit makes durable.
-        turn: The turn of the operation, which ends with the commit; None for a transaction by itself.
+        turn: The turn of the operation, if it takes one, which ends with the commit.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Transaction(Unpicklable):
         self._look_up_files = flag("look_up_files", look_up_files)
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
-        self.turn: Turn | None = None
+        self.turn = Turn(snapshot)
         self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
@@ -96,7 +97,7 @@ class Transaction(Unpicklable):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
         self._check_open()
         return self
@@ -201,7 +202,7 @@ class Transaction(Unpicklable):
             raise InvalidArgumentType(
                 f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
-        scan = Scan(self.snapshot, where, time_zone=time_zone, params=params)
+        scan = Scan(self.snapshot, ReadOptions(where, time_zone=time_zone, params=params))
         self.read_scan(scan)
         return scan
 
@@ -577,8 +578,7 @@ class Transaction(Unpicklable):
     def _finish(self, committed: Committed) -> int:
         # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
-        if self.turn is not None:
-            self.turn.end()
+        self.turn.end()
         kill_point("committed")
         try:
             self.after = self._loop.settle(committed)
