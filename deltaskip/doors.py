@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
+from inspect import signature
 from threading import local
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -181,6 +182,9 @@ def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ..
 def _converted(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> DeltaSkipError:
+    wrong = _wrong_call(function, args, named) if isinstance(error, TypeError) else None
+    if wrong is not None:
+        return InvalidArgumentType(wrong)
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
@@ -200,6 +204,21 @@ def _converted(
                 f"{doing}: {said}. {whose} raised this where deltaskip does not expect it; check the arguments and the "
                 f"table's files, otherwise report it with the traceback."
             )
+
+
+def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What is wrong with the arguments that Python refuses to call the function with; None if nothing is."""
+    known = signature(function)
+    try:
+        known.bind(*args, **named)
+    except TypeError as error:
+        name, parameters = function.__name__, list(known.parameters)
+        if args and parameters[:1] in (["self"], ["cls"]):
+            of = args[0] if isinstance(args[0], type) else type(args[0])
+            name = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"
+            parameters = parameters[1:]
+        return f"{name} {first_line(error)}. Its arguments are {', '.join(parameters) or 'none'}."
+    return None
 
 
 def first_line(error: BaseException) -> str:

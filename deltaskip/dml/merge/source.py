@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from deltaskip.data_files.data import GivenRows
+from deltaskip.data_files.data import ROWS, GivenRows
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
 from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
 from deltaskip.engine import engine
@@ -19,8 +19,7 @@ def given_source(data: Any) -> GivenRows:
     try:
         return GivenRows(data)
     except InvalidArgumentType as error:
-        expected = "a Spark DataFrame, or Arrow data with __arrow_c_stream__"
-        raise InvalidArgumentType.of("source", expected, data) from error
+        raise InvalidArgumentType.of("source", ROWS, data) from error
 
 
 def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, snapshot: Snapshot) -> MergeSource:
