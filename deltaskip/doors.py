@@ -2,12 +2,14 @@
 
 Where a library below is called, its errors become those of `errors` with a cure. What is not expected there becomes one
 here, at the public function, method or class that is marked with `door`: a StorageError, OutOfMemory or UnexpectedError
-that names the function, the table and the reason. Interrupts, warnings that a filter turns into errors, and exceptions
-that do not derive from Exception pass.
+that names the function, the table and the reason. A call that does not fit the function's signature is an
+InvalidArgumentType. Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from
+Exception pass, except panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
@@ -30,6 +32,8 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, of which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
+# The module of the exception that stands for a panic, which is no Exception: it would end a worker or a server.
+_RUST = "pyo3_runtime"
 # The object of a method, such as a catalog, and its first argument, such as the name of a table.
 _MOST_NAMED = 2
 
@@ -131,7 +135,7 @@ def _guarded(function: Callable[..., Any]) -> Any:
     def guarded(*args: Any, **named: Any) -> Any:
         try:
             result = function(*args, **named)
-        except Exception as error:
+        except BaseException as error:
             found = _leaving(error, function, args, named)
             if found is error:
                 raise
@@ -153,7 +157,9 @@ def _guarded_rows(
 ) -> Iterator[Any]:
     try:
         yield from rows
-    except Exception as error:
+    except GeneratorExit:
+        raise
+    except BaseException as error:
         found = _leaving(error, function, args, named)
         if found is error:
             raise
@@ -165,8 +171,12 @@ def _guarded_rows(
         del found
 
 
-def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Exception:
+def _leaving(
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> BaseException:
     """The error to raise for one that leaves the function."""
+    if not isinstance(error, Exception) and type(error).__module__ != _RUST:
+        return error
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:
         # The names of delta-spark raise the errors of PySpark, as delta-spark does.
@@ -179,13 +189,16 @@ def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _converted(
-    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> DeltaSkipError:
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
     said = reason if reason == kind else f"{kind}: {reason}"
     match error:
+        case TypeError() if not _fits(function, args, named):
+            known = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+            return InvalidArgumentType(f"{reason}; its arguments are {', '.join(known) or 'none'}.")
         case MemoryError():
             return OutOfMemory(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
@@ -200,6 +213,15 @@ def _converted(
                 f"{doing}: {said}. {whose} raised this where deltaskip does not expect it; check the arguments and the "
                 f"table's files, otherwise report it with the traceback."
             )
+
+
+def _fits(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Whether a function can be called with these arguments."""
+    try:
+        inspect.signature(function).bind(*args, **named)
+    except TypeError:
+        return False
+    return True
 
 
 def first_line(error: BaseException) -> str:

@@ -289,6 +289,41 @@ def test_what_a_door_lets_through() -> None:
         assert caught.value.__cause__ is foreign and caught.value.__context__ is None
 
 
+def test_a_call_that_does_not_fit_is_an_error_of_the_arguments(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    calls: list[Callable[[], object]] = [
+        lambda: made.append(rows(0, 1), shema_mode="merge"), lambda: made.append(), lambda: made.history(limi=3),
+        lambda: made.scan("id = 1", [], 1, 2, 3, 4, 5), lambda: ds.DeltaTable(), lambda: ds.DeltaTable.create("x"),
+        lambda: warehouse(tmp_path).load_table(), lambda: ds.read_pandas(), lambda: made.scan().to_arrow(1),
+        lambda: made.merge(rows(0, 1)), lambda: made.optimize(zorder="id"),
+    ]  # type: ignore[call-arg, arg-type]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ds.InvalidArgumentType, match="argument") as caught:
+            call()
+        assert isinstance(caught.value, TypeError) and "its arguments are" in str(caught.value)
+    # An argument of the right name, with which the function fails, is no such error.
+    with Below(PLACES["reads"], 0, lambda: TypeError("of a library")).running(), pytest.raises(ds.UnexpectedError):
+        ds.DeltaTable(tmp_path / "t")
+
+
+def test_a_panic_of_a_library_in_rust_does_not_pass(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+
+    def panics(*_: object) -> object:
+        objects = polars.DataFrame({"o": polars.Series([object()], dtype=polars.Object)})
+        return objects.to_struct("s")
+
+    ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    with pytest.raises(BaseException, match="nested objects") as panic:
+        panics()
+    assert not isinstance(panic.value, Exception)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LocalStorage, "read", panics)
+        with pytest.raises(ds.UnexpectedError, match=r"PanicException.*nested objects") as caught:
+            ds.DeltaTable(tmp_path / "t")
+    assert type(caught.value.__cause__) is type(panic.value)
+
+
 def test_an_object_whose_constructor_failed_is_not_asked_for_its_name(tmp_path: Path) -> None:
     with Below(PLACES["reads"], 0, ERRORS["KeyError"]).running(), pytest.raises(ds.UnexpectedError, match="/w/t"):
         ds.DeltaTable(tmp_path / "w" / "t")
