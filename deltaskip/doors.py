@@ -32,6 +32,9 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, of which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
+# Of a message of this package, which may quote an expression of a table: more is cut out of its middle.
+_LONGEST_MESSAGE = 10_000
+_LONGEST_END = 2_000
 # The module of the exception that stands for a panic, which is no Exception: it would end a worker or a server.
 _RUST = "pyo3_runtime"
 # The object of a method, such as a catalog, and its first argument, such as the name of a table.
@@ -259,13 +262,22 @@ def _name_of(value: object) -> str:
 
 
 def _redact(error: DeltaSkipError) -> None:
-    args = tuple(redacted(each) if isinstance(each, str) else each for each in error.args)
+    args = tuple(_bounded(each) if isinstance(each, str) else each for each in error.args)
     if args != error.args:
         error.args = args
     for name in _TEXTS:
         text = getattr(error, name, None)
         if isinstance(text, str) and redacted(text) != text:
             setattr(error, name, redacted(text))
+
+
+def _bounded(text: str) -> str:
+    """A message without secrets. Of a long one, its beginning and its end, which has the cure."""
+    if len(text) <= _LONGEST_MESSAGE + _LONGEST_END:
+        return redacted(text)
+    # A secret at the place of a cut is found in twice as much.
+    begin, end = redacted(text[: 2 * _LONGEST_MESSAGE]), redacted(text[-2 * _LONGEST_END :])
+    return f"{begin[:_LONGEST_MESSAGE]} … {end[-_LONGEST_END:]}"
 
 
 def _clean(error: BaseException) -> BaseException:

@@ -24,6 +24,7 @@ import deltaskip as ds
 from deltaskip import stats
 from deltaskip.cli import main
 from deltaskip.doors import door, is_door
+from deltaskip.redaction import keep_secret
 from deltaskip.storage.local import LocalStorage
 from tests.faults import ERRORS, PLACES, Below
 
@@ -459,6 +460,22 @@ def test_a_call_that_does_not_fit_is_an_error_of_the_arguments(tmp_path: Path) -
     # An argument of the right name, with which the function fails, is no such error.
     with Below(PLACES["reads"], 0, lambda: TypeError("of a library")).running(), pytest.raises(ds.UnexpectedError):
         ds.DeltaTable(tmp_path / "t")
+
+
+def test_messages_are_bounded_and_keep_their_beginning_and_end() -> None:
+    secret = "sEcr3t-9f27-value"
+    keep_secret(secret)
+
+    @door
+    def fails(text: str) -> None:
+        raise ds.StorageError(f"Cannot read /data/t: {text}; restore the file.")
+
+    for before in (0, 9_970, 9_990, 10_000, 19_970, 20_000, 499_000):
+        with pytest.raises(ds.StorageError) as caught:
+            fails("x" * before + f" {secret} " + "x" * (500_000 - before))
+        text = str(caught.value)
+        assert len(text) < 13_000 and text.startswith("Cannot read /data/t: ") and text.endswith("; restore the file.")
+        assert not any(secret[:at] in text for at in range(8, len(secret)))
 
 
 def test_a_panic_of_a_library_in_rust_does_not_pass(tmp_path: Path) -> None:

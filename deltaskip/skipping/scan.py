@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Scan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
+_MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
 # What notebooks draw without being asked must not take long.
@@ -111,7 +112,9 @@ class Scan(Reopened):
         self._diagnosed = self._is_planned = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
-        self.limit = arguments.non_negative("limit", limit, self._at_version())
+        most = arguments.non_negative("limit", limit, self._at_version())
+        # A table has no more rows.
+        self.limit = None if most is None else min(most, _MOST_ROWS)
         self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
         self.columns = self._named if arguments.flag("hidden", hidden) or columns is not None else self._shown()
         if time_zone is not None:
