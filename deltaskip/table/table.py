@@ -398,6 +398,7 @@ class DeltaTable(
         """
         from deltaskip.table.detail import table_detail
 
+        check_same_table(self.snapshot)
         return table_detail(self.snapshot)
 
     def history(self, limit: int | None = None) -> History:
