@@ -126,17 +126,12 @@ def deletion_vectors(session: Session) -> None:
 
 @case("deletion vectors of scattered rows")
 def scattered_deletions(session: Session) -> None:
-    from deltaskip.spark.read import deletion_vectors as forms
-
-    before, forms.MAX_WORD_BYTES = forms.MAX_WORD_BYTES, 0
-    try:
+    with ds.options.changed(deleted_rows="positions"):
         table = table_of(
             session.folder, {"id": LONG}, {"a.parquet": ids(*range(5000))}, deleted={"a.parquet": [1, 4999]}
         )
         equal(numbers(table.scan("id > 4990").to_spark(session.spark)), list(range(4991, 4999)))
         equal(table.scan().to_spark(session.spark).count(), 4998)
-    finally:
-        forms.MAX_WORD_BYTES = before
 
 
 @case("places and ids of rows")
