@@ -108,7 +108,8 @@ def transacted(folder: Path) -> None:
 
 
 def staged(folder: Path) -> None:
-    with warehouse(folder).stage_create_or_replace("db.t", "id BIGINT, p STRING") as replaced:
+    catalog: Any = warehouse(folder)
+    with catalog.stage_create_or_replace("db.t", "id BIGINT, p STRING") as replaced:
         replaced.append(rows(0, 3))
 
 
@@ -446,13 +447,15 @@ def test_what_a_door_lets_through() -> None:
 
 
 def test_a_call_that_does_not_fit_is_an_error_of_the_arguments(tmp_path: Path) -> None:
-    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    package: Any = ds
+    made: Any = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    catalog: Any = warehouse(tmp_path)
     calls: list[Callable[[], object]] = [
         lambda: made.append(rows(0, 1), shema_mode="merge"), lambda: made.append(), lambda: made.history(limi=3),
-        lambda: made.scan("id = 1", [], 1, 2, 3, 4, 5), lambda: ds.DeltaTable(), lambda: ds.DeltaTable.create("x"),
-        lambda: warehouse(tmp_path).load_table(), lambda: ds.read_pandas(), lambda: made.scan().to_arrow(1),
-        lambda: made.merge(rows(0, 1)), lambda: made.optimize(zorder="id"),
-    ]  # type: ignore[call-arg, arg-type]  # fmt: skip
+        lambda: made.scan("id = 1", [], 1, 2, 3, 4, 5), package.DeltaTable, lambda: package.DeltaTable.create("x"),
+        catalog.load_table, package.read_pandas, lambda: made.scan().to_arrow(1), lambda: made.merge(rows(0, 1)),
+        lambda: made.optimize(zorder="id"),
+    ]  # fmt: skip
     for call in calls:
         with pytest.raises(ds.InvalidArgumentType, match="argument") as caught:
             call()

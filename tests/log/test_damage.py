@@ -252,7 +252,7 @@ def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, mon
 
     def counted(*args: object) -> object:
         opened.append(args)
-        return open_checkpoint(*args)  # type: ignore[arg-type]
+        return open_checkpoint(*args)
 
     monkeypatch.setattr("deltaskip.log.loading.open_checkpoint", counted)
     assert five.load().version == 4
