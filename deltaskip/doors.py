@@ -9,10 +9,10 @@ Exception pass, except panics of libraries that are written in Rust.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
+from inspect import signature
 from threading import local
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -194,14 +194,14 @@ def _leaving(
 def _converted(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> DeltaSkipError:
+    wrong = _wrong_call(function, args, named) if isinstance(error, TypeError) else None
+    if wrong is not None:
+        return InvalidArgumentType(wrong)
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
     said = reason if reason == kind else f"{kind}: {reason}"
     match error:
-        case TypeError() if not _fits(function, args, named):
-            known = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
-            return InvalidArgumentType(f"{reason}; its arguments are {', '.join(known) or 'none'}.")
         case MemoryError():
             return OutOfMemory(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
@@ -218,13 +218,19 @@ def _converted(
             )
 
 
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether a function can be called with these arguments."""
+def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What is wrong with the arguments that Python refuses to call the function with; None if nothing is."""
+    known = signature(function)
     try:
-        inspect.signature(function).bind(*args, **named)
-    except TypeError:
-        return False
-    return True
+        known.bind(*args, **named)
+    except TypeError as error:
+        name, parameters = function.__name__, list(known.parameters)
+        if args and parameters[:1] in (["self"], ["cls"]):
+            of = args[0] if isinstance(args[0], type) else type(args[0])
+            name = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"
+            parameters = parameters[1:]
+        return f"{name} {first_line(error)}. Its arguments are {', '.join(parameters) or 'none'}."
+    return None
 
 
 def first_line(error: BaseException) -> str:

@@ -459,7 +459,7 @@ def test_a_call_that_does_not_fit_is_an_error_of_the_arguments(tmp_path: Path) -
     for call in calls:
         with pytest.raises(ds.InvalidArgumentType, match="argument") as caught:
             call()
-        assert isinstance(caught.value, TypeError) and "its arguments are" in str(caught.value)
+        assert isinstance(caught.value, TypeError) and "Its arguments are" in str(caught.value)
     # An argument of the right name, with which the function fails, is no such error.
     with Below(PLACES["reads"], 0, lambda: TypeError("of a library")).running(), pytest.raises(ds.UnexpectedError):
         ds.DeltaTable(tmp_path / "t")

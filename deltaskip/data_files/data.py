@@ -21,7 +21,13 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import StructType
 
-__all__ = ["GivenRows"]
+__all__ = ["ROWS", "GivenRows"]
+
+ROWS = (
+    "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "
+    "or pyarrow.parquet.read_table(file)"
+)
+"""What rows can be given as, for messages."""
 
 # Libraries whose objects have the same rows each time that they are asked.
 _REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
@@ -181,7 +187,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         raise InvalidArgumentType(
             f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
         ) from error
-    raise InvalidArgumentType.of(name, "a Spark DataFrame, or Arrow data with __arrow_c_stream__", data)
+    raise InvalidArgumentType.of(name, ROWS, data)
 
 
 def _library(data: Any) -> str:

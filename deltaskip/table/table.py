@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
@@ -311,7 +312,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -327,7 +328,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -342,7 +343,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -363,6 +364,7 @@ class DeltaTable(
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
+                The default is that of the active Spark session, and UTC without one.
             collation_version: Version of the collations that the rows will be compared with. The default is the
                 version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
                 other versions are not used.
@@ -400,7 +402,7 @@ class DeltaTable(
         self,
         where: object = None,
         *,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> pa.Table:
         """Return the partitions with the numbers of their files, rows and bytes, from the log alone.

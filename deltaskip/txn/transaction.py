@@ -12,6 +12,7 @@ from typing import Any, Self
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
 from deltaskip.doors import Unpicklable, door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import (
     CommitConflict,
     CorruptLog,
@@ -178,7 +179,7 @@ class Transaction(Unpicklable):
         changed = {**self.snapshot.domains, **self._intent.domains}
         return {name: domain for name, domain in changed.items() if not domain.removed}
 
-    def read(self, where: object, time_zone: str | None = "UTC", *, params: object = None) -> Scan:
+    def read(self, where: object, time_zone: str | None = SESSION_ZONE, *, params: object = None) -> Scan:
         """Return a scan of the snapshot and make the transaction depend on the files that it keeps.
 
         The transaction conflicts with a commit that removes one of these files or adds rows that may match.

@@ -24,7 +24,7 @@ def test_files_with_rows_that_match_random_predicates_are_kept(tmp_path: Path) -
         chance, zone = random.Random(seed() + number), ZONES[number % len(ZONES)]
         rows = Rows.of(chance)
         files = rows.files(tmp_path / str(number), 1 + number % 2)
-        for made, node in itertools.islice(Maker(chance, zone, True).predicates(), PREDICATES):
+        for made, node in itertools.islice(Maker(chance, zone, True, rows.schema).predicates(), PREDICATES):
             wanted = [value == ("True",) for value in rows.by_row(node, zone)]
             kept = files.kept(made.sql, zone, True)
             if kept is None:
