@@ -228,7 +228,7 @@ def test_what_is_no_stream_of_rows_is_refused_by_name(tmp_path: Path) -> None:
             (lambda: pa.array([{"c": 1}, None]), InvalidArgumentType, "a StructArray, has no form in Arrow"),
             (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, has no form in Arrow"),
             (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "has no form in Arrow .*division"),
-            (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, pandas or Polars, or Arrow data .*not bytes"),
+            (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
             (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
         ],
         lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
