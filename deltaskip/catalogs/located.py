@@ -139,6 +139,10 @@ class LocatedCatalog(TransactionalTableCatalog):
     def table_names(self, namespace: Namespace) -> Iterable[str]:
         """Return the names of the tables of a namespace that exists."""
 
+    def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
+        """Return the names of the tables of a namespace that exists, as far as they match."""
+        return filter(matches, self.table_names(namespace))
+
     @abstractmethod
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
         """Return the namespaces directly below a namespace that exists."""
@@ -244,6 +248,13 @@ class LocatedCatalog(TransactionalTableCatalog):
         found = namespace_of(namespace)
         self._check_namespace(found)
         return [CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
+
+    def matching_tables(
+        self, namespace: str | Sequence[str], matches: Callable[[str], bool]
+    ) -> list[CatalogIdentifier]:
+        found = namespace_of(namespace)
+        self._check_namespace(found)
+        return [CatalogIdentifier(found, name) for name in sorted(self.matching_names(found, matches))]
 
     # Namespaces
 

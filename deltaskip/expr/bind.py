@@ -133,7 +133,8 @@ def bind(
             time zone does not exist.
     """
     bound = bind_expression(node, schema, partition_columns, mode, time_zone, ansi=ansi)
-    return _fold(_as_boolean(bound, "A predicate"), time_zone)
+    cast = _as_boolean(bound, "A predicate")
+    return bound if cast is bound else _fold(cast, time_zone)
 
 
 def bind_expression(

@@ -31,7 +31,16 @@ from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["advanced", "check_same_table", "is_fresh", "list_log", "load_snapshot", "refresh", "same_table"]
+__all__ = [
+    "advanced",
+    "check_same_table",
+    "is_cleaned_up",
+    "is_fresh",
+    "list_log",
+    "load_snapshot",
+    "refresh",
+    "same_table",
+]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
@@ -306,6 +315,13 @@ def _is_still(storage: Storage, commit: LogFile, listed: LogFile | None) -> bool
     if listed == commit:
         return True
     return listed is not None and is_managed(storage) and listed.file.size == commit.file.size
+
+
+def is_cleaned_up(snapshot: Snapshot) -> bool:
+    """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
+    part, read = snapshot.segment.checkpoint, snapshot.checkpoint
+    paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
+    return not all(snapshot.storage.exists(path) for path in paths)
 
 
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:
