@@ -195,7 +195,12 @@ class WarehouseCatalog(LocatedCatalog):
                 f"The table {old} cannot be renamed to {new}, because {after} contains files of a table that is being "
                 f"created, or whose creation was interrupted: delete the folder if no writer is at work."
             ) from error
-        if self._storage.exists(after + _POINTER):
+        try:
+            is_taken = self._storage.exists(after + _POINTER)
+        except BaseException:
+            self._storage.move(after, before)
+            raise
+        if is_taken:
             self._storage.move(after, before)
             raise taken
 
@@ -248,7 +253,12 @@ class WarehouseCatalog(LocatedCatalog):
             self._storage.put_if_absent(marker, _json({"properties": dict(properties)}))
         except FileExistsError as error:
             raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {name} already.") from error
-        if self._is_table(folder):
+        try:
+            is_table = self._is_table(folder)
+        except BaseException:
+            self._delete(marker)
+            raise
+        if is_table:
             self._delete(marker)
             raise NamespaceAlreadyExists(
                 f"The catalog {self.name} has a table {name}, and a warehouse keeps no namespace in the folder of a "
@@ -282,11 +292,16 @@ class WarehouseCatalog(LocatedCatalog):
             away = self._moved_away(folder)
             if away is None:
                 return False
-            if self._has_content(away):
+            try:
+                has_content = self._has_content(away)
+            except BaseException:
+                self._storage.move(away, folder)
+                raise
+            if has_content:
                 with suppress(FileExistsError):
                     self._storage.move(away, folder)
                 raise not_empty
-            self._delete_folder(away)
+            self.delete_dropped(away, self._delete_folder)
             return True
         content = self._read(marker)
         self._delete(marker)
@@ -384,7 +399,7 @@ class WarehouseCatalog(LocatedCatalog):
         away = self._moved_away(path)
         if away is None:
             return False
-        self._delete_folder(away) if path[-len(_POINTER) :] != _POINTER else self._delete(away)
+        self.delete_dropped(away, self._delete if path.endswith(_POINTER) else self._delete_folder)
         return True
 
     def _delete(self, path: str) -> None:

@@ -44,6 +44,8 @@ __all__ = [
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
+# Damaged checkpoints that are tried before the commits are read without one.
+_MOST_DAMAGED = 100
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
@@ -329,7 +331,10 @@ def _is_gone(storage: Storage, segment: LogSegment) -> bool:
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
     unusable: CorruptLog | None = None
+    damaged = 0
     for segment in candidate_segments(listing, version):
+        if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
+            continue
         if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
             tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
             return Snapshot(storage, segment, None, tail, checksum)
@@ -342,6 +347,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
                     checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
                 except CorruptLog as error:
                     unusable = unusable or error
+                    damaged += 1
                     continue
             tail, checksum = progress.result(reading)
         return Snapshot(storage, segment, checkpoint, tail, checksum)

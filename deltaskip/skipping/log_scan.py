@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["LogScan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
+_MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
 # What notebooks draw without being asked must not take long.
@@ -84,7 +85,9 @@ class LogScan(Reopened):
         self._diagnosed = self._is_planned = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
-        self.limit = arguments.non_negative("limit", options.limit, self._at_version())
+        most = arguments.non_negative("limit", options.limit, self._at_version())
+        # A table has no more rows.
+        self.limit = None if most is None else min(most, _MOST_ROWS)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)

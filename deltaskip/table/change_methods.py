@@ -247,9 +247,10 @@ class ChangingMethods:
             InvalidArgument: An argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
+        from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.names import default_aliases
-        from deltaskip.dml.merge.source import given_source, merge_source
+        from deltaskip.dml.merge.source import merge_source
         from deltaskip.dml.merge.statement import Merge, merge, plan_merge
         from deltaskip.table.merge_builder import MergeBuilder
 
@@ -262,7 +263,7 @@ class ChangingMethods:
         zone = time_zone_argument(time_zone, self.uri)
         application = arguments.app_version("txn", txn)
         metadata = arguments.text_or_none("user_metadata", user_metadata)
-        given = given_source(source)
+        given = GivenRows(source, "source")
         target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
 
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:

@@ -15,6 +15,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
 from deltaskip.table.write_methods import time_zone_argument
+from deltaskip.txn.latest import opening_after
 
 __all__ = ["convert_to_delta"]
 
@@ -80,4 +81,6 @@ def convert_to_delta(
         )
         add_folder(transaction, folder, zone)
         transaction.commit()
+        with opening_after(f"{root} was converted"):
+            return DeltaTable(path, storage_options=storage_options)
     return DeltaTable(path, storage_options=storage_options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -34,6 +35,7 @@ from deltaskip.table.optimize_methods import OptimizingMethods
 from deltaskip.table.read_methods import ReadingMethods
 from deltaskip.table.recompute_methods import RecomputingMethods
 from deltaskip.table.write_methods import WritingMethods
+from deltaskip.txn.latest import opening_after
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -190,12 +192,14 @@ class DeltaTable(
             if mode == "error":
                 raise
             is_new = False
-        created = cls(table, storage_options=storage_options)
+        with opening_after(f"The table {root} was created") if is_new else nullcontext():
+            created = cls(table, storage_options=storage_options)
         if mode == "replace" and not is_new:
             from deltaskip.table.replacement import replace_table
 
             replace_table(created.snapshot, *described)
-            created.refresh()
+            with opening_after(f"The table {root} was replaced"):
+                created.refresh()
         return created
 
     @staticmethod
@@ -425,6 +429,7 @@ class DeltaTable(
         """
         from deltaskip.table.detail import table_detail
 
+        check_same_table(self.snapshot)
         return table_detail(self.snapshot)
 
     def history(self, limit: int | None = None) -> History:

@@ -178,7 +178,7 @@ class CommitLoop:
                     after_commit(committed.latest, committed.version, committed.text, None)
                 kept.result()
                 return following.result()
-            after = None if committed.text is None else advanced(committed.latest, committed.text)
+            after = _advanced(committed)
             self._check_kept(committed)
             after_commit(committed.latest, committed.version, committed.text, after)
             return after
@@ -203,7 +203,8 @@ class CommitLoop:
             if not self._is_alone(committed):
                 return
             raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
-        except DeltaSkipError:
+        except Exception:
+            # The commit is there, whatever fails after it.
             return
 
     def _is_alone(self, committed: Committed) -> bool:
@@ -292,6 +293,15 @@ class CommitLoop:
             return False
         self.outcome_unknown = ours
         return ours
+
+
+def _advanced(committed: Committed) -> Snapshot | None:
+    """The version of the commit, made of its own text; None where that is not possible."""
+    try:
+        return None if committed.text is None else advanced(committed.latest, committed.text)
+    except Exception:
+        # As below.
+        return None
 
 
 def _next_commit(latest: Snapshot) -> str:
