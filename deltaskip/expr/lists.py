@@ -24,7 +24,9 @@ __all__ = [
     "chained",
     "check_zeros",
     "coded",
+    "counted",
     "distinct_key",
+    "elements_of",
     "has_negative_zero",
     "listed",
     "lists_of",
@@ -88,6 +90,19 @@ def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Arr
     mask = None if valid.all() else arrow_array(~valid)
     kind = pa.list_(pa.field("element", elements.type))
     return pa.ListArray.from_arrays(arrow_array(offsets), elements, type=kind, mask=mask)
+
+
+def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
+    """Return the elements of all lists, in their order, which are not copied if there are no others between them."""
+    count = int(lists.lengths.sum())
+    if not count:
+        return elements.slice(0, 0)
+    filled = lists.lengths > 0
+    start = int(lists.starts[filled.argmax()])
+    last = len(filled) - 1 - int(filled[::-1].argmax())
+    if int(lists.starts[last] + lists.lengths[last]) - start == count:
+        return elements.slice(start, count)
+    return one_chunk(elements.take(arrow_array(lists.places())))
 
 
 def chained(parts: Sequence[tuple[Lists, pa.Array]], there: np.ndarray) -> pa.Array:
@@ -165,6 +180,14 @@ def has_negative_zero(elements: pa.Array) -> bool:
         return False
     values = numbers(pc.fill_null(elements, 1.0))
     return bool((np.signbit(values) & (values == 0)).any())
+
+
+def counted(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
+    """Return how many elements of each list have a flag."""
+    totals = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=totals[1:])
+    ends = np.cumsum(lists.lengths)
+    return totals[ends] - totals[ends - lists.lengths]
 
 
 def distinct_key(value: Any) -> Any:

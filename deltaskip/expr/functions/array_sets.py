@@ -32,7 +32,9 @@ from deltaskip.expr.lists import (
     chained,
     check_zeros,
     coded,
+    counted,
     distinct_key,
+    elements_of,
     has_negative_zero,
     listed,
     lists_of,
@@ -90,38 +92,38 @@ def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return next(equal, 0)
 
 
-def _equal_elements(args: Sequence[Values]) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """The lists, the owner of each element, whether it is equal to the row's value, and whether it is null."""
+def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array]:
+    """The lists, whether each element is equal to the row's value, and the elements."""
     array = column(args[0])
     lists = lists_of(array)
-    owners = lists.owners()
-    elements = one_chunk(array.values.take(arrow_array(lists.places())))
-    wanted = args[1] if is_constant(args[1]) else one_chunk(args[1].take(arrow_array(owners)))
+    elements = elements_of(array.values, lists)
     if pa.types.is_nested(elements.type):
         raise NotByColumn
+    wanted = args[1] if is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
+    left = elements
     if pa.types.is_floating(elements.type):
         wanted = ordered_floats(repeated(wanted, 1))
-        elements, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
-    equal = numpy_values(pc.fill_null(pc.equal(elements, wanted), FALSE))
-    return lists, owners, equal, numpy_values(elements.is_null())
+        left, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
+    return lists, numpy_values(pc.fill_null(pc.equal(left, wanted), FALSE)), elements
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, null = _equal_elements(args)
-    found = np.zeros(len(lists.starts), np.bool_)
-    open_ = found.copy()
-    found[owners[equal]] = True
-    open_[owners[null]] = True
-    there = lists.valid & (found | ~open_)
-    there &= np.True_ if is_constant(args[1]) else valid_rows(args[1])
-    return pc.if_else(arrow_array(there), arrow_array(found), pa.scalar(None, pa.bool_()))
+    lists, equal, elements = _equal_elements(args)
+    found = counted(lists, equal) > 0
+    there = lists.valid
+    if elements.null_count:
+        there = there & (found | (counted(lists, numpy_values(elements.is_null())) == 0))
+    if not is_constant(args[1]):
+        there = there & valid_rows(args[1])
+    values = arrow_array(found)
+    return values if there.all() else pc.if_else(arrow_array(there), values, pa.scalar(None, pa.bool_()))
 
 
 def _position_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, _ = _equal_elements(args)
+    lists, equal, _ = _equal_elements(args)
     found = np.zeros(len(lists.starts), np.int64)
     hits = np.flatnonzero(equal)[::-1]
-    found[owners[hits]] = lists.numbers()[hits] + 1
+    found[lists.owners()[hits]] = lists.numbers()[hits] + 1
     return made(found, pa.int64(), *args)
 
 
@@ -136,8 +138,8 @@ def _remove(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, _ = _equal_elements(args)
-    kept = ~equal
+    lists, equal, _ = _equal_elements(args)
+    owners, kept = lists.owners(), ~equal
     elements = args[0].values.take(arrow_array(lists.places()[kept]))
     there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
     kept_there = kept & there[owners]
@@ -224,7 +226,7 @@ def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Arra
     given = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
     lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
-    elements = [one_chunk(a.values.take(arrow_array(each.places()))) for a, each in zip(arrays, lists, strict=True)]
+    elements = [elements_of(a.values, each) for a, each in zip(arrays, lists, strict=True)]
     return there, lists, elements
 
 
@@ -238,8 +240,7 @@ def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if len(args) == 2:
         inside = among(lists[0].lengths, codes[0], lists[1].lengths, codes[1], count)
         kept &= inside if call.name == "array_intersect" else ~inside
-    counts = np.bincount(lists[0].owners()[kept], minlength=len(there))
-    return listed(counts, there, elements[0].filter(arrow_array(kept)))
+    return listed(counted(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
 
 
 def _union_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

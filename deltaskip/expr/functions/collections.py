@@ -39,7 +39,17 @@ from deltaskip.expr.functions.function import ByColumn, Compute, Function, Repla
 from deltaskip.expr.functions.maps import MAPS
 from deltaskip.expr.functions.sequences import SEQUENCES
 from deltaskip.expr.functions.text import TEXT
-from deltaskip.expr.lists import MOST_ELEMENTS, Lists, chained, check_zeros, has_negative_zero, listed, lists_of
+from deltaskip.expr.lists import (
+    MOST_ELEMENTS,
+    Lists,
+    chained,
+    check_zeros,
+    counted,
+    elements_of,
+    has_negative_zero,
+    listed,
+    lists_of,
+)
 from deltaskip.expr.nodes import Call, Column, Literal, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
@@ -180,7 +190,7 @@ def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
             array = _compacted(array)
         elif is_constant(args[2]):
             lists = lists_of(array)
-            array = listed(lists.lengths, lists.valid, pc.fill_null(_elements(array, lists), args[2]))
+            array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
         else:
             raise NotByColumn
     # pyarrow joins with another text in each row, too.
@@ -210,22 +220,22 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise NotByColumn
     lists = lists_of(array)
-    elements = _elements(array, lists)
+    elements = elements_of(array.values, lists)
     if has_negative_zero(elements):
         raise NotByColumn
     known = numpy_values(elements.is_valid())
-    owners = lists.owners()[known]
-    there = np.zeros(len(array), np.bool_)
-    there[owners] = True
+    counts = counted(lists, known) if elements.null_count else lists.lengths
+    there = counts > 0
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     ordered = None if plain else _ranks(elements)
-    values = (numbers(elements) if ordered is None else ordered[0])[known]
+    values = numbers(elements) if ordered is None else ordered[0]
+    values = values[known] if elements.null_count else values
     # fmin leaves NaN out, which is the greatest.
     least = np.fmin if pa.types.is_floating(kind) else np.minimum
     best = least if call.name == "array_min" else np.maximum
     found = np.zeros(len(array), values.dtype)
     if len(values):
-        found[there] = best.reduceat(values, np.flatnonzero(np.diff(owners, prepend=-1)))
+        found[there] = best.reduceat(values, (np.cumsum(counts) - counts)[there])
     if ordered is not None:
         return taken_elements(ordered[1], found, there)
     return pc.if_else(arrow_array(there), made(found, kind), pa.nulls(1, kind)[0])
@@ -288,11 +298,6 @@ def _compacted(array: pa.Array) -> pa.Array:
     return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
 
 
-def _elements(array: pa.Array, lists: Lists) -> pa.Array:
-    """The elements of all lists, in their order."""
-    return one_chunk(array.values.take(arrow_array(lists.places())))
-
-
 def _sort_signature(args: tuple[Node, ...]) -> Typed:
     """`sort_array(array, ascending)`, with a constant order."""
     found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
@@ -334,7 +339,7 @@ def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     ascending = True if len(args) == 1 else constant(args[1])
     lists = lists_of(array)
     places, owners = lists.places(), lists.owners()
-    elements = _elements(array, lists)
+    elements = elements_of(array.values, lists)
     if has_negative_zero(elements):
         raise NotByColumn
     plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)

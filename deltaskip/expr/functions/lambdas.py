@@ -18,7 +18,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
 from deltaskip.expr.functions.maps import built_map, made_map
-from deltaskip.expr.lists import Lists, distinct_key, listed, lists_of
+from deltaskip.expr.lists import Lists, counted, distinct_key, elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Lambda, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.vectors import NotByColumn, Values, scattered
@@ -264,7 +264,7 @@ def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.
     """The lists, the owners of elements, the elements, and what the function takes."""
     array = args[0]
     lists = lists_of(array)
-    elements = array.values.take(arrow_array(lists.places()))
+    elements = elements_of(array.values, lists)
     given = [elements]
     if numbered:
         given.append(arrow_array(lists.numbers().astype(np.int32)))
@@ -279,7 +279,7 @@ def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
     kept = numpy_values(pc.fill_null(args[1](given, owners), FALSE))
-    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
+    counts = counted(lists, kept)
     return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
 
@@ -289,10 +289,8 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     truth = args[1](given, owners)
     decisive = call.name == "exists"
     hit = numpy_values(pc.fill_null(truth if decisive else pc.invert(truth), FALSE))
-    decided, unknown = np.zeros(len(lists.lengths), np.bool_), np.zeros(len(lists.lengths), np.bool_)
-    decided[owners[hit]] = True
-    unknown[owners[numpy_values(truth.is_null())]] = True
-    known = lists.valid & (decided | ~unknown)
+    decided = counted(lists, hit) > 0
+    known = lists.valid & (decided | (counted(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
 
 
@@ -305,7 +303,7 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
     kept = numpy_values(pc.fill_null(args[1]([keys, items], owners), FALSE))
-    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
+    counts = counted(lists, kept)
     return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
 

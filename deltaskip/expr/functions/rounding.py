@@ -62,6 +62,8 @@ def _whole_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
         raise NotByColumn
     values = numbers(column(args[0]))
     found = np.floor(values) if rounding == "floor" else np.ceil(values)
+    if len(found) and found.min() >= -(2.0**63) and found.max() < 2.0**63:
+        return made(found.astype(np.int64), pa.int64(), args[0])
     # A double saturates at the limits of bigint, as Java casts do.
     inside = (found >= -(2.0**63)) & (found < 2.0**63)
     longs = np.where(inside, found, 0).astype(np.int64)
@@ -125,6 +127,8 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
     size = np.abs(given.astype(np.float64))
     if abs(scale) >= (_EXACT_FLOAT_POWER if single else EXACT_POWER):
         raise NotByColumn
+    if scale == 0:
+        return _whole_floats(values, given, size, rounding)
     unit = 10.0 ** abs(scale)
     units, known = units_of(size, scale, rounding == "half even")
     with np.errstate(all="ignore"):
@@ -142,6 +146,18 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
     array = made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
     return Partly(array, rest) if any_of(rest, values) else array
+
+
+def _whole_floats(values: pa.Array, given: np.ndarray, size: np.ndarray, rounding: str) -> Values:
+    """Doubles or floats as whole numbers: where a half is a double, the text of another is on the side where it is."""
+    if rounding == "half even":
+        found = np.rint(size)
+    else:
+        found = np.floor(size)
+        with np.errstate(invalid="ignore"):
+            found += size - found >= 0.5
+    # A zero of Java's decimals has no sign.
+    return made(np.where((given < 0) & (found != 0), -found, found).astype(given.dtype), values.type, values)
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:
