@@ -6,7 +6,8 @@ Every run opens the table and returns the column `id` of the rows that match, as
 with `where`, DataFusion's SQL through `deltalake.QueryBuilder`, and a query over `delta_scan` of DuckDB. Their runs
 alternate, the first round warms up and is not counted, and they must find as many rows. The session's time zone is
 UTC, so that all three mean the same. The table shows medians, and how many times longer the peer takes in its best run
-than deltaskip in its own; a peer that has no such expression has no figure. "Berlin" is the zone of local times where
+than deltaskip in its own; a peer that has no such expression has no figure. The last column has the same two ratios of
+processor time, of which a busy machine takes nothing away. "Berlin" is the zone of local times where
 a case says so; the peers then convert the column.
 """
 
@@ -248,34 +249,38 @@ READERS = {"deltaskip": deltaskip_rows, "deltalake": deltalake_rows, "DuckDB": d
 
 def measure(path: Path, rounds: int, only: list[str]) -> None:
     """Evaluate every predicate with every reader, and print a line for each."""
-    print("| | rows | deltaskip | deltalake | DuckDB | deltalake ÷ deltaskip | DuckDB ÷ deltaskip |")
-    print("|---|---|---|---|---|---|---|")
+    print("| | rows | deltaskip | deltalake | DuckDB | deltalake ÷ deltaskip | DuckDB ÷ deltaskip | processor time |")
+    print("|---|---|---|---|---|---|---|---|")
     for case in CASES:
         if only and not any(text in case.where for text in only):
             continue
         readers = {name: read for name, read in READERS.items() if getattr(case, _COLUMN[name]) != ""}
         times: dict[str, list[float]] = {name: [] for name in readers}
+        used: dict[str, list[float]] = {name: [] for name in readers}
         counts: dict[str, Any] = {}
         for number in range(rounds + 1):
             for name, read in list(readers.items()):
-                started = time.perf_counter()
+                started, before = time.perf_counter(), time.process_time()
                 try:
                     counts[name] = read(path, case).num_rows
                 except Exception as error:
                     if name == "deltaskip":
                         raise
                     counts[name] = f"{name}: {str(error).splitlines()[0][:60]}"
-                    del readers[name], times[name]
+                    del readers[name], times[name], used[name]
                     continue
                 if number:
                     times[name].append(time.perf_counter() - started)
+                    used[name].append(time.process_time() - before)
         told = {count for count in counts.values() if isinstance(count, int)}
         shown = str(told.pop()) if len(told) == 1 else str(counts)
         cells = [f"{statistics.median(times[name]) * 1000:.0f} ms" if times.get(name) else "–" for name in READERS]
         ratios = [
-            f"{min(times[name]) / min(times['deltaskip']):.2f}" if times.get(name) else "–"
+            f"{min(each[name]) / min(each['deltaskip']):.2f}" if each.get(name) else "–"
+            for each in (times, used)
             for name in ("deltalake", "DuckDB")
         ]
+        ratios[2:] = [", ".join(ratios[2:])]
         zone = "" if case.zone == "UTC" else ", Berlin"
         print(f"| `{case.where}`{zone} | {shown} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
 
