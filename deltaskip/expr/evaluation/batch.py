@@ -20,7 +20,7 @@ from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_da
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
-from deltaskip.expr.functions.text import like_column
+from deltaskip.expr.functions.text import like_column, with_parts
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -411,10 +411,13 @@ class Batch:
             if collation is not None:
                 raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
         try:
-            if is_constant(text) or not is_constant(given):
+            found: Values | Partly
+            if isinstance(node, StartsWith) and not is_constant(given):
+                found = with_parts(text, given, 0)
+            elif is_constant(text) or not is_constant(given):
                 raise NotByColumn
-            if isinstance(node, StartsWith):
-                found: Values | Partly = pc.starts_with(text, given.as_py())
+            elif isinstance(node, StartsWith):
+                found = pc.starts_with(text, given.as_py())
             else:
                 found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
         except (NotByColumn, pa.ArrowException):

@@ -47,7 +47,9 @@ BY_COLUMN = """
     translate(s, 'nm', 'x'); instr(s, 'e-1'); locate('e', s, 3); position('e', s); replace(s, 'a', 'bb');
     elt(i % 2 + 1, s, u); levenshtein(s, u); levenshtein(s, 'name-5'); soundex(s); repeat(s, 2); lpad(s, 30, '*');
     rpad(s, 30, '*'); space(i); concat_ws('-', s, u); concat_ws('-', ta, s); bit_length(s); upper(s); lower(s);
-    initcap(s); trim(s); btrim(s, 'ns'); ltrim('n', s); rtrim('s', s); contains(s, '77'); endswith(s, 'x');
+    initcap(s); trim(s); btrim(s, 'ns'); ltrim('n', s); rtrim('s', s);
+    contains(s, '77'); contains(s, u); startswith(s, u); endswith(s, u);
+    endswith(s, 'x');
     reverse(s); reverse(a); quote(s); length(s); length(b); octet_length(s); concat(s, u); concat(s, 'x');
     concat(b, b); concat(a, a2); s || id; collation(s); hex(s); hex(id); hex(b); bin(id); unhex(hx); base64(b);
     unbase64(b64); encode(s, 'utf-8'); decode(b, 'utf-8'); decode(b, 'utf-8'); to_binary(hx, 'hex');
@@ -106,7 +108,7 @@ BY_VALUE = """
     conv(hx, 16, 10); conv(id, 10, 36); to_char(d, '999,999,999.99'); to_number(num, '999999.99');
     try_to_number(num, '999999.99'); format_number(price, 2); format_number(id, 0); substring(s, i, 3);
     find_in_set(s, 'a,name-7 of'); find_in_set('x', u); repeat(s, i); lpad(s, i, 'xy'); upper(u); lower(u);
-    initcap(u); contains(s, u); endswith(s, u); encode(s, 'utf-16'); crc32(b); format_string('%s-%d', s, id);
+    initcap(u); encode(s, 'utf-16'); crc32(b); format_string('%s-%d', s, id);
     format_string('%05d', id); mask(s); url_encode(s); url_decode(u); try_url_decode(u); parse_url(url, 'HOST');
     parse_url(url, 'QUERY', 'x'); try_parse_url(url, 'PATH'); date_format(ts, 'yyyy-MM-dd HH:mm:ss');
     date_format(day, 'yyyy-MM-dd'); from_unixtime(id); from_unixtime(id, 'yyyy-MM-dd');
@@ -118,7 +120,7 @@ BY_VALUE = """
     is_variant_null(v); schema_of_variant(v); to_variant_object(st); CAST(s AS VARIANT);
     CAST(variant_get(v, '$.a') AS INT);
     TRY_CAST(variant_get(v, '$.a') AS INT); CAST(day AS TIMESTAMP); CAST(a AS STRING); CAST(st AS STRING);
-    CAST(m AS STRING); startswith(s, u); s LIKE u; a < a2; greatest(a, a2)
+    CAST(m AS STRING); s LIKE u; a < a2; greatest(a, a2)
 """
 
 # Without a value by column: constants, or functions that only Spark decides for most doubles.
