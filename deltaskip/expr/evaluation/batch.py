@@ -276,8 +276,10 @@ class Batch:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
-        nulls = (pc.is_null(left), pc.is_null(right))
-        return pc.if_else(pc.or_(*nulls), pc.and_(*nulls), pc.fill_null(truth, FALSE))
+        truth = pc.fill_null(truth, FALSE)
+        if not any(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
+            return truth
+        return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
     def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
         """A comparison of arrays or structs: of equality by column."""

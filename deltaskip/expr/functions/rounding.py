@@ -45,6 +45,8 @@ _AS_DECIMAL: Mapping[DataType, DecimalType] = {
 _MOST_DIGITS = 38
 # Integers up to here are doubles, or floats.
 _EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
+# Halves below have no more than 15 digits.
+_FEW_DIGITS = 1e14
 # The greatest power of ten that a float holds exactly.
 _EXACT_FLOAT_POWER = 10
 
@@ -124,11 +126,11 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
     """Doubles or floats rounded as the decimals that Java writes for them as doubles."""
     single = values.type == pa.float32()
     given = numbers(values)
+    if scale == 0:
+        return _whole_floats(values, given, rounding)
     size = np.abs(given.astype(np.float64))
     if abs(scale) >= (_EXACT_FLOAT_POWER if single else EXACT_POWER):
         raise NotByColumn
-    if scale == 0:
-        return _whole_floats(values, given, size, rounding)
     unit = 10.0 ** abs(scale)
     units, known = units_of(size, scale, rounding == "half even")
     with np.errstate(all="ignore"):
@@ -148,16 +150,28 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
     return Partly(array, rest) if any_of(rest, values) else array
 
 
-def _whole_floats(values: pa.Array, given: np.ndarray, size: np.ndarray, rounding: str) -> Values:
-    """Doubles or floats as whole numbers: where a half is a double, the text of another is on the side where it is."""
-    if rounding == "half even":
-        found = np.rint(size)
-    else:
-        found = np.floor(size)
+def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values | Partly:
+    """Doubles or floats as whole numbers: the text of a number is on the side of a half where the number is.
+
+    Halves with so many digits that their text is another number in some versions of Java are left over.
+    """
+    large = len(given) > 0 and not (-_FEW_DIGITS < np.fmin.reduce(given) and np.fmax.reduce(given) < _FEW_DIGITS)
+    halves = None
+    if large:
         with np.errstate(invalid="ignore"):
-            found += size - found >= 0.5
+            halves = (np.abs(given) >= _FEW_DIGITS) & (np.abs(given - np.trunc(given)) == 0.5)
+    if rounding == "half even":
+        found = np.rint(given)
+    else:
+        found = np.trunc(given)
+        with np.errstate(invalid="ignore"):
+            rest = given - found
+        found += rest >= 0.5
+        found -= rest <= -0.5
     # A zero of Java's decimals has no sign.
-    return made(np.where((given < 0) & (found != 0), -found, found).astype(given.dtype), values.type, values)
+    found += 0
+    array = made(found, values.type, values)
+    return array if halves is None or not any_of(halves, values) else Partly(array, halves)
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:
