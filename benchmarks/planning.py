@@ -98,7 +98,7 @@ class Variants(_OnTables):
 class Ratios(_OnTables):
     """How many times longer a peer needs; fresh processes when cold."""
 
-    params = (PEERS, ASKED)
+    params = (PEERS, ASKED[: sized(len(ASKED), 1)])
     param_names = ("peer", "predicate")
 
     def track_cold(self, tables: dict[str, Path], peer: str, predicate: str) -> float:

@@ -92,6 +92,7 @@ from .log.checkpoint.written import WrittenCheckpoint
 from .log.history import History, HistoryEntry
 from .log.symlink_manifests import Manifests
 from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
+from .maintenance.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
 from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
@@ -119,7 +120,6 @@ from .table.format import register_format
 from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
 from .txn.cost import ChangeCost, ChangePlan, FileCount
-from .txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
 from .txn.result import WriteResult
 
 __version__: str

@@ -62,7 +62,7 @@ def text(argument: str, value: object) -> str:
 
 
 def unicode_text(argument: str, value: object) -> str:
-    """As `text`, of characters that UTF-8 can encode: no unpaired surrogates."""
+    """Return the value if it is a string that UTF-8 can encode, which has no unpaired surrogates."""
     found = text(argument, value)
     try:
         found.encode()
@@ -72,7 +72,7 @@ def unicode_text(argument: str, value: object) -> str:
 
 
 def text_or_none(argument: str, value: object) -> str | None:
-    """As `unicode_text`; None stays None."""
+    """Return the value if it is such a string, or None."""
     return None if value is None else unicode_text(argument, value)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
-from deltaskip.actions import FILE_SCHEMA
 from deltaskip.collations.versions import installed_spark_version
 from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
     from deltaskip.expr import Node
     from deltaskip.log import Snapshot
-    from deltaskip.stats.file_facts import StatisticsRequest
 
 __all__ = [
-    "RESULT_SCHEMA",
     "Engine",
+    "ListedScan",
     "PlannedScan",
     "active_engine",
     "collation_version",
@@ -36,20 +34,6 @@ __all__ = [
     "session_function",
 ]
 
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("dv_id", pa.string()),
-        pa.field("num_records", pa.int64(), nullable=False),
-        pa.field("stats", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("scanned", pa.int64(), nullable=False),
-        pa.field("logged_stats", pa.string()),
-        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
-    ]
-)
-"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
-
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.engine"
 """The module whose constant `ENGINE` is the implementation; it is above this one, so only its name is known here."""
@@ -57,7 +41,7 @@ _INSTALL = "Run: pip install 'deltaskip[spark]'"
 
 
 class PlannedScan(Protocol):
-    """What an engine needs of a scan to read its rows; see `Scan`."""
+    """A scan that can be planned again as a session evaluates its predicate; see `LogScan`."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -87,34 +71,36 @@ class PlannedScan(Protocol):
     def predicate(self) -> Node:
         """The bound predicate; a TRUE literal if the scan has none."""
 
-    def files(self) -> pa.Table:
-        """The files that may hold matching rows."""
-
     def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
         """The scan in the session's time zone, version of the collations and mode; itself if they are the same."""
 
 
+class ListedScan(PlannedScan, Protocol):
+    """What an engine needs of a scan to read its rows; see `Scan`."""
+
+    def files(self) -> pa.Table:
+        """The files that may hold matching rows."""
+
+
 class Engine(Protocol):
-    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects."""
+    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects.
+
+    A package above this one that asks an engine for more has a protocol of its own, such as `ChangingEngine` of `dml`,
+    and the implementation is one of all of them.
+    """
 
     @property
     def version(self) -> str:
         """Version of the engine's client library, such as "4.1.4"."""
 
-    def scan_to_dataframe(self, session: Any, scan: PlannedScan, metadata: bool = False, listing: bool = True) -> Any:
+    def scan_to_dataframe(self, session: Any, scan: ListedScan, metadata: bool = False, listing: bool = True) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema.
 
         metadata: add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: whether the
         engine lists the files, instead of taking their sizes and times from the log.
         """
 
-    def planned_files(self, session: Any, scan: Any, columns: Sequence[str]) -> Any:
-        """A DataFrame of the rows of `scan.files(columns=columns)`, which executors find; nothing is collected."""
-
-    def planned_rows(self, session: Any, scan: Any) -> Any:
-        """A DataFrame of the rows that match a scan, whose files executors find and read; nothing is collected."""
-
-    def query(self, session: Any, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]) -> Any:
+    def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
         conditions: By name, the predicate of the rows that the name stands for, as SQL text, where it is not all rows.
@@ -122,9 +108,6 @@ class Engine(Protocol):
 
     def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:
         """A DataFrame of the rows of an Arrow table."""
-
-    def changes_to_dataframe(self, session: Any, scan: Any) -> Any:
-        """A DataFrame of the changes that match a ChangeScan (deltaskip.change_feed)."""
 
     def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
         """A streaming DataFrame of a table's rows, then of those appended to it. options: Options of the format."""
@@ -153,20 +136,8 @@ class Engine(Protocol):
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
 
-    def write_dataframe(self, frame: Any, plan: Any, layout: Any) -> Any:
-        """Write the rows of a DataFrame as data files. After an error no file is left.
-
-        plan: A RowPlan for the schema of the rows. layout: A DataFileLayout. Returns WrittenRows (deltaskip.rows).
-        """
-
     def has_session(self) -> bool:
         """Whether this process has an active session."""
-
-    def check_rows(self, scan: PlannedScan, plan: Any) -> None:
-        """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
-
-        plan: A RowPlan whose columns are stored as they are.
-        """
 
     def check_stored_text(self, session: Any, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
         """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
@@ -174,47 +145,8 @@ class Engine(Protocol):
         texts: What each text is, for messages, and the text.
         """
 
-    def row_execution(self, session: Any, snapshot: Snapshot) -> Any:
-        """Return the RowExecution (deltaskip.dml) of a session, or of a DataFrame's session, for a snapshot."""
-
-    def rewriting(self, session: Any, snapshot: Snapshot) -> Any:
-        """Return the Rewriting (deltaskip.maintenance.optimize) of a session for a snapshot."""
-
     def writing_session(self, session: Any) -> AbstractContextManager[None]:
         """Return a context in which several threads may write data files through the session."""
-
-    def merge_source(self, session: Any, data: Any, alias: str | None) -> Any:
-        """Return the MergeSource (deltaskip.dml.merge) of a session for rows: a DataFrame of it, or a table of Arrow.
-
-        alias: The name of the source in expressions; None for that of the DataFrame.
-        """
-
-    def recompute_statistics(
-        self,
-        session: Any,
-        snapshot: Snapshot,
-        files: Iterable[pa.RecordBatch],
-        request: StatisticsRequest,
-        *,
-        merge: bool,
-        job_files: int,
-    ) -> Iterator[pa.Table]:
-        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
-
-        merge: keep the logged statistics of columns that are not part of the request.
-        """
-
-    def session_catalog(self, session: Any, name: str, storage_options: Any = None) -> Any:
-        """Return the TransactionalTableCatalog (deltaskip.catalogs) of a session; None for the active one.
-
-        name: Name of the catalog in messages and SQL.
-        """
-
-    def install_catalog(self, session: Any, name: str, catalog: Any) -> Callable[[], None]:
-        """Put a TableCatalog (deltaskip.catalogs) among those of a session, and return what takes it away again.
-
-        name: Name of the catalog in Spark's SQL.
-        """
 
     def local_session(self, scratch: Path) -> AbstractContextManager[Any]:
         """The active session of this process, otherwise a new local one that keeps its files in `scratch`."""

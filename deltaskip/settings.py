@@ -42,7 +42,13 @@ class Options:
         log_bytes: Bytes of commits that are parsed at once.
         log_held_bytes: Commits of more bytes than this are parsed when they are needed, and not kept.
         listing_seconds: The most seconds that the listing of a folder of an object store may take.
+        deleted_rows: How Spark learns which rows of files are deleted: "auto", in the form that is smaller; "bits", one
+            for each row of a file; "positions", the numbers of deleted rows.
         write_batch_bytes: Bytes of new rows that are laid out at once; strings of one Arrow array have at most 2 GiB.
+        row_group_bytes: Bytes of rows, in memory, that a row group of a new file holds.
+        write_waiting_bytes: Bytes of rows that wait in memory until they are written.
+        parallel_file_bytes: Rows of so many bytes are a file of their own, so that several are encoded side by side.
+        optimize_here_bytes: The most bytes of files that this process rewrites in OPTIMIZE, instead of Spark jobs.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
     """
 
@@ -63,7 +69,12 @@ class Options:
     log_bytes: int = 256 << 20
     log_held_bytes: int = 1 << 30
     listing_seconds: int = 60
+    deleted_rows: Literal["auto", "bits", "positions"] = "auto"
     write_batch_bytes: int = 1 << 29
+    row_group_bytes: int = 128 << 20
+    write_waiting_bytes: int = 512 << 20
+    parallel_file_bytes: int = 32 << 20
+    optimize_here_bytes: int = 1 << 30
     optimize_job_bytes: int = 8 << 30
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -161,11 +161,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[Any]:
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """Skip a module that needs a package of the extra `reference` which is not installed."""
     report = yield
     missing = re.search(
-        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b", str(report.longrepr or "")
+        r"No module named '(pyspark|deltalake|duckdb|unitycatalog|pydantic)\b",
+        str(report.longrepr or ""),
     )
     if report.outcome == "failed" and missing and find_spec(missing[1]) is None:
         report.outcome = "skipped"

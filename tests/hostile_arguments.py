@@ -326,7 +326,7 @@ def _methods(owner: str, found: type) -> Iterator[Call]:
         elif inspect.isfunction(static) and found in OWNERS:
 
             def bound(table: ds.DeltaTable, name: str = name) -> Callable[..., Any]:
-                return getattr(OWNERS[found](table), name)  # type: ignore[no-any-return]
+                return getattr(OWNERS[found](table), name)
 
             yield from _of(f"{owner}.{name}", static, bound)
 

@@ -99,7 +99,7 @@ def test_the_stub_lists_every_name_once_and_type_checkers_see_the_same_names() -
 
 def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="DeltaTabel"):
-        ds.DeltaTabel  # noqa: B018
+        ds.DeltaTabel  # type: ignore[attr-defined]  # noqa: B018
 
 
 # What a first plan of a table on a local disk does not need, and what takes longest to import.
@@ -156,34 +156,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
-    "table=None": (lambda _: ds.DeltaTable(None), ds.InvalidArgumentType),  # type: ignore[arg-type]
-    "table=5": (lambda _: ds.DeltaTable(5), ds.InvalidArgumentType),  # type: ignore[arg-type]
-    "table=b''": (lambda path: ds.DeltaTable(bytes(path)), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "table=None": (lambda _: ds.DeltaTable(None), ds.InvalidArgumentType),
+    "table=5": (lambda _: ds.DeltaTable(5), ds.InvalidArgumentType),
+    "table=b''": (lambda path: ds.DeltaTable(bytes(path)), ds.InvalidArgumentType),
     "table=null character": (lambda path: ds.DeltaTable(f"{path}\0"), ds.InvalidArgument),
-    "version='3'": (lambda path: ds.DeltaTable(path, version="3"), ds.InvalidArgumentType),  # type: ignore[arg-type]
-    "version=1.5": (lambda path: ds.DeltaTable(path, version=1.5), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "version='3'": (lambda path: ds.DeltaTable(path, version="3"), ds.InvalidArgumentType),
+    "version=1.5": (lambda path: ds.DeltaTable(path, version=1.5), ds.InvalidArgumentType),
     "version=True": (lambda path: ds.DeltaTable(path, version=True), ds.InvalidArgumentType),
     "version=-1": (lambda path: ds.DeltaTable(path, version=-1), ds.InvalidArgument),
     "version=10**30": (lambda path: ds.DeltaTable(path, version=10**30), ds.VersionNotFound),
-    "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),
     "timestamp=date": (
         lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)),
-        ds.InvalidArgumentType,  # type: ignore[arg-type]
+        ds.InvalidArgumentType,
     ),
     "timestamp='yesterday'": (lambda path: ds.DeltaTable(path, timestamp="yesterday"), ds.InvalidArgument),
     "timestamp=1999": (lambda path: ds.DeltaTable(path, timestamp=datetime(1999, 1, 1)), ds.VersionNotFound),
     "both": (lambda path: ds.DeltaTable(path, 0, datetime(2026, 1, 1, tzinfo=UTC)), ds.InvalidArgument),
     "storage_options=[]": (
         lambda path: ds.DeltaTable(path, storage_options=["a"]),
-        ds.InvalidArgumentType,  # type: ignore[arg-type]
+        ds.InvalidArgumentType,
     ),
     "storage_options={1: 'a'}": (
         lambda path: ds.DeltaTable(path, storage_options={1: "a"}),
-        ds.InvalidArgumentType,  # type: ignore[dict-item]
+        ds.InvalidArgumentType,
     ),
     "storage_options={'a': 1}": (
         lambda path: ds.DeltaTable(path, storage_options={"a": 1}),
-        ds.InvalidArgumentType,  # type: ignore[dict-item]
+        ds.InvalidArgumentType,
     ),
 }
 
@@ -207,7 +207,7 @@ def test_both_a_version_and_a_timestamp_name_the_table(folder: Path) -> None:
 
 def test_credentials_of_the_wrong_type_are_not_shown(folder: Path) -> None:
     with pytest.raises(ds.InvalidArgumentType) as caught:
-        ds.DeltaTable(folder, storage_options={"key": b"secret"})  # type: ignore[dict-item]
+        ds.DeltaTable(folder, storage_options={"key": b"secret"})
     assert "secret" not in str(caught.value)
 
 

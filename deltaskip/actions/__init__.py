@@ -10,8 +10,7 @@ from deltaskip.actions.file_fields import (
     TEXT_MAP,
 )
 from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
-from deltaskip.actions.line import Action, parse_action, to_line
-from deltaskip.actions.lines import to_lines
+from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
 from deltaskip.actions.partition_values import (
     PartitionValueError,
     TimestampRange,

@@ -1,20 +1,55 @@
-"""Lines of a commit from columns of file actions, without an object for each action.
-
-The text is that of `to_line` for each action.
-"""
+"""Lines of a commit: from an action, and from columns of file actions without an object for each of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
+from deltaskip.actions.files import AddCdcFile, AddFile, RemoveFile
+from deltaskip.actions.table_state import (
+    CheckpointMetadata,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Sidecar,
+    Txn,
+)
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, one_chunk
 
 __all__ = ["to_lines"]
+
+Action = (
+    AddFile
+    | RemoveFile
+    | AddCdcFile
+    | Protocol
+    | Metadata
+    | Txn
+    | DomainMetadata
+    | CommitInfo
+    | CheckpointMetadata
+    | Sidecar
+)
+_TYPES: dict[str, type[Action]] = {
+    "add": AddFile,
+    "remove": RemoveFile,
+    "cdc": AddCdcFile,
+    "protocol": Protocol,
+    "metaData": Metadata,
+    "txn": Txn,
+    "domainMetadata": DomainMetadata,
+    "commitInfo": CommitInfo,
+    "checkpointMetadata": CheckpointMetadata,
+    "sidecar": Sidecar,
+}
+_NAMES = {action: name for name, action in _TYPES.items()}
+ACTION_NAMES = frozenset(_TYPES)
 
 _BATCH_ROWS = 1 << 16
 # What json.dumps escapes if it keeps characters beyond ASCII.
@@ -89,3 +124,25 @@ def _text(value: str | None) -> pa.StringScalar:
 
 
 _NULL = _text(None)
+
+
+def parse_action(line: Mapping[str, Any]) -> Action | None:
+    """Return the action of one parsed line (or checkpoint row), or None if the line has only unknown actions.
+
+    # PROTOCOL, Protocol Evolution: "Clients must ignore such unrecognized fields"
+    Raises ValueError for a known action that is damaged, and for a line with two known actions.
+    """
+    found = [name for name in line if name in _TYPES and line[name] is not None]
+    if not found:
+        return None
+    if len(found) > 1:
+        raise ValueError(f"one line contains several actions: {', '.join(sorted(found))}")
+    members = line[found[0]]
+    if not isinstance(members, Mapping):
+        raise ValueError(f"{found[0]} is not an object")
+    return _TYPES[found[0]].from_json(members)
+
+
+def to_line(action: Action) -> str:
+    """Return the JSON text of the action as a line of a commit, without the line end."""
+    return json.dumps({_NAMES[type(action)]: action.to_json()}, ensure_ascii=False, separators=(",", ":"))

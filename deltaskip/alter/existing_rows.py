@@ -25,6 +25,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, violation
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["check_existing_rows", "extreme_value"]
@@ -40,10 +41,10 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
     snapshot = _as_of(state)
     rule = RowRule(name, "check", expression, f"({expression}\n)")
     try:
-        files = Scan(snapshot, rule.sql).unproved().files(columns=_FILE_COLUMNS)
+        files = Scan(snapshot, ReadOptions(rule.sql)).unproved().files(columns=_FILE_COLUMNS)
     except PredicateError:
         # Spark may know what deltaskip does not.
-        files = Scan(snapshot, None).files(columns=_FILE_COLUMNS)
+        files = Scan(snapshot).files(columns=_FILE_COLUMNS)
     fields = _used(state.schema, expression)
     checker = _checker(rule, fields, state.table)
     try:
@@ -55,7 +56,7 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
 
 def extreme_value(state: TableState, field: StructField, side: Literal["min", "max"]) -> int | None:
     """Return the least or greatest value of a BIGINT column; None if it has none."""
-    scan = Scan(_as_of(state), None)
+    scan = Scan(_as_of(state))
     try:
         found = scan.max(display_name([field.name])) if side == "max" else scan.min(display_name([field.name]))
     except NotProvable:
@@ -102,7 +103,7 @@ def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: Unsupp
         spark_engine.check_stored_text(
             session, [(f"The constraint {rule.name} ({rule.expression})", rule.sql)], snapshot
         )
-        frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, None, hidden=True))
+        frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, ReadOptions(hidden=True)))
         found = frame.where(f"NOT (({rule.sql}) <=> TRUE)").limit(1).collect()
     if found:
         raise violation(rule, found[0].asDict(recursive=True), table)

@@ -205,7 +205,7 @@ class AlterParser(DdlParser):
         raise self.error("write SET or DROP NOT NULL, SET or DROP DEFAULT, or SYNC IDENTITY")
 
     def described(self, path: ColumnPath) -> list[TableChange]:
-        """As Hive writes it: the name again, a type, and options."""
+        """Read a column change in Hive's form: the name again, a type, and options."""
         at = self.position
         name = self.name("TYPE, COMMENT, FIRST, AFTER, SET, DROP or SYNC")
         if fold_name(name) != fold_name(path[-1]):

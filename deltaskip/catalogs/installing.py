@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from deltaskip import arguments
+from deltaskip.catalogs.session import CatalogEngine
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
@@ -88,5 +89,6 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
         raise InvalidArgument("name must be the name of the catalog in Spark's SQL, such as 'lake', not ''.")
     if not isinstance(catalog, TableCatalog):
         raise InvalidArgumentType.of("catalog", "a TableCatalog", catalog)
-    uninstall = engine("Installing a catalog in a Spark session").install_catalog(spark, wanted, catalog)
+    asked = cast(CatalogEngine, engine("Installing a catalog in a Spark session"))
+    uninstall = asked.install_catalog(spark, wanted, catalog)
     return InstalledCatalog(wanted, catalog, uninstall)

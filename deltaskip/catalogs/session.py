@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from deltaskip import arguments
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from deltaskip.catalogs.table_catalog import TransactionalTableCatalog
+    from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 
-__all__ = ["session_catalog"]
+__all__ = ["CatalogEngine", "session_catalog"]
+
+
+class CatalogEngine(Protocol):
+    """An engine whose sessions have catalogs."""
+
+    def session_catalog(
+        self, session: Any, name: str, storage_options: Mapping[str, str] | None = None
+    ) -> TransactionalTableCatalog:
+        """Return the catalog of a session; None for the active one. name: In messages and SQL."""
+
+    def install_catalog(self, session: Any, name: str, catalog: TableCatalog) -> Callable[[], None]:
+        """Put a catalog among those of a session, and return what takes it away again. name: In Spark's SQL."""
 
 
 def session_catalog(
@@ -37,7 +49,5 @@ def session_catalog(
     """
     if rest:
         raise InvalidArgument(f"The URL of a Spark session's catalog is 'spark:' alone, not 'spark:{rest}'.")
-    found: TransactionalTableCatalog = engine("Opening the catalog of a Spark session").session_catalog(
-        spark, arguments.unicode_text("name", name), storage_options
-    )
-    return found
+    asked = cast(CatalogEngine, engine("Opening the catalog of a Spark session"))
+    return asked.session_catalog(spark, arguments.unicode_text("name", name), storage_options)

@@ -154,7 +154,7 @@ class WarehouseCatalog(LocatedCatalog):
         return True
 
     def remove_files(self, entry: TableEntry) -> None:
-        """Those of a managed table went with its entry."""
+        """Remove the files of an external table; `remove_entry` has deleted those of a managed one."""
         if not entry.managed:
             super().remove_files(entry)
 

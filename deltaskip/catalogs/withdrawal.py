@@ -10,6 +10,7 @@ from deltaskip.actions import decode_path
 from deltaskip.errors import DeltaSkipError
 from deltaskip.log import load_snapshot
 from deltaskip.log.file_names import LOG_FOLDER
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, join, storage_below
 from deltaskip.storage.gate import deletable, delete_files, log_names, written_names
@@ -32,7 +33,7 @@ def withdraw(storage: Storage, transaction: Transaction) -> None:
     root = transaction.snapshot.root
     try:
         created = load_snapshot(storage, root, 0)
-        paths = Scan(created, "true").files(columns=["path"])["path"].to_pylist()
+        paths = Scan(created, ReadOptions("true")).files(columns=["path"])["path"].to_pylist()
     except DeltaSkipError:
         paths = []
     try:

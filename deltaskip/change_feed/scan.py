@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
+from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -43,10 +45,17 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.read_ahead import Reads
 
-__all__ = ["ChangeScan"]
+__all__ = ["ChangeFeedEngine", "ChangeScan"]
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
+
+
+class ChangeFeedEngine(Protocol):
+    """An engine that reads changes."""
+
+    def changes_to_dataframe(self, session: Any, scan: ChangeScan) -> Any:
+        """Return a DataFrame of the changes that match a scan."""
 
 
 @door
@@ -60,47 +69,28 @@ class ChangeScan(Reopened):
 
     Args:
         versions: The range.
-        where: Predicate on the rows, as for `Scan`. It may use the columns of the feed.
-        columns: Columns of the table to read; None for all except the hidden ones.
-        time_zone: Session time zone, as for `Scan`.
-        collation_version: Version of the collations, as for `Scan`.
-        params: Values of the predicate's parameters, as for `Scan`.
-        strict: Whether to raise NotProvable if no part of the predicate can skip a file.
-        ansi: Whether Spark evaluates the predicate in ANSI mode, as for `Scan`.
-        hidden: Whether to read hidden partition columns, as for `Scan`.
+        options: What of the changes is read. The predicate may use the columns of the feed; `columns` are those of the
+            table, and there is no limit.
     """
 
     limit = None
 
-    def __init__(
-        self,
-        versions: VersionRange,
-        where: object = None,
-        columns: Sequence[str] | None = None,
-        time_zone: str | None = "UTC",
-        collation_version: str | None = None,
-        *,
-        params: object = None,
-        strict: bool = False,
-        ansi: bool | None = None,
-        hidden: bool = False,
-    ) -> None:
+    def __init__(self, versions: VersionRange, options: ReadOptions = ALL_ROWS) -> None:
         self._versions = versions
         base = versions.snapshot
         metadata = feed_metadata(base)
         commits = versions.commits
         changes, self._times = _read(versions) if commits else (None, {})
-        if changes is not None and reads_statistics(where, params, base):
+        if changes is not None and reads_statistics(options.where, options.params, base):
             changes = with_older_statistics(changes, base, versions.start)
         self._changes = changes or _nothing()
         snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
-        chosen = (where, columns, None, time_zone, collation_version)
-        self._scan = Scan(snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
-        self._hidden = hidden
+        self._scan = Scan(snapshot, options)
+        self._hidden = options.hidden
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        scan, reference = self._scan, SnapshotReference.of(self._versions.snapshot)
-        return _restored, (reference, self.start, self.end, chosen_by(scan), scan.in_ansi, self._hidden)
+        options = replace(chosen_by(self._scan), hidden=self._hidden)
+        return _restored, (SnapshotReference.of(self._versions.snapshot), self.start, self.end, options)
 
     @property
     def start(self) -> int:
@@ -198,9 +188,8 @@ class ChangeScan(Reopened):
             DataFileMissing: A file with changes does not exist, because it was vacuumed.
             UnsupportedFeature: This version of Spark cannot read the table.
         """
-        return engine(f"Reading the changes of {self.snapshot.table_root} through Spark").changes_to_dataframe(
-            spark, self
-        )
+        asked = cast(ChangeFeedEngine, engine(f"Reading the changes of {self.snapshot.table_root} through Spark"))
+        return asked.changes_to_dataframe(spark, self)
 
     def to_arrow(self) -> pa.Table:
         """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
@@ -387,11 +376,9 @@ def _nothing() -> ChangedFiles:
     return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
 
 
-def _restored(
-    reference: SnapshotReference, start: int, end: int, chosen: tuple[Any, ...], ansi: bool, hidden: bool
-) -> dict[str, Any]:
+def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
     """The attributes of a scan that was pickled."""
     snapshot = reference.opened()
     # What the commits before the first one contain decides about times.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
-    return vars(ChangeScan(versions, *chosen, ansi=ansi, hidden=hidden))
+    return vars(ChangeScan(versions, options))

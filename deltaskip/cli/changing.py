@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, print_line, print_table
+from deltaskip.cli.display import counted, print_line, print_table, progress_bar
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
-from deltaskip.cli.writing import opened
+from deltaskip.cli.tables import open_table
 from deltaskip.errors import SchemaError
-from deltaskip.progress import other_display
 from deltaskip.schema.sql_text import sql_tokens
 from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
@@ -43,7 +42,7 @@ def delete(
     def plan(target: DeltaTable) -> ChangePlan:
         return target.delete(text, time_zone=chosen["time_zone"], dry_run=True)
 
-    return _changed(opened(table, storage_options), "DELETE", plan, change, chosen, bar)
+    return _changed(open_table(table, storage_options), "DELETE", plan, change, chosen, bar)
 
 
 def update(
@@ -70,7 +69,7 @@ def update(
     def plan(target: DeltaTable) -> ChangePlan:
         return target.update(given, text, time_zone=chosen["time_zone"], dry_run=True)
 
-    return _changed(opened(table, storage_options), "UPDATE", plan, change, chosen, bar)
+    return _changed(open_table(table, storage_options), "UPDATE", plan, change, chosen, bar)
 
 
 def print_changed(done: Mapping[str, Any]) -> None:
@@ -106,7 +105,7 @@ def _changed(
     start = perf_counter()
     with ExitStack() as stack:
         spark = stack.enter_context(session(f"Changing rows of {table.uri}")) if chosen["with_spark"] else None
-        stack.enter_context(_progress(bar))
+        stack.enter_context(progress_bar(bar, "spinner", "changing rows", "time", transient=True))
         result = change(table, spark)
     return {
         "table": table.uri,
@@ -178,19 +177,3 @@ def _assignment(text: str) -> tuple[str, str]:
     if not name or not value:
         raise click.UsageError(f"{text!r} is not of the form 'column = expression'.")
     return name, value
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[None]:
-    """Show on standard error for how long rows have been changed."""
-    if not shown:
-        with other_display():
-            yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("changing rows"), TimeElapsedColumn()
-    with other_display(), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task("", total=None)
-        yield

@@ -8,12 +8,16 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import zip_longest
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from deltaskip.progress import other_display
 
 _GAP = "  "
 # What stays on one line: literals and quoted names, a number and its unit, a date and its time.
@@ -206,3 +210,38 @@ def average(n: float | None) -> str:
 def counted(n: int, noun: str) -> str:
     """Format a count with its noun, such as "1 file" or "2,000 files"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+@contextmanager
+def progress_bar(
+    shown: bool, *columns: str, total: int | None = None, transient: bool = False, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """Show a progress bar on standard error, in place of that of the library; yield what updates it.
+
+    Args:
+        shown: Whether it is visible.
+        columns: What it shows: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed), or text with
+            the fields of the task, as rich writes them.
+        total: The number to reach; None if it is not known.
+        transient: Whether it disappears at the end.
+        fields: Values of fields in the texts, before the first update.
+    """
+    if not shown:
+        with other_display():
+            yield lambda **_state: None
+        return
+    # Commands whose output is no terminal do not load it.
+    from rich import progress
+    from rich.console import Console
+
+    kinds = {
+        "bar": progress.BarColumn,
+        "bytes": progress.DownloadColumn,
+        "count": progress.MofNCompleteColumn,
+        "left": progress.TimeRemainingColumn,
+        "time": progress.TimeElapsedColumn,
+        "spinner": progress.SpinnerColumn,
+    }
+    made = [kinds[each]() if each in kinds else progress.TextColumn(each) for each in columns]
+    with other_display(), progress.Progress(*made, console=Console(stderr=True), transient=transient) as bar:
+        yield partial(bar.update, bar.add_task("", total=total, **fields))

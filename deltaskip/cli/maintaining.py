@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, print_line, printable
+from deltaskip.cli.display import counted, print_line, printable, progress_bar
 from deltaskip.cli.tables import open_table
 from deltaskip.maintenance.clone import clone as clone_table
 from deltaskip.maintenance.restore import restore as restore_table
 from deltaskip.maintenance.vacuum import vacuum as vacuum_table
-from deltaskip.progress import other_display
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 from deltaskip.storage import open_storage
@@ -180,15 +179,6 @@ def _listed(paths: list[str]) -> list[str]:
 @contextmanager
 def _progress(shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield what shows the number of files that are listed and deleted on standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.completed:,} files {task.fields[phase]}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with other_display(), Progress(*columns, console=console, disable=not shown, transient=True) as display:
-        task = display.add_task("", total=None, phase="listed")
-
-        def show(phase: str, done: int, total: int) -> None:
-            display.update(task, completed=done, total=total or None, phase=phase)
-
-        yield show
+    text = "{task.completed:,} files {task.fields[phase]}"
+    with progress_bar(shown, "bar", text, "time", transient=True, phase="listed") as update:
+        yield lambda phase, done, total: update(completed=done, total=total or None, phase=phase)

@@ -66,13 +66,14 @@ def _optimize(
 
     No row changes. --where takes partition columns only. A clustered table is ordered by its clustering columns.
     """
-    from deltaskip.cli import optimizing
+    from deltaskip.cli.optimize import optimize, print_optimized
     from deltaskip.cli.predicates import predicate
+    from deltaskip.cli.tables import open_table
 
-    opened = optimizing.opened(table, storage_options)
+    opened = open_table(table, storage_options)
     bar = not as_json and not chosen["dry_run"] and sys.stderr.isatty()
-    done = optimizing.optimize(opened, predicate(where, params), chosen, bar)
-    show(done, as_json, optimizing.print_optimized)
+    done = optimize(opened, predicate(where, params), chosen, bar)
+    show(done, as_json, print_optimized)
 
 
 @program.command("vacuum")

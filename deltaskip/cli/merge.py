@@ -67,8 +67,9 @@ def _merge(
     """
     from deltaskip.cli import writing
     from deltaskip.cli.display import counted, print_line
+    from deltaskip.cli.tables import open_table
 
-    opened = writing.opened(table, storage_options)
+    opened = open_table(table, storage_options)
     source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
     builder = opened.merge(source, _condition(on), "source", "target", **chosen)
     if matched == "update":

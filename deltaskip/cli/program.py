@@ -168,18 +168,6 @@ def _txn(_context: click.Context, _parameter: click.Parameter, value: str | None
     return app, int(version)
 
 
-def deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return the callback of a renamed option: warn if the option is used."""
-
-    def warn(_context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value:
-            old = parameter.opts[0]
-            show_warning(f"{old} is deprecated and will be removed in the next release; use {new} instead.")
-        return value
-
-    return warn
-
-
 storage_option = click.option(
     "-o",
     "--option",

@@ -1,4 +1,4 @@
-"""Commands that read a table, and those that maintain its log and statistics."""
+"""Commands that read a table, and those that maintain its log and stats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from deltaskip.cli.program import (
     CommandTable,
     debug_option,
-    deprecated,
     float_bounds_option,
     json_option,
     may_open_table,
@@ -39,12 +38,11 @@ def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: i
         scan = opened.scan(**chosen, limit=limit)
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
         return
-    from deltaskip.cli import listing
+    from deltaskip.cli.files import JSON_COLUMNS, TEXT_COLUMNS, counting, write_json, write_text
 
-    columns = listing.JSON_COLUMNS if as_json else listing.TEXT_COLUMNS
-    write = listing.write_json if as_json else listing.write_text
+    columns, write = (JSON_COLUMNS, write_json) if as_json else (TEXT_COLUMNS, write_text)
     # Counting reads the complete list of files, planning only a part of it; they run in parallel.
-    with listing.counting(opened, always=as_json) as total_files:
+    with counting(opened, always=as_json) as total_files:
         files = opened.scan(**chosen, limit=limit).files(columns=columns)
         write(sys.stdout, opened.version, total_files(), files)
 
@@ -53,10 +51,6 @@ def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path 
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
         raise click.BadParameter(f"{str(path)!r} does not end in .png or .svg")
     return path
-
-
-def _picture_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    return _plot_file(context, parameter, deprecated("--plot")(context, parameter, path))
 
 
 @program.command("explain")
@@ -70,34 +64,30 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
     callback=_plot_file,
     help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
 )
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
-def _explain(
-    source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
-) -> None:
+def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
     """
     explained = source.open().scan(**chosen).explain()
-    for path in filter(None, (plot, picture)):
-        explained.save_plot(path)
-        click.echo(f"wrote the plot to {path}", err=True)
-    from deltaskip.cli import explanation
+    if plot is not None:
+        explained.save_plot(plot)
+        click.echo(f"wrote the plot to {plot}", err=True)
+    from deltaskip.cli.explain import print_explanation
 
-    show(explained, as_json, explanation.print_explanation)
+    show(explained, as_json, print_explanation)
 
 
 @program.command("inspect")
 @opens_table
-@click.option("--stats", is_flag=True, hidden=True, callback=deprecated("deltaskip stats TABLE"))
-def _inspect(source: CommandTable, as_json: bool, stats: bool) -> None:
+def _inspect(source: CommandTable, as_json: bool) -> None:
     """Show protocol, size, log and properties of a table.
 
-    Also shows which columns have statistics.
+    Also shows which columns have stats.
     """
-    from deltaskip.cli import inspection
+    from deltaskip.cli.inspect import inspect, print_inspection
 
-    show(inspection.inspect(source.open(), stats), as_json, inspection.print_inspection)
+    show(inspect(source.open()), as_json, print_inspection)
 
 
 @program.command("stats")
@@ -127,39 +117,34 @@ def _inspect(source: CommandTable, as_json: bool, stats: bool) -> None:
     show_default=True,
     help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
 )
-@click.option("--only-missing", is_flag=True, help="Recompute only files that lack statistics.")
+@click.option("--only-missing", is_flag=True, help="Recompute only files that lack stats.")
 @click.option(
     "--resume/--no-resume",
     default=True,
     show_default=True,
     help="Skip files that an interrupted run already finished.",
 )
-@click.option("--again", is_flag=True, hidden=True, callback=deprecated("--no-resume"))
-def _stats(
-    source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
-) -> None:
-    """Report or recompute column statistics.
+def _stats(source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, **chosen: Any) -> None:
+    """Report or recompute column stats.
 
-    The report shows how many files have statistics and how well columns prune. All options except those that choose
-    the table and the output need --recompute.
+    The report shows how many files have statistics, how well columns prune, and what OPTIMIZE would gain. All options
+    except those that choose the table and the output need --recompute.
     """
-    from deltaskip.cli import coverage, statistics
+    from deltaskip.cli import stats
 
     if not recompute:
         _check_report_only()
-        show(source.open().stats(), as_json, coverage.print_coverage)
+        show(stats.statistics_report(source.open()), as_json, stats.print_report)
         return
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
     opened = source.open()
-    if again and resume and click.get_current_context().get_parameter_source("resume") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("Specify either --resume or --again, not both.")
-    options = statistics.options(resume=resume and not again, **chosen)
+    options = stats.options(**chosen)
     if dry_run:
-        show(opened.recompute_plan(**options), as_json, statistics.print_plan)
+        show(opened.recompute_plan(**options), as_json, stats.print_plan)
         return
-    done = statistics.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
-    show(done, as_json, statistics.print_recomputed)
+    done = stats.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
+    show(done, as_json, stats.print_recomputed)
 
 
 def _check_report_only() -> None:
@@ -179,9 +164,9 @@ _REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bo
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
 def _history(source: CommandTable, as_json: bool, limit: int | None) -> None:
     """List the commits of a table, newest first."""
-    from deltaskip.cli import commits
+    from deltaskip.cli.history import history, print_history
 
-    show(commits.history(source.open(), limit), as_json, commits.print_history)
+    show(history(source.open(), limit), as_json, print_history)
 
 
 @program.command("changes")
@@ -241,9 +226,9 @@ def _checkpoint(source: CommandTable, as_json: bool, clean_up: bool) -> None:
 
     Readers then read the checkpoint instead of the commits before it.
     """
-    from deltaskip.cli import checkpoints
+    from deltaskip.cli.checkpoint import checkpoint, print_checkpoint
 
-    show(checkpoints.checkpoint(source.open(), clean_up), as_json, checkpoints.print_checkpoint)
+    show(checkpoint(source.open(), clean_up), as_json, print_checkpoint)
 
 
 @program.command("demo")

@@ -90,8 +90,9 @@ def _append(
     input. Values of text have the types of the table's columns: nothing is guessed.
     """
     from deltaskip.cli import writing
+    from deltaskip.cli.tables import open_table
 
-    opened = writing.opened(table, storage_options)
+    opened = open_table(table, storage_options)
     source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
     bar = not as_json and sys.stderr.isatty()
     if dry_run:
@@ -116,6 +117,7 @@ def _alter(
     'SET TBLPROPERTIES (delta.appendOnly = true)'.
     """
     from deltaskip.cli import writing
+    from deltaskip.cli.tables import open_table
 
-    opened = writing.opened(table, storage_options)
+    opened = open_table(table, storage_options)
     show(writing.alter(opened, statements, dry_run), as_json, writing.print_altered)

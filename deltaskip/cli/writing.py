@@ -9,14 +9,13 @@ from typing import Any
 
 from deltaskip.alter.changes import ClusterBy
 from deltaskip.catalogs import TransactionalTableCatalog
-from deltaskip.cli.display import counted, print_facts, print_line, print_table
+from deltaskip.cli.display import counted, print_facts, print_line, print_table, progress_bar
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
-from deltaskip.cli.tables import given_catalog, open_catalog, open_table
+from deltaskip.cli.tables import given_catalog, open_catalog
 from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import DeltaSkipError, InvalidArgument, TableAlreadyExists
-from deltaskip.progress import other_display
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.schema.calendar import zone_of
@@ -32,11 +31,6 @@ _ORIGINS = {
     "generated": "generated",
     "identity": "identity",
 }
-
-
-def opened(table: str, storage_options: Mapping[str, str]) -> DeltaTable:
-    """Open a table at its latest version."""
-    return open_table(table, storage_options)
 
 
 def create(
@@ -256,18 +250,14 @@ def errors_of(source: InputFiles) -> Iterator[None]:
 @contextmanager
 def progress(source: InputFiles, shown: bool) -> Iterator[None]:
     """Show a progress bar on standard error: files and rows."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[rows]:,} rows"), TimeElapsedColumn())
     seen: dict[str, int] = {}
-    with other_display(), Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("", total=len(source.paths), rows=0)
+    columns = ("bar", "count", "files, {task.fields[rows]:,} rows", "time")
+    with progress_bar(shown, *columns, total=len(source.paths), rows=0) as update:
 
         def advance(path: str, rows: int) -> None:
             seen[path] = seen.get(path, 0) + rows
-            bar.update(task, completed=len(seen) - 1, rows=sum(seen.values()))
+            update(completed=len(seen) - 1, rows=sum(seen.values()))
 
         source.advance = advance
         yield
-        bar.update(task, completed=len(source.paths))
+        update(completed=len(source.paths))

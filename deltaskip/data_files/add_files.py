@@ -104,7 +104,7 @@ def add_given_files(
     time_zone: str = "UTC",
     footers: Mapping[str, Footer] | None = None,
 ) -> dict[str, int]:
-    """As `add_files_to`, of files that were found and are not in the table.
+    """Add files that were found, and are not in the table, as `add_files_to` does; return the same numbers.
 
     footers: The footers that were read, by location.
     """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
@@ -116,10 +116,8 @@ class GivenRows:
             StorageError: The files cannot be written.
         """
         if self._frame is not None:
-            written: WrittenRows = engine(f"Writing a DataFrame to {plan.table}").write_dataframe(
-                self._frame, plan, layout
-            )
-            return written
+            asked = cast(WritingEngine, engine(f"Writing a DataFrame to {plan.table}"))
+            return asked.write_dataframe(self._frame, plan, layout)
         rows = ArrowRows(plan, layout.time_zone)
         written = write_data_files(rows.stream(self.batches(plan.table)), layout, divided=True)
         return replace(written, identities=rows.identities)
@@ -188,7 +186,7 @@ def _is_repeatable(data: Any) -> bool:
     datasets = sys.modules.get("pyarrow.dataset")
     once: tuple[type, ...] = (pa.RecordBatchReader,)
     if datasets is not None:
-        # Those in memory may be of a reader.
+        # An InMemoryDataset may have been made of a reader, whose rows are gone once they are read.
         once += (datasets.Scanner, datasets.InMemoryDataset)
     return _library(data) in _REPEATABLE and not isinstance(data, once)
 

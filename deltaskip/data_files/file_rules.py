@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
+from deltaskip.data_files.written import WritingEngine
 from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature
@@ -48,6 +49,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.transaction import Transaction
@@ -164,7 +166,7 @@ def _unproved(snapshot: Snapshot, rule: RowRule, time_zone: str) -> NDArray[np.b
 def _may_violate(snapshot: Snapshot, where: Node, time_zone: str) -> NDArray[np.bool_]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scan = Scan(snapshot, where, time_zone=time_zone)
+        scan = Scan(snapshot, ReadOptions(where, time_zone=time_zone))
         batch = FileBatch(CommitAdds(snapshot))
         lane = scan.evaluate(scan.complement, batch)
     mask: NDArray[np.bool_] = np.asarray(memoryview(lane)).astype(bool)
@@ -235,7 +237,7 @@ class _Check:
                 f"Timestamps of INT96 in files for {plan.table} are read by Spark only, to check "
                 f"{rules[0].expression}: start a session first."
             )
-        engine.check_rows(Scan(files, hidden=True), plan)
+        cast(WritingEngine, engine).check_rows(Scan(files, ReadOptions(hidden=True)), plan)
 
     def _by_arrow(self, file: NewFile, rule: RowRule) -> None:
         rows = ArrowRows(self._plan([rule]), self._time_zone)

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
 
 from deltaskip.actions.partition_folders import encode_location, encode_path
-from deltaskip.data_files.streaming_sink import sink_files
-from deltaskip.errors import DataFileMissing, InvalidArgument
+from deltaskip.doors import first_line
+from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
+from deltaskip.json_text import parse_json
 from deltaskip.log import LOG_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
 from deltaskip.storage.tree import files_below
 
 __all__ = ["GivenFile", "find_files"]
+
+_LOG = "_spark_metadata"
+_COMPACT = ".compact"
 
 _HIDDEN = (".", "_")
 
@@ -141,7 +146,7 @@ def _below(storage: Storage, root: str, folder: str) -> list[FileInfo]:
         files = [file for file in files_below(storage, folder, descend) if _is_visible(file.name)]
     except FileNotFoundError as error:
         raise DataFileMissing(f"There is no folder {folder} with data files.") from error
-    committed = sink_files(storage, folder)
+    committed = _sink_files(storage, folder)
     if committed is not None:
         files = [file for file in files if file.path in committed]
     if not files:
@@ -162,3 +167,43 @@ def _given(root: str, file: FileInfo) -> GivenFile:
         raise InvalidArgument(f"{file.path} is part of the log of {root}, so it cannot be added as a data file.")
     path = encode_path(relative) if inside else encode_location(file.path)
     return GivenFile(file.path, path, file.size, file.modified_ms, tuple(relative.split("/")[:-1]))
+
+
+def _sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
+    """Return the locations of the committed files; None if no streaming query writes into the folder.
+
+    Raises StorageError if the query's log cannot be read.
+    """
+    # Spark 4.1, FileStreamSinkLog, CompactibleFileStreamLog: `_spark_metadata/N` has the files of batch N, and
+    # `N.compact` those of all batches so far; a line with the version, then a JSON object a line
+    log = join(folder, _LOG)
+    try:
+        names = [entry.name for entry in storage.list_from(log, "") if entry.is_file]
+    except FileNotFoundError:
+        return None
+    batches = {name.removesuffix(_COMPACT): name for name in names if name.removesuffix(_COMPACT).isdigit()}
+    if not batches:
+        return None
+    numbers = sorted(map(int, batches))
+    first = max((number for number in numbers if batches[str(number)].endswith(_COMPACT)), default=numbers[0])
+    found: dict[str, None] = {}
+    for number in numbers:
+        if number < first:
+            continue
+        path = join(log, batches[str(number)])
+        try:
+            for line in storage.read(path).decode().splitlines()[1:]:
+                entry = parse_json(line)
+                location = _sink_location(str(entry["path"]))
+                if entry["action"] == "add":
+                    found[location] = None
+                else:
+                    found.pop(location, None)
+        except (ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"The log {path} of a streaming query cannot be read: {first_line(error)}.") from error
+    return frozenset(found)
+
+
+def _sink_location(path: str) -> str:
+    location = parse_location(path)
+    return location if is_local(location) else unquote(location)

@@ -25,6 +25,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, numpy_values
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
 
@@ -40,11 +41,6 @@ CHANGE_FOLDER = "_change_data"
 # PROTOCOL, Change Data Files
 """
 
-# A row group holds about this many bytes in memory; what waits to be written takes about the second figure.
-_ROW_GROUP_BYTES = 128 << 20
-_WAITING_BYTES = 512 << 20
-# Rows of this size in memory are a file of their own if several are encoded side by side.
-_PARALLEL_BYTES = 32 << 20
 # One file of fewer rows is written in less time than a thread needs to start.
 _LITTLE_BYTES = 1 << 20
 # Each file that is being written holds a file descriptor.
@@ -221,19 +217,19 @@ class _Writer:
             waiting.put(rows)
             self._waiting_bytes += rows.nbytes
             # The rest waits, so that the last rows are enough for several files.
-            while waiting.nbytes >= 2 * _ROW_GROUP_BYTES:
+            while waiting.nbytes >= 2 * options.row_group_bytes:
                 if self._layout.sort_by:
                     self._put_sorted(partition)
                 else:
-                    self._put(partition, self._take(partition, _ROW_GROUP_BYTES))
+                    self._put(partition, self._take(partition, options.row_group_bytes))
                 waiting = self._waiting.get(partition, _Waiting())
-        while self._waiting_bytes > _WAITING_BYTES * 3 // 4:
+        while self._waiting_bytes > options.write_waiting_bytes * 3 // 4:
             largest = max(self._waiting, key=lambda each: self._waiting[each].nbytes)
             if self._layout.sort_by:
                 self._put_sorted(largest)
             else:
                 self._put(largest, self._take(largest))
-        self._encoders.wait(_WAITING_BYTES - self._waiting_bytes)
+        self._encoders.wait(options.write_waiting_bytes - self._waiting_bytes)
 
     def finish(self) -> list[AddFile]:
         divided = self._divided and len(self._waiting) == 1
@@ -241,11 +237,11 @@ class _Writer:
         for partition in list(self._waiting):
             n_bytes = self._waiting[partition].nbytes
             # Consecutive rows go into one file, so that files of ordered rows have narrow bounds.
-            files = min(processors(), round(n_bytes / _PARALLEL_BYTES)) if divided else 1
+            files = min(processors(), round(n_bytes / options.parallel_file_bytes)) if divided else 1
             if files > 1:
                 self._end(partition)
             for rows in _parts(sorted_rows(self._take(partition), self._layout.sort_by), files):
-                for group in _parts(rows, round(rows.nbytes / _ROW_GROUP_BYTES)):
+                for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
                     self._put(partition, group)
                 self._end(partition)
         for partition in list(self._open):
@@ -318,7 +314,7 @@ class _Writer:
     def _put_sorted(self, partition: _Partition) -> None:
         """Write the rows that wait of the partition in their order, as a file of their own, or several."""
         rows = sorted_rows(self._take(partition), self._layout.sort_by)
-        for group in _parts(rows, round(rows.nbytes / _ROW_GROUP_BYTES)):
+        for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
             self._put(partition, group)
         self._end(partition)
 

@@ -5,15 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deltaskip.actions import AddFile, decode_path
+from deltaskip.engine import ListedScan
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import IdentityColumn
+from deltaskip.rows.plan import RowPlan
 from deltaskip.storage import Storage
 from deltaskip.storage.gate import delete_file, delete_folder
 
-__all__ = ["WrittenRows", "delete_data_files"]
+if TYPE_CHECKING:
+    from deltaskip.data_files.parquet_files import DataFileLayout
+
+__all__ = ["WritingEngine", "WrittenRows", "delete_data_files"]
+
+
+class WritingEngine(Protocol):
+    """An engine that writes rows, and checks rows that are written."""
+
+    def write_dataframe(self, frame: Any, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+        """Write the rows of a DataFrame as data files. After an error no file is left.
+
+        plan: For the schema of the rows.
+        """
+
+    def check_rows(self, scan: ListedScan, plan: RowPlan) -> None:
+        """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
+
+        plan: One whose columns are stored as they are.
+        """
 
 
 @dataclass(frozen=True, slots=True)

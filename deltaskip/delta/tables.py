@@ -325,7 +325,7 @@ class DeltaTable(Unpicklable):
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """As `clone`, of a version."""
+        """Clone a version of the table; the other arguments are those of `clone`."""
         number("version", version)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, version)
@@ -338,7 +338,7 @@ class DeltaTable(Unpicklable):
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """As `clone`, of the latest version at a time in the session's time zone."""
+        """Clone the latest version at a time in the session's time zone; the other arguments are those of `clone`."""
         string("timestamp", timestamp)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, timestamp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
 from deltaskip.dml.files import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
@@ -187,8 +187,8 @@ def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> Ro
     """
     if spark is None:
         return ArrowExecution(snapshot, time_zone)
-    found: RowExecution = engine(f"{act} rows of {snapshot.table_root}").row_execution(spark, snapshot)
-    return found
+    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
+    return asked.row_execution(spark, snapshot)
 
 
 def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:

@@ -11,6 +11,7 @@ from deltaskip.dml.files import DataFiles, FilesToChange, files_to_change, size_
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, refresh
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import ChangePlan, FileCount
 
@@ -34,7 +35,7 @@ def planned_change(
     """
     latest = refresh(snapshot)
     execution = execution_of(latest, spark, time_zone, act)
-    scan = execution.planned(Scan(latest, "true" if where is None else where))
+    scan = execution.planned(Scan(latest, ReadOptions("true" if where is None else where)))
     return plan_of(operation, scan, files_to_change(scan))
 
 

@@ -14,6 +14,7 @@ from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.files import files_to_change
 from deltaskip.dml.removal import remove_rows
 from deltaskip.log import Snapshot
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -61,7 +62,7 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
     check_first(transaction, "delete")
     execution = execution_of(snapshot, spark, time_zone, "Deleting")
     text = "true" if where is None else where
-    scan = execution.planned(Scan(snapshot, text))
+    scan = execution.planned(Scan(snapshot, ReadOptions(text)))
     transaction.read_scan(scan, removes=True)
     transaction.set_parameters({"predicate": [text]})
     with transaction.cost.phase("plan"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
 from deltaskip.data_files.parquet_files import DataFileLayout
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.positions import RowPositions
+from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANGE_TYPE",
     "ChangeType",
+    "ChangingEngine",
     "RowExecution",
     "RowIdColumns",
     "RowsOfFiles",
@@ -88,6 +90,13 @@ class RowsOfFiles:
     only: bool = False
     change: ChangeType | None = None
     size_in_bytes: int = 0
+
+
+class ChangingEngine(Protocol):
+    """An engine that changes rows."""
+
+    def row_execution(self, session: Any, snapshot: Snapshot) -> RowExecution:
+        """Return what a session, or a DataFrame's session, does with the rows of a snapshot."""
 
 
 class RowExecution(Protocol):

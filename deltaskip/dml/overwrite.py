@@ -29,6 +29,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
@@ -146,7 +147,7 @@ def replaced_rows(transaction: Transaction, options: Overwrite, execution: RowEx
     if options.partitions == "dynamic" and snapshot.partition_columns:
         return None
     # The predicate is checked before anything is written.
-    scan = execution.planned(Scan(snapshot, "true" if options.where is None else options.where))
+    scan = execution.planned(Scan(snapshot, ReadOptions("true" if options.where is None else options.where)))
     transaction.read_scan(scan, removes=True)
     return scan
 
@@ -186,7 +187,7 @@ def _replace_partitions(transaction: Transaction, written: WrittenRows, executio
     partitions = {tuple(file.partition_values[name] for name in names) for file in written.files}
     if not partitions:
         return AppliedChanges()
-    scan = execution.planned(Scan(snapshot, _of_partitions(fields, partitions)))
+    scan = execution.planned(Scan(snapshot, ReadOptions(_of_partitions(fields, partitions))))
     transaction.read_scan(scan)
     whole = files_of_partitions(scan, partitions)
     return remove_rows(transaction, FilesToChange(whole, whole.take([])), scan, execution)

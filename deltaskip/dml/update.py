@@ -16,6 +16,7 @@ from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import files_to_change
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -81,7 +82,7 @@ def update_in(
     properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
     execution = execution_of(snapshot, spark, time_zone, "Updating")
-    scan = execution.planned(Scan(snapshot, "true" if where is None else where))
+    scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
     transaction.read_scan(scan, removes=True)
     transaction.set_parameters({"predicate": [] if where is None else [where]})
     with transaction.cost.phase("plan"):

@@ -35,7 +35,7 @@ def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
 
 
 def ordered_clustering_paths(configuration: str) -> tuple[tuple[str, ...], ...] | None:
-    """As `clustering_paths`, in the order of the clustering columns."""
+    """Return the physical paths of the clustering columns in their order; None if the configuration is malformed."""
     try:
         return tuple(tuple(path) for path in parse_json(configuration)["clusteringColumns"])
     except (ValueError, KeyError, TypeError):

@@ -301,7 +301,7 @@ def _storage_of(location: str, storage: RangeStorage) -> RangeStorage:
 def _requests(
     table_root: str, location: str, wanted: Sequence[tuple[int, DeletionVectorDescriptor]]
 ) -> Iterator[_Request]:
-    """As few requests as possible for all vectors and the version byte; the version byte comes first."""
+    """Yield the fewest requests that read all vectors and the version byte, which comes first."""
     start, stop = 0, 1
     together: list[tuple[int, DeletionVectorDescriptor]] = []
     for i, descriptor in sorted(wanted, key=lambda numbered: numbered[1].offset or 0):

@@ -13,8 +13,8 @@ __all__ = ["of_one_table"]
 
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
-# They read nothing, or warn with the line of their caller and look themselves.
-_LEFT_OUT = frozenset(("inspect_stats", "recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
+# These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
+_LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
 
 
 def of_one_table(cls: _C) -> _C:

@@ -33,7 +33,7 @@ _IN_COMMIT_TIMESTAMPS = (
 )
 # What a table never loses: names of columns with row ids, and in-commit timestamps.
 _KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
-# They only grow.
+# A restored or cloned table keeps the greater value of these properties, which only grow.
 _GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
 
 
@@ -47,7 +47,7 @@ def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> M
     """
     given = dict(source.configuration)
     for name in _IN_COMMIT_TIMESTAMPS[1:]:
-        # They are versions and times of the source's own log.
+        # These properties are a version and a time in the log of the source.
         given.pop(name, None)
     kept = {name: table.properties[name] for name in _KEPT if name in table.properties}
     configuration = {**given, **kept}

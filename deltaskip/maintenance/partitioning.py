@@ -30,6 +30,7 @@ from deltaskip.schema.mapping import map_new_columns, with_nested_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY, STRING, StructField, StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms import Transform
 from deltaskip.transforms.declared import declaration, hidden_columns
@@ -75,7 +76,7 @@ def replace_partitioning(
         before = [str(each) for each in _transforms(latest)]
         parameters = {"partitionBy": list(layout.made.partition_columns), "transforms": list(map(str, transforms))}
         transaction.set_operation(_OPERATION, {**parameters, "oldTransforms": before})
-        scan = Scan(latest, "true", time_zone=time_zone)
+        scan = Scan(latest, ReadOptions("true", time_zone=time_zone))
         transaction.read_scan(scan)
         files = kept_files(scan)
         _put_table(transaction, layout)

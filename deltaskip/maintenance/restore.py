@@ -7,13 +7,16 @@ Files are compared by path and deletion vector: a file that lost rows since then
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, add_files, remove_of
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_files, hadoop_paths, remove_of
+from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
+from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.maintenance.copied_state import (
@@ -24,13 +27,17 @@ from deltaskip.maintenance.copied_state import (
     merged_protocol,
     with_data_change,
 )
-from deltaskip.maintenance.missing_files import check_files_exist
-from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.schema.arrow_values import exact_sum, one_chunk
+from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["restore"]
+
+_READERS = 32
+_CHECKED_AT_ONCE = 10_000
+_SHOWN = 10
 
 _OPERATION = "RESTORE"
 _BATCH_ROWS = 1 << 16
@@ -102,7 +109,7 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress |
         summary = CommitSummary(removes_rows=True)
         check_writable(latest.protocol, latest.table_properties, latest.schema, where, summary)
     if progress is not None:
-        check_files_exist(source, restored, progress)
+        _check_files_exist(source, restored, progress)
     transaction.read("true")
     transaction.copy_state()
     transaction.allow_empty()
@@ -140,3 +147,60 @@ def _keys(snapshot: Snapshot) -> tuple[pa.Array, int, int]:
 
 def _size(files: pa.Table) -> int:
     return exact_sum(files["size"])
+
+
+def _check_files_exist(source: Snapshot, files: pa.Table, progress: Callable[[str, int, int], None]) -> None:
+    """Look up files of a version in storage.
+
+    Args:
+        source: The version.
+        files: Some of its files (FILE_SCHEMA).
+        progress: Called with "checked", the files so far, and their number.
+
+    Raises:
+        DataFileMissing: Some do not exist; the message names the first ones.
+        StorageError: Storage failed.
+    """
+    locations = [*hadoop_paths(source.table_root, files["path"]).to_pylist(), *_vector_files(source, files)]
+    missing: list[str] = []
+    for start in range(0, len(locations), _CHECKED_AT_ONCE):
+        some = locations[start : start + _CHECKED_AT_ONCE]
+        missing += _missing(source.storage, some)
+        progress("checked", start + len(some), len(locations))
+    if missing:
+        shown = ", ".join(path.removeprefix(f"{source.root}/") for path in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+        raise DataFileMissing(
+            f"Version {source.version} of {source.root} cannot be restored, because {len(missing):,} of its files no "
+            f"longer exist: {shown}{more}. A VACUUM may have deleted them: choose a later version, or pass "
+            f"check_files=False to restore the version without them."
+        )
+
+
+def _vector_files(source: Snapshot, files: pa.Table) -> Iterator[str]:
+    vectors = one_chunk(files["deletion_vector"]).drop_null()
+    seen: set[tuple[str, str]] = set()
+    for kind, text in zip(
+        pc.struct_field(vectors, "storage_type").to_pylist(),
+        pc.struct_field(vectors, "path_or_inline_dv").to_pylist(),
+        strict=True,
+    ):
+        if (kind, text) not in seen and kind != "i":
+            seen.add((kind, text))
+            yield absolute_path(source.table_root, DeletionVectorDescriptor(kind, text, 0, 0)) or ""
+
+
+def _missing(near: Storage, locations: list[str]) -> list[str]:
+    def is_missing(location: str) -> bool:
+        try:
+            storage_for(location, near=near).size(location)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        return False
+
+    if not near.remote:
+        # A local file answers sooner than a thread begins.
+        return [location for location in locations if is_missing(location)]
+    with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
+        absent = list(pool.map(is_missing, locations))
+    return [location for location, is_absent in zip(locations, absent, strict=True) if is_absent]

@@ -35,6 +35,7 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.settings import options
+from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["FILE_COLUMNS", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
@@ -394,7 +395,7 @@ def _paths(scan: Scan) -> Paths | None:
     return found
 
 
-def row_type(field: StructField, scan: Scan) -> pa.DataType:
+def row_type(field: StructField, scan: LogScan) -> pa.DataType:
     """Return the Arrow type of a column in the rows of a scan."""
     if field.type != VOID:
         # Raises for what files cannot contain.

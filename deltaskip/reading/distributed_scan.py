@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log.doors import of_one_table
-from deltaskip.reading.table_scan import TableScan
+from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.files import chosen_columns
+from deltaskip.skipping.log_scan import LogScan
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas
     import pyarrow as pa
-    import pyarrow.dataset
 
-    from deltaskip.reading.pieces import ScanPiece
+__all__ = ["DistributedScan", "PlanningEngine"]
 
-__all__ = ["DistributedScan"]
+_ROWS = "call to_spark(spark)"
+_CURES = {
+    "files": "call files_to_spark(spark), or file_batches() for the list piece by piece",
+    "paths": "call files_to_spark(spark, columns=['path'])",
+    "head": "call to_spark(spark).limit(n)",
+    **dict.fromkeys(("to_arrow", "to_batches", "__arrow_c_stream__", "to_pandas", "to_polars"), _ROWS),
+    **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),
+}
+"""What to call instead of a method of other scans that returns all files or all rows to this process."""
+
+
+class PlanningEngine(Protocol):
+    """An engine whose executors find the files of a scan; nothing is collected."""
+
+    def planned_files(self, session: Any, scan: LogScan, columns: Sequence[str]) -> Any:
+        """Return a DataFrame of the rows of `scan.file_batches(columns=columns)`."""
+
+    def planned_rows(self, session: Any, scan: LogScan) -> Any:
+        """Return a DataFrame of the rows that match a scan, which executors read."""
 
 
 @door
 @of_one_table
-class DistributedScan(TableScan):
+class DistributedScan(SelectingScan):
     """A scan whose files the executors of a Spark session find: made by `DeltaTable.scan(..., engine="spark")`.
 
     It keeps the same files and rows as other scans of the table. `files_to_spark` returns the files, and `to_spark` the
@@ -36,6 +52,9 @@ class DistributedScan(TableScan):
 
     No process knows all of the files, so that a limit is refused, too.
     """
+
+    # Executors read the rows, so that this process has nothing to report.
+    metrics = None
 
     def files_to_spark(self, spark: Any, stats: bool = False, columns: Sequence[str] | None = None) -> Any:
         """Return the files that can contain matching rows as a Spark DataFrame, in no defined order.
@@ -59,7 +78,7 @@ class DistributedScan(TableScan):
         names = chosen_columns(stats, columns)
         if len(set(names)) < len(names):
             raise InvalidArgument(f"A column is listed twice in {list(names)}: list it once {self._at_version()}.")
-        return engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
+        return _engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns.
@@ -83,40 +102,12 @@ class DistributedScan(TableScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return self.with_paths(engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
+        return self.with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
 
-    def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
-        """Refused, as the list may be longer than memory: raises UnsupportedFeature."""
-        chosen_columns(stats, columns)
-        self._refuse("files()", "call files_to_spark(spark), or file_batches() for the list piece by piece")
-
-    def paths(self) -> list[str]:
-        """Refused, as the list may be longer than memory: raises UnsupportedFeature."""
-        self._refuse("paths()", "call files_to_spark(spark, columns=['path'])")
-
-    def to_arrow(self) -> pa.Table:
-        """Refused, as this process would read every row: raises UnsupportedFeature."""
-        self._refuse("to_arrow()", "call to_spark(spark)")
-
-    def to_batches(self) -> pa.RecordBatchReader:
-        """Refused, as this process would read every row: raises UnsupportedFeature."""
-        self._refuse("to_batches()", "call to_spark(spark)")
-
-    def to_polars(self, lazy: bool = False) -> Any:
-        """Refused, as this process would read every row: raises UnsupportedFeature."""
-        self._refuse("to_polars()", "call to_spark(spark)")
-
-    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
-        """Refused, as this process would read every row: raises UnsupportedFeature."""
-        self._refuse("to_duckdb()", "call to_spark(spark)")
-
-    def pieces(self, n: int | None = None) -> list[ScanPiece]:
-        """Refused, as the list of files may be longer than memory: raises UnsupportedFeature."""
-        self._refuse("pieces()", "call to_spark(spark)")
-
-    def head(self, n: int = 5) -> pa.Table:
-        """Refused, as a scan with engine='spark' has no limit: raises UnsupportedFeature."""
-        self._refuse("head()", "call to_spark(spark).limit(n)")
+    def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """See `LogScan.file_batches`. A limit is refused."""
+        self._check_unlimited()
+        return super().file_batches(stats, columns)
 
     def count(self, read: bool = False) -> int:
         """Return the exact number of matching rows from the log alone. Deleted rows do not count.
@@ -130,15 +121,7 @@ class DistributedScan(TableScan):
         """
         if arguments.flag("read", read):
             self._refuse("count(read=True)", "call to_spark(spark).count()")
-        return super().count(False)
-
-    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
-        """Refused, as this process would read every row: raises UnsupportedFeature."""
-        self._refuse("to_pandas()", "call to_spark(spark)")
-
-    def to_dataset(self) -> pyarrow.dataset.Dataset:
-        """Refused, as this process would open every file: raises UnsupportedFeature."""
-        self._refuse("to_dataset()", "call to_spark(spark)")
+        return super().count()
 
     def _check_unlimited(self) -> None:
         if self.limit is not None:
@@ -147,8 +130,19 @@ class DistributedScan(TableScan):
                 f"that to_spark returns {self._at_version()}."
             )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _CURES:
+                return lambda *_arguments, **_options: self._refuse(f"{name}()", _CURES[name])
+            return super().__getattr__(name)
+
     def _refuse(self, what: str, cure: str) -> NoReturn:
         raise UnsupportedFeature(
             f"A scan with engine='spark' does not support {what}: {cure}, or scan without engine='spark' "
             f"{self._at_version()}."
         )
+
+
+def _engine(act: str) -> PlanningEngine:
+    return cast(PlanningEngine, engine(act))

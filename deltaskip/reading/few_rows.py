@@ -61,7 +61,7 @@ class _Chunk:
         return [each for each, _, _ in self.parts] or [(self.start, self.end - self.start)]
 
     def with_pages(self, pages: Pages, positions: npt.NDArray[np.int64]) -> _Chunk:
-        """The same, of which only the dictionary and the pages with these rows are read."""
+        """Return this chunk with only its dictionary and the pages that contain these rows to read."""
         parts = []
         first = int(pages.offsets[0])
         if first > self.start:

@@ -43,7 +43,7 @@ class FileLayout:
         return self.paths_of(self.names)
 
     def paths_of(self, names: Sequence[str]) -> Sequence[str] | None:
-        """As `paths`, for some of the columns."""
+        """Return what pyarrow reads for some of the columns; None for all columns of the file."""
         if any("." in name for name in self.names):
             return None
         return [path for name in names for path in self.parts.get(name, (name,))]

@@ -35,6 +35,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -46,7 +47,6 @@ from deltaskip.skipping.program import (
     Program,
     Term,
 )
-from deltaskip.skipping.scan import Scan
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
@@ -98,7 +98,7 @@ class RowGroupPruning:
         return RowGroupPruning, (self._root, self._columns, self._mode)
 
     @classmethod
-    def of(cls, scan: Scan) -> RowGroupPruning | None:
+    def of(cls, scan: LogScan) -> RowGroupPruning | None:
         """Return the pruning of a scan; None if footers cannot prove anything about its predicate."""
         root = _by_footers(scan.program.root)
         wanted = {leaf.field.physical for leaf in Program(root).stat_leaves if leaf.field is not None}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.dataset as pds
 
-from deltaskip.errors import InvalidArgumentType, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.pushed import DuckDBFilter
 
@@ -28,6 +28,8 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
         connection = duckdb.default_connection()
     if not isinstance(connection, duckdb.DuckDBPyConnection):
         raise InvalidArgumentType.of("connection", "a connection of DuckDB", connection)
+    if name == "":
+        raise InvalidArgument(f"name must be the name of a view, not empty (table {scan.snapshot.table_root}).")
     dataset = ScanDataset(scan)
     if name is None:
         return connection.from_arrow(dataset)

@@ -4,20 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr.column import col
 from deltaskip.expr.nodes import Column
+from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import display_name, resolve
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.skipping.log_scan import LogScan
+from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 
-__all__ = ["Paths", "field_at", "selected_paths", "value_at", "with_fields"]
+__all__ = ["Paths", "SelectingScan", "field_at", "selected_paths", "value_at", "with_fields"]
 
 Paths = Mapping[str, tuple[str, ...]]
 """The path of each returned column, by its name, in their order."""
+
+
+class SelectingScan(LogScan):
+    """A scan whose columns may be fields of structs, such as `user.city`."""
+
+    _paths: Paths | None = None
+
+    def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
+        if options.columns is not None:
+            columns = arguments.texts("columns", options.columns)
+            try:
+                self._paths = selected_paths(snapshot.schema, columns)
+            except (PredicateError, InvalidArgument) as error:
+                at = f"(table {snapshot.table_root}, version {snapshot.version})"
+                raise type(error)(f"{error} {at}") from error
+            if self._paths is not None:
+                options = replace(options, columns=list(dict.fromkeys(path[0] for path in self._paths.values())))
+        super().__init__(snapshot, options)
+
+    def _given(self) -> dict[str, object]:
+        given = super()._given()
+        if self._paths is not None:
+            given["columns"] = [display_name(path) for path in self._paths.values()]
+        return given
+
+    @property
+    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
+        """The path of each returned column, by its name, in their order. For other packages of deltaskip."""
+        if self._paths is not None:
+            return self._paths
+        names = self.snapshot.schema.names if self.columns is None else dict.fromkeys(self.columns)
+        return {name: (name,) for name in names}
+
+    def with_paths(self, frame: Any, metadata: bool = False) -> Any:
+        """Return a DataFrame of top-level columns with those of the scan. For other packages of deltaskip."""
+        if self._paths is None:
+            return frame
+        chosen = [display_name(path) for path in self._paths.values()]
+        return frame.select(*chosen, *(["_metadata"] if metadata else []))
 
 
 def selected_paths(schema: StructType, columns: Sequence[str]) -> Paths | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from deltaskip import arguments
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError
+from deltaskip.errors import InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
 from deltaskip.expr.nodes import And, Node
-from deltaskip.log import Snapshot
 from deltaskip.log.doors import of_one_table
-from deltaskip.reading.selected_columns import Paths, selected_paths
-from deltaskip.schema.resolve import display_name
+from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ __all__ = ["TableScan"]
 
 @door
 @of_one_table
-class TableScan(Scan):
+class TableScan(SelectingScan, Scan):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 
     Created by `DeltaTable.scan`. `to_spark` reads the rows through Spark; `to_arrow`, `to_batches`, `to_pandas` and
@@ -47,48 +45,6 @@ class TableScan(Scan):
     * PredicateError if the predicate fails for a row, as a division by zero does,
     * DataFileMissing and StorageError for files that cannot be read.
     """
-
-    _paths: Paths | None = None
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        where: object = None,
-        columns: Sequence[str] | None = None,
-        limit: int | None = None,
-        time_zone: str | None = "UTC",
-        collation_version: str | None = None,
-        *,
-        params: object = None,
-        strict: bool = False,
-        ansi: bool | None = None,
-        hidden: bool = False,
-    ) -> None:
-        if columns is not None:
-            columns = arguments.texts("columns", columns)
-            try:
-                self._paths = selected_paths(snapshot.schema, columns)
-            except (PredicateError, InvalidArgument) as error:
-                at = f"(table {snapshot.table_root}, version {snapshot.version})"
-                raise type(error)(f"{error} {at}") from error
-            if self._paths is not None:
-                columns = list(dict.fromkeys(path[0] for path in self._paths.values()))
-        chosen = where, columns, limit, time_zone, collation_version
-        super().__init__(snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
-
-    def _given(self) -> dict[str, object]:
-        given = super()._given()
-        if self._paths is not None:
-            given["columns"] = [display_name(path) for path in self._paths.values()]
-        return given
-
-    @property
-    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
-        """The path of each returned column, by its name, in their order. For other packages of deltaskip."""
-        if self._paths is not None:
-            return self._paths
-        names = self.snapshot.schema.names if self.columns is None else dict.fromkeys(self.columns)
-        return {name: (name,) for name in names}
 
     def narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
         """Return a scan of some of the columns, and of the rows that match another predicate, too.
@@ -166,13 +122,6 @@ class TableScan(Scan):
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
         return self.with_paths(super().to_spark(spark, metadata, listing), metadata)
 
-    def with_paths(self, frame: Any, metadata: bool = False) -> Any:
-        """Return a DataFrame of top-level columns with those of the scan. For other packages of deltaskip."""
-        if self._paths is None:
-            return frame
-        chosen = [display_name(path) for path in self._paths.values()]
-        return frame.select(*chosen, *(["_metadata"] if metadata else []))
-
     def to_arrow(self) -> pa.Table:
         """Return the rows that match the predicate as a table of Arrow, with the selected columns and the limit."""
         import pyarrow as pa
@@ -242,6 +191,7 @@ class TableScan(Scan):
 
         Raises:
             ModuleNotFoundError: DuckDB is not installed.
+            InvalidArgument: `name` is empty.
             InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
         """
         from deltaskip.reading.scan_dataset import duckdb_relation

@@ -60,7 +60,7 @@ class AddColumns:
         raise AssertionError("each kind of adds reads its own columns")
 
     def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
-        """As `columns`, of the adds at `indices` (ascending int64)."""
+        """Return columns of FILE_SCHEMA, as logged, for the adds at `indices` (ascending int64)."""
         return [column.take(indices) for column in self.columns(names)]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
@@ -253,7 +253,7 @@ class CheckpointAdds(AddColumns):
         return values
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """As of the last call of `struct_leaves`."""
+        """Return where the last call of `struct_leaves` found a struct of statistics; None before the first call."""
         return self._struct_valid
 
     def json(self) -> Iterator[pa.Array]:

@@ -116,7 +116,7 @@ class FileBatch:
         return self.rows(names, None)
 
     def rows(self, names: Sequence[str], indices: pa.Array | None) -> list[pa.Array]:
-        """As `raw`, of the rows at `indices` (ascending int64; None: all)."""
+        """Return columns of FILE_SCHEMA, or `num_records`, for the rows at `indices` (ascending int64; None: all)."""
         logged = [name for name in names if name != "num_records"]
         read = self.adds.columns(logged) if indices is None else self.adds.rows(logged, indices)
         found = dict(zip(logged, read, strict=True))

@@ -6,6 +6,7 @@ once for each code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -13,12 +14,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, TimestampRange
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.schema.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from deltaskip.skipping.partition_texts import PartitionValues, read_text, read_values
+from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.vectors import ordered_floats
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.calendar import instant_of, zone_of
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
 
 __all__ = ["PartitionColumn", "map_values", "readings"]
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+_NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 
 
 class PartitionColumn:
@@ -31,7 +51,7 @@ class PartitionColumn:
         self.type = type_
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
-        self._read: dict[str | None, PartitionValues] = {}
+        self._read: dict[str | None, _PartitionValues] = {}
         self._values: dict[str | None, list[Any]] = {}
         self._lock = Lock()
 
@@ -42,7 +62,7 @@ class PartitionColumn:
             known = [self._code(text) for text in coded.dictionary.to_pylist()]
         return arrow_array(np.array(known, np.int32)[numpy_values(coded.indices)])
 
-    def read(self, zone: str | None) -> PartitionValues:
+    def read(self, zone: str | None) -> _PartitionValues:
         """The value of each code.
 
         zone: of timestamps without one; None if unknown.
@@ -50,7 +70,7 @@ class PartitionColumn:
         with self._lock:
             known = self._read.get(zone)
             if known is None or len(known.array) < len(self.texts):
-                news = read_values(self.texts[0 if known is None else len(known.array) :], self.type, zone)
+                news = _read_values(self.texts[0 if known is None else len(known.array) :], self.type, zone)
                 known = self._read[zone] = news if known is None else known.extended(news)
             return known
 
@@ -66,7 +86,7 @@ class PartitionColumn:
             start = len(found)
             found += _domain_values(read.array[start:], self.type)
             for code in (np.flatnonzero(read.odd[start:]) + start).tolist():
-                found[code] = read_text(self.texts[code], self.type, zone)
+                found[code] = _read_text(self.texts[code], self.type, zone)
         return found
 
     def typed(self, codes: pa.Array, zone: str) -> pa.Array:
@@ -75,7 +95,7 @@ class PartitionColumn:
         used = np.zeros(len(read.array), bool)
         used[numpy_values(codes)] = True
         for code in np.flatnonzero(used & read.odd).tolist():
-            value = read_text(self.texts[code], self.type, zone)
+            value = _read_text(self.texts[code], self.type, zone)
             if isinstance(value, PartitionValueError):
                 raise value
         return read.array.take(codes)
@@ -134,4 +154,125 @@ def _domain_values(array: pa.Array, type_: DataType) -> list[Any]:
     elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
         array = array.view(pa.int64())
     found: list[Any] = array.to_pylist()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _PartitionValues:
+    """The values of distinct texts.
+
+    array: Values of the column's Arrow type; null for a text that represents none.
+    odd: Whether the text may represent several values, or is malformed: what it means when pruning, `readings` says.
+    """
+
+    array: pa.Array
+    odd: np.ndarray
+
+    def extended(self, more: _PartitionValues) -> _PartitionValues:
+        """These values and then `more`."""
+        return _PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
+
+    def ordered(self, type_: DataType) -> pa.Array:
+        """The values, of which two are the same in Arrow if they are equal in Spark."""
+        return ordered_floats(self.array) if type_ in (FLOAT, DOUBLE) else self.array
+
+
+def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> _PartitionValues:
+    """Return the values of texts as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
+    array = arrow_array(texts, pa.string())
+    if type_ == STRING:
+        return _PartitionValues(array, _flags(pc.equal(array, arrow_scalar("", pa.string()))))
+    values, usual = _usual(array, type_, zone)
+    odd = np.zeros(len(array), bool)
+    if type_ == TIMESTAMP and zone is None:
+        # Local times are a range of instants, or malformed.
+        odd = _flags(pc.match_substring_regex(array, f"^{_DATE}[ T]{_TIME}$"))
+    rest = np.flatnonzero(~usual & ~odd & numpy_values(array.is_valid()))
+    if not len(rest):
+        return _PartitionValues(values, odd)
+    parsed = [_read_text(texts[at], type_, zone) for at in rest.tolist()]
+    odd[rest] = [type_ == BINARY or isinstance(value, PartitionValueError | TimestampRange) for value in parsed]
+    known = [None if isinstance(value, PartitionValueError | TimestampRange) else value for value in parsed]
+    places = np.arange(len(array))
+    places[rest] = len(array) + np.arange(len(rest))
+    both = pa.concat_arrays([values, _array(known, type_)])
+    return _PartitionValues(both.take(arrow_array(places)), odd)
+
+
+def _read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
+    """Return the value of one text in the value domain, a TimestampRange, or the PartitionValueError."""
+    try:
+        return parse_partition_value(text, type_, zone)
+    except PartitionValueError as error:
+        return error
+
+
+def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array, np.ndarray]:
+    """The values of the texts in the usual form of the type, null for all others, and which ones these are."""
+    pattern = _pattern(type_, zone)
+    nothing = np.zeros(len(texts), bool)
+    if pattern is None:
+        return pa.nulls(len(texts), arrow_type(type_)), nothing
+    usual = pc.fill_null(pc.match_substring_regex(texts, pattern), FALSE)
+    some = texts if usual.false_count == 0 else pc.if_else(usual, texts, arrow_scalar(None, pa.string()))
+    try:
+        return _converted(some, type_, zone), numpy_values(usual)
+    except pa.ArrowInvalid:
+        # A text such as February 30, or an integer that is too large, has the usual form and no value.
+        return pa.nulls(len(texts), arrow_type(type_)), nothing
+
+
+def _pattern(type_: DataType, zone: str | None) -> str | None:
+    if type_ in INTEGRAL_BITS:
+        return "^-?[0-9]{1,18}$"
+    if isinstance(type_, DecimalType):
+        whole = type_.precision - type_.scale
+        part = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
+        return rf"^-?[0-9]{{1,{whole}}}{part}$" if whole else None
+    if type_ in (FLOAT, DOUBLE):
+        return _NUMBER
+    if type_ == BOOLEAN:
+        return "^(true|false)$"
+    if type_ == DATE:
+        return f"^{_DATE}$"
+    if type_ == TIMESTAMP_NTZ:
+        return f"^{_DATE} {_TIME}$"
+    if type_ == TIMESTAMP:
+        # Only a zone of its own makes one instant of a text while the session's is not known.
+        return f"^{_DATE}[ T]{_TIME}Z$" if zone is None else f"^{_DATE}[ T]{_TIME}Z?$"
+    return None
+
+
+def _converted(texts: pa.Array, type_: DataType, zone: str | None) -> pa.Array:
+    if type_ == TIMESTAMP:
+        in_utc = pc.ends_with(texts, "Z")
+        local = pc.cast(pc.utf8_rtrim(texts, "Z"), pa.timestamp("us"))
+        if zone not in (None, "UTC") and pc.any(pc.invert(in_utc)).as_py():
+            local = _instants(local, in_utc, zone)
+        return local.view(pa.int64()).view(arrow_type(type_))
+    if type_ in (FLOAT, DOUBLE):
+        # Rounded once, to the width of the column.
+        return pc.cast(texts, pa.float32() if arrow_type(type_) == pa.float32() else pa.float64())
+    return pc.cast(texts, arrow_type(type_))
+
+
+def _instants(local: pa.Array, in_utc: pa.Array, zone: str | None) -> pa.Array:
+    found = zone_of(zone or "UTC")
+    micros, utc = local.view(pa.int64()).to_pylist(), in_utc.to_pylist()
+    pairs = zip(micros, utc, strict=True)
+    instants = [at if at is None or known else instant_of(at, found) for at, known in pairs]
+    return arrow_array(instants, pa.int64())
+
+
+def _array(values: list[Any], type_: DataType) -> pa.Array:
+    target = arrow_type(type_)
+    if type_ == DATE:
+        return arrow_array(values, pa.int32()).view(target)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return arrow_array(values, pa.int64()).view(target)
+    return arrow_array(values, target)
+
+
+def _flags(values: pa.Array) -> np.ndarray:
+    found: np.ndarray = numpy_values(pc.fill_null(values, FALSE))
     return found

@@ -2,228 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import copy
-from functools import cached_property, partial
-from time import perf_counter, time_ns
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any
 
 import pyarrow as pa
 
 from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
-from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
-from deltaskip.engine import collation_version as running_collation_version
-from deltaskip.engine import engine, session_ansi, session_function
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
-from deltaskip.expr import Node, bind, normalize, parse_sql
-from deltaskip.expr.collation import compared_collations
-from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
-from deltaskip.expr.nodes import Column, Literal
-from deltaskip.expr.render import to_sql
-from deltaskip.html import html_table
-from deltaskip.kernels.lane import Lane
-from deltaskip.log import Snapshot, same_table
-from deltaskip.log.reopening import Reopened
-from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.engine import engine
+from deltaskip.log import same_table
 from deltaskip.schema.arrow_values import empty_table
-from deltaskip.schema.calendar import UnknownZone, zone_of
-from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.resolve import Resolved, display_name, resolve
-from deltaskip.schema.types import BOOLEAN, TIMESTAMP
 from deltaskip.skipping.batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
-from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan, partition_fields
-from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
-from deltaskip.skipping.pickling import pickled_scan
-from deltaskip.skipping.portable import PortablePredicate, evaluated
-from deltaskip.skipping.program import Program
-from deltaskip.skipping.proofs.collated import Collations
-from deltaskip.skipping.proofs.not_true import not_true
-from deltaskip.stats.cache_keys import PartitionAnswersKey
-from deltaskip.stats.layout import Side
-from deltaskip.warning import warn
-
-if TYPE_CHECKING:
-    from deltaskip.skipping.explain.report import Explain
+from deltaskip.skipping.counts import fewest_files, proved_rows
+from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan
+from deltaskip.skipping.log_scan import LogScan
 
 __all__ = ["Scan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
-_SHOWN_CHARACTERS = 200
-_SHOWN_PARTS = 20
-# What notebooks draw without being asked must not take long.
-_DRAWN_FILES = 100_000
 
 
 @door
-class Scan(Reopened):
+class Scan(LogScan):
     """The files of a snapshot that can contain rows matching a predicate, and what the log proves about those rows.
 
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.
-
-    `snapshot`, `predicate`, `parsed`, `portable`, `program`, `complement`, `evaluate` and `replanned` are for other
-    packages of deltaskip; their types can change in any release.
-
-    Args:
-        snapshot: Snapshot to scan.
-        where: Predicate in a form that `given_predicate` takes. None matches every row.
-        columns: Top-level columns that `to_spark` reads. None reads all columns except the hidden ones.
-        limit: Maximum number of rows to read; which rows is not defined.
-        time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that
-            the time zone of partition values is not known; files for which it matters are kept.
-        collation_version: Version of the collations that the rows will be compared with. Statistics of other versions
-            are not used. None means the version of the running Spark session, else of the installed Spark, else of
-            Spark 4.1.
-        params: Values of the parameters of SQL text: a mapping for `:name`, a list for `?`. A list as a value stands
-            for the values of IN, as in `id IN (:ids)`.
-        strict: Whether to raise NotProvable if no part of the predicate can skip a file. Reads the statistics.
-        ansi: Whether Spark evaluates the predicate in ANSI mode. If so, constants that fail there are refused; if not,
-            they keep every file. None means the mode of the active Spark session, or ANSI mode without a session.
-        hidden: Whether to read partition columns that a transform has added, if `columns` is None.
-
-    Raises:
-        PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
-            fails to evaluate a constant of the predicate.
-        NotProvable: `strict` is true, and no part of the predicate can skip a file.
-        InvalidArgument: `limit` is negative, `time_zone` is not a time zone, or `params` does not fit the predicate.
-        InvalidArgumentType: An argument has the wrong type.
     """
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        where: object = None,
-        columns: Sequence[str] | None = None,
-        limit: int | None = None,
-        time_zone: str | None = "UTC",
-        collation_version: str | None = None,
-        *,
-        params: object = None,
-        strict: bool = False,
-        ansi: bool | None = None,
-        hidden: bool = False,
-    ) -> None:
-        self.snapshot = snapshot
-        self.where = self._with_parameters(where, params)
-        self._diagnosed = self._is_planned = False
-        # Queries run later, or on a clock that is little behind this one.
-        self._planned_at = time_ns() // 1000
-        self.limit = arguments.non_negative("limit", limit, self._at_version())
-        self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
-        self.columns = self._named if arguments.flag("hidden", hidden) or columns is not None else self._shown()
-        if time_zone is not None:
-            self._check_zone(arguments.text("time_zone", time_zone))
-        self._parsed = self._parse(self.where)
-        self.ansi = None if ansi is None else arguments.flag("ansi", ansi)
-        if collation_version is not None:
-            arguments.collation_version("collation_version", collation_version)
-        self._plan(time_zone, collation_version, session_ansi() is not False if self.ansi is None else self.ansi)
-        if arguments.flag("strict", strict):
-            self._check_skips()
-
-    def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        return pickled_scan(self)
-
-    def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
-        """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
-        self.time_zone = time_zone
-        self.in_ansi = in_ansi
-        self._predicate = self._bound()
-        if collation_version is None:
-            collation_version = running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
-        self.collation_version = collation_version
-        answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
-        self._partition_truth = PartitionTruth(time_zone, Collations(collation_version), answers)
-        try:
-            self.program: Program = self._rewritten(self._predicate)
-        except UnicodeEncodeError as error:
-            raise PredicateError(
-                "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
-                f"{self._at_version()}."
-            ) from error
-
-    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
-        """Return this scan, planned in another time zone, for another version of the collations, and in another mode.
-
-        For other packages of deltaskip: the time zone is the one of a Spark session, which may know regions that this
-        process does not have; such a region is accepted if no timestamp is read in it.
-
-        Args:
-            time_zone: Session time zone.
-            collation_version: Version of the collations that the session compares with.
-            ansi: Whether the session evaluates in ANSI mode; by default as the scan was planned.
-
-        Raises:
-            InvalidArgument: `time_zone` is not a time zone that this process has, and timestamps are read in it.
-        """
-        ansi = self.in_ansi if ansi is None else ansi
-        if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self.in_ansi):
-            return self
-        zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
-        self._check_zone(time_zone, required=self._parsed is not None or zoned)
-        scan = copy(self)
-        scan.__dict__.pop("complement", None)
-        scan._plan(time_zone, collation_version, ansi)
-        return scan
-
-    def __repr__(self) -> str:
-        members = [f"{name}={value!r}" for name, value in self._given().items()]
-        return f"Scan({', '.join([repr(self.snapshot.table_root), *members])})"
-
-    def _repr_html_(self) -> str:
-        given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
-        shown = html_table([("table", self.snapshot.table_root), *given.items()])
-        # Showing a scan does not plan it.
-        drawn = self._is_planned and not self._keeps_all() and self.snapshot.num_files <= _DRAWN_FILES
-        return shown + (self.explain()._repr_html_() if drawn else "")
-
-    def _given(self) -> dict[str, object]:
-        """The version and the arguments other than the defaults; reads nothing."""
-        given: dict[str, object] = {"version": self.snapshot.version}
-        if self.where is not None:
-            text = self.where if isinstance(self.where, str) else to_sql(self._predicate)
-            given["where"] = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-        if self._named is not None:
-            given["columns"] = list(self._named)
-        if self.limit is not None:
-            given["limit"] = self.limit
-        return given
-
-    @property
-    def predicate(self) -> Node:
-        """The bound, normalized predicate; a TRUE literal if the scan has none. For other packages of deltaskip."""
-        return self._predicate
-
-    @property
-    def portable(self) -> PortablePredicate:
-        """The predicate for another process. For other packages of deltaskip."""
-        return self._portable(self._predicate)
-
-    @property
-    def parsed(self) -> Node | None:
-        """The predicate before it is bound; None if the scan has none. For other packages of deltaskip."""
-        return self._parsed
-
-    @cached_property
-    def complement(self) -> Program:
-        """The program that keeps the files that can contain a row for which the predicate is not TRUE.
-
-        For other packages of deltaskip.
-        """
-        return self._rewritten(not_true(self._predicate))
-
-    def unproved(self) -> Scan:
-        """Return a scan that keeps the files that can contain a row for which the predicate is not TRUE.
-
-        For other packages of deltaskip.
-        """
-        scan = copy(self)
-        scan.__dict__.pop("complement", None)
-        scan._predicate, scan.program = not_true(self._predicate), self.complement
-        return scan
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the files that can contain matching rows, one row each, in the order of the log.
@@ -257,28 +65,8 @@ class Scan(Reopened):
         return table
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return a reader of the rows of `files()`, which holds few of them in memory at a time.
-
-        Iterating over the reader yields record batches of at most 8,192 files, in the order of the log. Memory grows
-        with the row groups of the checkpoint and with the commits after it, not with the number of files; nothing is
-        kept for later scans. A scan with a limit computes its list as a whole.
-
-        Args:
-            stats: As in `files`.
-            columns: As in `files`.
-
-        Raises:
-            CorruptLog: A path or partition value in the log cannot be read.
-            InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
-            InvalidArgumentType: `columns` is not a list of str.
-        """
-        names = chosen_columns(stats, columns)
-        if self.limit is not None:
-            return self.files(stats, columns).to_reader()
-        from deltaskip.skipping.file_batches import file_batches
-
-        batches = file_batches(self.snapshot, self.program, self._matching_of, names, self.time_zone)
-        return pa.RecordBatchReader.from_batches(files_schema(self.snapshot, names), batches)
+        """See `LogScan.file_batches`. A scan with a limit computes its list as a whole."""
+        return super().file_batches(stats, columns) if self.limit is None else self.files(stats, columns).to_reader()
 
     def paths(self) -> list[str]:
         """Return the paths of `files()` for `spark.read.parquet(*paths)`: decoded, with glob characters escaped.
@@ -300,134 +88,6 @@ class Scan(Reopened):
         log_plan(self.snapshot, len(found), begun)
         self._is_planned = True
         return found
-
-    def total_files(self) -> int:
-        """Number of files in the snapshot, pruned files included."""
-        return self.snapshot.num_files
-
-    def count(self) -> int:
-        """Return the exact number of matching rows from the log alone, at most `limit`. Deleted rows do not count.
-
-        Raises:
-            NotProvable: Some files only partly match, or have no row count.
-        """
-        count = exact_count(self)
-        return count if self.limit is None else min(count, self.limit)
-
-    def min(self, column: str) -> Any:
-        """Return the least value of a column in the matching rows from the log alone.
-
-        Args:
-            column: Name as in SQL; `a.b` is the field `b` of the struct `a`.
-
-        Returns:
-            An int, float, bool, str, Decimal or date, for partition columns also a datetime. None if no row matches or
-            the column is NULL in every matching row.
-
-        Raises:
-            NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
-            PredicateError: There is no such column.
-            InvalidArgumentType: `column` is not a str.
-        """
-        return self._extreme(column, "min")
-
-    def max(self, column: str) -> Any:
-        """Return the greatest value of a column in the matching rows from the log alone.
-
-        NaN is greater than any other number, as in Spark.
-
-        Args:
-            column: Name as in SQL; `a.b` is the field `b` of the struct `a`.
-
-        Returns:
-            As `min`.
-
-        Raises:
-            NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
-            PredicateError: There is no such column.
-            InvalidArgumentType: `column` is not a str.
-        """
-        return self._extreme(column, "max")
-
-    def distinct(self, *columns: str) -> pa.Table:
-        """Return the distinct values of partition columns in the matching rows from the log alone, sorted.
-
-        Hidden columns count as partition columns. Of several columns these are the distinct combinations.
-
-        Args:
-            columns: Names as in SQL, of partition columns.
-
-        Returns:
-            A table with these columns, and one row for each value or combination; NULL is a value.
-
-        Raises:
-            NotProvable: A column is not a partition column, a value is only in files that partly match or have no row
-                count, or the scan has a limit.
-            PredicateError: There is no such column.
-            InvalidArgument: No column is given.
-            InvalidArgumentType: A column is not a str.
-        """
-        if not columns:
-            raise InvalidArgument(f"distinct needs the name of at least one column {self._at_version()}.")
-        self._check_no_limit("The distinct values")
-        resolved = [self._column(column).logical for column in columns]
-        names = dict.fromkeys(path[0] if len(path) == 1 else display_name(path) for path in resolved)
-        from deltaskip.skipping.partitions import distinct_values
-
-        return distinct_values(self, tuple(names), self.time_zone)
-
-    def partitions(self) -> pa.Table:
-        """Return the partitions with files that can contain matching rows, from the log alone, in order of the values.
-
-        The columns are `partition_values` (a struct of all partition columns, hidden ones included, typed by the
-        schema), `num_files`, `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not
-        counted) and `size_in_bytes`. A table without partition columns has one partition, if it has files.
-
-        Raises:
-            CorruptLog: A partition value in the log cannot be read.
-        """
-        from deltaskip.skipping.partitions import partition_counts
-
-        return partition_counts(self, self.time_zone)
-
-    def _extreme(self, column: str, side: Side) -> Any:
-        self._check_no_limit(f"The {side}imum")
-        from deltaskip.skipping.min_max import exact_extreme
-
-        return exact_extreme(self, self._column(column), side, self.time_zone)
-
-    def _check_no_limit(self, what: str) -> None:
-        if self.limit is not None:
-            raise NotProvable(
-                f"{what} of a scan with a limit depends on which rows are read: leave out the limit "
-                f"{self._at_version()}."
-            )
-
-    def _column(self, column: str) -> Resolved:
-        """The column of a name as in SQL."""
-        arguments.text("column", column)
-        snapshot = self.snapshot
-        try:
-            named = parse_sql(column)
-            if not isinstance(named, Column):
-                raise PredicateError(f"{column!r} is not the name of a column.")
-            return resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
-
-    def estimated_rows(self) -> int:
-        """Return the estimated number of rows in the kept files.
-
-        Files without `numRecords` count as the average; if all files have it, this is an upper bound of the number of
-        matching rows.
-        """
-        return estimated_rows(self)
-
-    def explain(self) -> Explain:
-        """Return how many files each part of the predicate skips, and why a part skips none."""
-        from deltaskip.skipping.explain.explain import explain
-
-        return explain(self.snapshot, self.program, self.evaluate)
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns and the limit.
@@ -456,110 +116,6 @@ class Scan(Reopened):
         with same_table(self.snapshot):
             return reading.scan_to_dataframe(spark, self, *given)
 
-    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
-        """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.
-
-        For other packages of deltaskip.
-        """
-        return evaluated(program, batch, self._partition_truth)
-
-    def _at_version(self) -> str:
-        """The table and version, for the end of a message."""
-        return f"(table {self.snapshot.table_root}, version {self.snapshot.version})"
-
-    def _check_skips(self) -> None:
-        """Raise NotProvable if no part of the predicate can skip a file."""
-        explained = self.explain() if self.where is not None and self.total_files() else None
-        if explained is None or explained.can_skip:
-            return
-        parts = [f"{leaf.predicate} ({leaf.reason or 'it is TRUE for every row'})" for leaf in explained.leaves]
-        shown = "; ".join(parts[:_SHOWN_PARTS]) or str(explained.tree).upper()
-        raise NotProvable(
-            f"No file can be skipped, and strict=True requires that some can: {shown}"
-            f"{'' if len(parts) <= _SHOWN_PARTS else f'; and {len(parts) - _SHOWN_PARTS} more'} {self._at_version()}."
-        )
-
-    def _check_zone(self, time_zone: str, required: bool = True) -> None:
-        """Raise InvalidArgument for a wrong time zone; not `required`: accept regions that this process lacks."""
-        try:
-            zone_of(time_zone)
-        except LookupError as error:
-            if required or not isinstance(error, UnknownZone):
-                raise InvalidArgument(
-                    f"time_zone must be a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
-                    f"{self._at_version()}."
-                ) from error
-
-    def _with_parameters(self, where: object, params: object) -> object:
-        """The predicate with its parameters replaced by their values."""
-        try:
-            return given_predicate(where, params, self.snapshot.schema)
-        except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
-            raise type(error)(f"{error} {self._at_version()}") from error
-
-    def _parse(self, where: object) -> Node | None:
-        """The predicate before it is bound to the schema; None for every row."""
-        if where is None:
-            return None
-        try:
-            return expression_node(where)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
-
-    def _bound(self) -> Node:
-        if self._parsed is None:
-            return Literal(True, BOOLEAN)
-        snapshot, zone = self.snapshot, self.time_zone or "UTC"
-        try:
-            partitions = [field.name for field in snapshot.partition_fields]
-            mode = snapshot.mapping_mode
-            bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
-        if not self._diagnosed:
-            self._diagnosed = True
-            unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
-            for slip in (*never_true(bound), *cast_strings(self._parsed, bound), *unknown):
-                warn(f"{slip} {self._at_version()}", PredicateWarning)
-            self._refuse_failing_constants(bound)
-        return normalize(bound)
-
-    def _refuse_failing_constants(self, bound: Node) -> None:
-        """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
-        failing = failing_constant(bound, self.time_zone or "UTC") if self.in_ansi else None
-        if failing is None:
-            return
-        constant, reason = failing
-        raise PredicateError(
-            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}. Without ANSI mode it is "
-            f"NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false {self._at_version()}."
-        )
-
-    def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
-        try:
-            return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
-
-    def _shown(self) -> tuple[str, ...] | None:
-        """The columns that are not hidden; None if no column is."""
-        snapshot = self.snapshot
-        if PARTITIONING_KEY not in snapshot.properties:
-            return None
-        from deltaskip.transforms.declared import hidden_columns
-
-        left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
-        return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None
-
-    def _keeps_all(self) -> bool:
-        return isinstance(self._predicate, Literal) and self._predicate.value is True
-
-    def _rewritten(self, predicate: Node) -> Program:
-        return self._portable(predicate).compiled(self.snapshot)
-
-    def _portable(self, predicate: Node) -> PortablePredicate:
-        return PortablePredicate(predicate, self.time_zone, self.collation_version, self._planned_at)
-
     def _files_of(self, names: Sequence[str], batch: FileBatch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
         kept = self._kept(batch)
@@ -578,14 +134,3 @@ class Scan(Reopened):
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
         rows = self._matching(batch)
         return batch.live(rows) if rows is None or len(rows) else rows
-
-    def _matching(self, batch: FileBatch) -> pa.Array | None:
-        """Rows of the batch that are kept, whether or not they are part of the snapshot; None for all of them."""
-        if self._keeps_all():
-            return None
-        lane = self.evaluate(self.program, batch)
-        return None if lane.count() == batch.num_rows else lane.indices()
-
-    def _matching_of(self) -> Callable[[FileBatch], pa.Array | None]:
-        """`_matching` for batches with another cache than the snapshot's, which has codes of its own."""
-        return self.portable.matching(self.program)

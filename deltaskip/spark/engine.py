@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltaskip.engine import Engine, PlannedScan
+from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
@@ -25,15 +25,18 @@ from deltaskip.spark.session.plan_metrics import files_read
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
+    from deltaskip.catalogs.session import CatalogEngine
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
-    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.scan import ChangeFeedEngine, ChangeScan
     from deltaskip.data_files.parquet_files import DataFileLayout
-    from deltaskip.data_files.written import WrittenRows
-    from deltaskip.dml.execution import RowExecution
-    from deltaskip.dml.merge.merge_execution import MergeSource
-    from deltaskip.maintenance.optimize.rewriting import Rewriting
+    from deltaskip.data_files.written import WritingEngine, WrittenRows
+    from deltaskip.dml.execution import ChangingEngine, RowExecution
+    from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
+    from deltaskip.maintenance.optimize.rewriting import Rewriting, RewritingEngine
+    from deltaskip.maintenance.recompute.computed_files import RecomputingEngine
+    from deltaskip.reading.distributed_scan import PlanningEngine
     from deltaskip.rows.plan import RowPlan
-    from deltaskip.skipping.scan import Scan
+    from deltaskip.skipping.log_scan import LogScan
 
 __all__ = ["ENGINE", "SparkEngine"]
 
@@ -47,20 +50,22 @@ class SparkEngine(Engine):
         return str(pyspark.__version__)
 
     def scan_to_dataframe(
-        self, session: SparkSession, scan: PlannedScan, metadata: bool = False, listing: bool = True
+        self, session: SparkSession, scan: ListedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
-    def planned_files(self, session: SparkSession, scan: Scan, columns: Sequence[str]) -> DataFrame:
+    def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
+        """Return a DataFrame of the files of a scan, which executors find."""
         from deltaskip.spark.planning.planned_files import planned_files
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "plan a scan of"):
             return planned_files(spark, scan, columns)
 
-    def planned_rows(self, session: SparkSession, scan: Scan) -> DataFrame:
+    def planned_rows(self, session: SparkSession, scan: LogScan) -> DataFrame:
+        """Return a DataFrame of the rows of a scan, whose files executors find."""
         from deltaskip.spark.planning.planned_rows import planned_rows
 
         spark = checked(session)
@@ -68,7 +73,7 @@ class SparkEngine(Engine):
             return planned_rows(spark, scan)
 
     def query(
-        self, session: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
+        self, session: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]
     ) -> DataFrame:
         from deltaskip.spark.read.queries import query
 
@@ -80,6 +85,7 @@ class SparkEngine(Engine):
         return arrow_to_dataframe(checked(session), rows)
 
     def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
+        """Return a DataFrame of changes."""
         from deltaskip.spark.read.change_feed import changes_to_dataframe
 
         spark = checked(session)
@@ -119,6 +125,7 @@ class SparkEngine(Engine):
         return column_to_node(column)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+        """Write the rows of a DataFrame by a job."""
         from deltaskip.spark.write.data_files import write_dataframe
 
         return write_dataframe(frame, plan, layout)
@@ -126,7 +133,8 @@ class SparkEngine(Engine):
     def has_session(self) -> bool:
         return active_session() is not None
 
-    def check_rows(self, scan: PlannedScan, plan: RowPlan) -> None:
+    def check_rows(self, scan: ListedScan, plan: RowPlan) -> None:
+        """Check the rows of files by a job of the active session."""
         from deltaskip.spark.write.checked_rows import check_rows
 
         spark = active_session()
@@ -139,12 +147,13 @@ class SparkEngine(Engine):
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
 
     def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
-        """See deltaskip.spark.dml.execution.SparkExecution. session: a session, or a DataFrame of it."""
+        """Return what changes rows by jobs. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.execution import SparkExecution
 
         return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
+        """Return what writes the rows of files anew by jobs."""
         from deltaskip.spark.write.rewriting import SparkRewriting
 
         return SparkRewriting(checked(session), snapshot)
@@ -155,7 +164,7 @@ class SparkEngine(Engine):
         return writing_session(checked(session))
 
     def merge_source(self, session: SparkSession | DataFrame, data: Any, alias: str | None) -> MergeSource:
-        """See deltaskip.spark.dml.merge_source.SparkMergeSource. session: a session, or a DataFrame of it."""
+        """Return the source of a merge, which a job joins. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.merge_source import SparkMergeSource
         from deltaskip.spark.session.releases import broadcast_rows
 
@@ -172,7 +181,7 @@ class SparkEngine(Engine):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        # Reading a table does not need what a job does.
+        """Compute statistics by jobs. Reading a table does not need what a job does."""
         from deltaskip.spark.recompute.job import recompute_statistics
 
         spark = checked(session)
@@ -182,6 +191,7 @@ class SparkEngine(Engine):
     def session_catalog(
         self, session: SparkSession | None, name: str, storage_options: Mapping[str, str] | None = None
     ) -> TransactionalTableCatalog:
+        """Return the catalog of a session; None for the active one."""
         from deltaskip.spark.catalog.spark_catalog import SparkCatalog
 
         spark = active_session() if session is None else checked(session)
@@ -190,6 +200,7 @@ class SparkEngine(Engine):
         return SparkCatalog(spark, name, storage_options)
 
     def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
+        """Put a catalog among those of a session."""
         from deltaskip.spark.installed_catalog.install import install_catalog
 
         return install_catalog(session, name, catalog)
@@ -203,3 +214,16 @@ def _name(snapshot: Snapshot) -> str:
 
 
 ENGINE = SparkEngine()
+
+if TYPE_CHECKING:
+    # The engine has what each package asks for.
+    _asked: tuple[
+        PlanningEngine,
+        ChangeFeedEngine,
+        WritingEngine,
+        ChangingEngine,
+        MergingEngine,
+        RewritingEngine,
+        CatalogEngine,
+        RecomputingEngine,
+    ] = (ENGINE,) * 8

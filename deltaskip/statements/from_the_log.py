@@ -1,9 +1,11 @@
-"""Queries that the log answers: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
+"""Queries, and those that the log answers: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
 
 # SPIP Spark API for Table Metadata, Transform API: metadata-only queries
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +18,11 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, qualifiers
+from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["answer_from_log"]
+__all__ = ["Query"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,22 @@ class _Query:
     where: str | None
 
 
-def answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
+@dataclass(frozen=True, slots=True)
+class Query(Statement):
+    """A query, or EXPLAIN of one.
+
+    Attributes:
+        text: The query as typed.
+    """
+
+    text: str
+
+    def run(self, session: StatementSession) -> Any:
+        answer = _answer_from_log(session, self.text)
+        return session.query(self.text) if answer is None else answer
+
+
+def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
     """Return the rows of a query if the log alone proves them; None if it is another query, or the log does not.
 
     The columns have the names and types that Spark gives them.

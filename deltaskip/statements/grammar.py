@@ -9,14 +9,34 @@ from collections.abc import Callable
 from typing import Literal
 
 from deltaskip.records import dataclass
-from deltaskip.statements import changes, definitions
-from deltaskip.statements import values as v
+from deltaskip.statements.from_the_log import Query
+from deltaskip.statements.inserting import Insert
+from deltaskip.statements.maintenance_statements import Generate, Optimize, Restore, Vacuum
+from deltaskip.statements.namespace_statements import (
+    ALL_NAMESPACES,
+    NAMESPACES,
+    AlterNamespace,
+    CreateNamespace,
+    DescribeNamespace,
+    DropNamespace,
+    ShowNamespaces,
+)
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.row_statements import Delete, MergeInto, TruncateTable, Update
+from deltaskip.statements.show_statements import (
+    DescribeDetail,
+    DescribeHistory,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+    ShowTables,
+)
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.table_statements import AlterTable, CommentOn, CreateTable, DropTable, Refresh
 
 __all__ = ["GRAMMAR", "NEAREST", "StatementForm", "statement_table"]
-
-_NAMESPACE = ("NAMESPACE", "SCHEMA", "DATABASE")
-_SHOWN_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +56,20 @@ class StatementForm:
     form: str
     becomes: str
     spark: Literal["no", "yes", "for expressions"]
-    read: Callable[[StatementReader], v.Statement]
+    read: Callable[[StatementReader], Statement]
 
 
-def _query(reader: StatementReader) -> v.Query:
-    return v.Query(reader.rest("the query"))
+def _query(reader: StatementReader) -> Query:
+    return Query(reader.rest("the query"))
 
 
-def _explain(reader: StatementReader) -> v.Query:
+def _explain(reader: StatementReader) -> Query:
     reader.need_words("EXPLAIN")
     reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
     if not reader.begins_query():
         raise reader.error("only queries can be explained: pass dry_run=True to DeltaTable.delete, update or merge")
     reader.at = 0
-    return v.Query(reader.rest("the query"))
+    return Query(reader.rest("the query"))
 
 
 _DESCRIBE = ("DESCRIBE", "DESC")
@@ -60,7 +80,7 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "CREATE OR REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_create_or_replace(…).commit_staged_changes(), or clone(…, replace=True)",
         "for expressions",
-        definitions.create_table,
+        CreateTable.read,
     ),
     StatementForm(
         (("CREATE",), ("TABLE",)),
@@ -69,14 +89,14 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "CREATE TABLE [IF NOT EXISTS] name SHALLOW CLONE source [TBLPROPERTIES] [LOCATION]",
         "create_table, stage_create(…).append(query), or clone",
         "for expressions",
-        definitions.create_table,
+        CreateTable.read,
     ),
     StatementForm(
         (("REPLACE",), ("TABLE",)),
         "REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_replace(…).commit_staged_changes()",
         "for expressions",
-        definitions.create_table,
+        CreateTable.read,
     ),
     StatementForm(
         (("ALTER",), ("TABLE",)),
@@ -84,108 +104,102 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "TBLPROPERTIES, ADD and DROP CONSTRAINT, CLUSTER BY, DROP FEATURE, or RENAME TO new",
         "alter_table(name, changes), rename_table",
         "no",
-        definitions.alter_table,
+        AlterTable.read,
     ),
-    StatementForm(
-        (("DROP",), ("TABLE",)), "DROP TABLE [IF EXISTS] name [PURGE]", "drop_table", "no", definitions.drop_table
-    ),
+    StatementForm((("DROP",), ("TABLE",)), "DROP TABLE [IF EXISTS] name [PURGE]", "drop_table", "no", DropTable.read),
     StatementForm(
         (("TRUNCATE",), ("TABLE",)),
         "TRUNCATE TABLE name [PARTITION (p = 1)]",
         "DeltaTable.delete(…)",
         "no",
-        definitions.truncate,
+        TruncateTable.read,
     ),
-    StatementForm((("REFRESH",),), "REFRESH [TABLE] name", "refresh_table", "no", definitions.refresh),
+    StatementForm((("REFRESH",),), "REFRESH [TABLE] name", "refresh_table", "no", Refresh.read),
     StatementForm(
         (("COMMENT",), ("ON",)),
         "COMMENT ON TABLE, COLUMN or NAMESPACE name IS 'text' or NULL",
         "alter_table(name, SetComment(…)), alter_namespace",
         "no",
-        definitions.comment_on,
+        CommentOn.read,
     ),
     StatementForm(
-        (("CREATE",), _NAMESPACE),
+        (("CREATE",), NAMESPACES),
         "CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]",
         "create_namespace",
         "no",
-        definitions.create_namespace,
+        CreateNamespace.read,
     ),
     StatementForm(
-        (("DROP",), _NAMESPACE),
+        (("DROP",), NAMESPACES),
         "DROP NAMESPACE [IF EXISTS] name [RESTRICT or CASCADE]",
         "drop_namespace",
         "no",
-        definitions.drop_namespace,
+        DropNamespace.read,
     ),
     StatementForm(
-        (("ALTER",), _NAMESPACE),
+        (("ALTER",), NAMESPACES),
         "ALTER NAMESPACE name SET or UNSET PROPERTIES (…)",
         "alter_namespace",
         "no",
-        definitions.alter_namespace,
+        AlterNamespace.read,
     ),
     StatementForm(
-        (_DESCRIBE, _NAMESPACE),
+        (_DESCRIBE, NAMESPACES),
         "DESCRIBE NAMESPACE [EXTENDED] name",
         "describe_namespace",
         "no",
-        definitions.describe_namespace,
+        DescribeNamespace.read,
     ),
     StatementForm(
-        (("SHOW",), _SHOWN_NAMESPACES),
+        (("SHOW",), ALL_NAMESPACES),
         "SHOW NAMESPACES [IN parent] [LIKE 'pattern']",
         "list_namespaces",
         "no",
-        definitions.show_namespaces,
+        ShowNamespaces.read,
     ),
     StatementForm(
         (("SHOW",), ("TABLES",)),
         "SHOW TABLES [IN namespace] [LIKE 'pattern']",
         "list_tables",
         "no",
-        definitions.show_tables,
+        ShowTables.read,
     ),
     StatementForm(
         (("SHOW",), ("PARTITIONS",)),
         "SHOW PARTITIONS name [PARTITION (p = 1)]",
         "partition values of the active files, from the log",
         "no",
-        definitions.show_partitions,
+        ShowPartitions.read,
     ),
     StatementForm(
         (("SHOW",), ("TBLPROPERTIES",)),
         "SHOW TBLPROPERTIES name [('key')]",
         "DeltaTable.properties",
         "no",
-        definitions.show_properties,
+        ShowProperties.read,
     ),
     StatementForm(
         (("SHOW",), ("CREATE",), ("TABLE",)),
         "SHOW CREATE TABLE name",
         "a statement that creates such a table",
         "no",
-        definitions.show_create_table,
+        ShowCreateTable.read,
     ),
-    StatementForm(
-        (("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", definitions.show_columns
-    ),
-    StatementForm(
-        (_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", definitions.describe_detail
-    ),
+    StatementForm((("SHOW",), ("COLUMNS",)), "SHOW COLUMNS IN name", "DeltaTable.schema", "no", ShowColumns.read),
+    StatementForm((_DESCRIBE, ("DETAIL",)), "DESCRIBE DETAIL name", "DeltaTable.detail()", "no", DescribeDetail.read),
     StatementForm(
         (_DESCRIBE, ("HISTORY",)),
         "DESCRIBE HISTORY name [LIMIT n]",
         "DeltaTable.history(n)",
         "no",
-        definitions.describe_history,
+        DescribeHistory.read,
     ),
     StatementForm(
         (_DESCRIBE,),
         "DESCRIBE [TABLE] [EXTENDED] name [column]",
         "DeltaTable.schema, partitioning and properties",
         "no",
-        definitions.describe,
+        DescribeTable.read,
     ),
     StatementForm(
         (("INSERT",),),
@@ -193,21 +207,21 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "[REPLACE WHERE predicate] query or VALUES (…)",
         "DeltaTable.append or overwrite",
         "for expressions",
-        changes.insert,
+        Insert.read,
     ),
     StatementForm(
         (("DELETE",),),
         "DELETE FROM name [alias] [WHERE predicate]",
         "DeltaTable.delete",
         "for expressions",
-        changes.delete,
+        Delete.read,
     ),
     StatementForm(
         (("UPDATE",),),
         "UPDATE name [alias] SET column = value, … [WHERE predicate]",
         "DeltaTable.update",
         "for expressions",
-        changes.update,
+        Update.read,
     ),
     StatementForm(
         (("MERGE",),),
@@ -215,35 +229,35 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "WHEN [NOT] MATCHED [BY SOURCE] [AND condition] THEN UPDATE SET …, INSERT … or DELETE, …",
         "DeltaTable.merge",
         "yes",
-        changes.merge,
+        MergeInto.read,
     ),
     StatementForm(
         (("OPTIMIZE",),),
         "OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (columns)]",
         "DeltaTable.optimize",
         "no",
-        changes.optimize,
+        Optimize.read,
     ),
     StatementForm(
         (("VACUUM",),),
         "VACUUM name [FULL or LITE] [RETAIN n HOURS] [DRY RUN]",
         "DeltaTable.vacuum",
         "no",
-        changes.vacuum,
+        Vacuum.read,
     ),
     StatementForm(
         (("RESTORE",),),
         "RESTORE [TABLE] name TO VERSION AS OF n or TIMESTAMP AS OF time",
         "DeltaTable.restore",
         "no",
-        changes.restore,
+        Restore.read,
     ),
     StatementForm(
         (("GENERATE",),),
         "GENERATE symlink_format_manifest FOR TABLE name",
         "DeltaTable.generate",
         "no",
-        changes.generate,
+        Generate.read,
     ),
     StatementForm(
         (QUERY_WORDS,),

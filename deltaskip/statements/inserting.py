@@ -5,58 +5,137 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
+from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
+from deltaskip.expr.clock import at_time
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.nodes import Opaque, walk
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField
+from deltaskip.schema.types import (
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, visible_columns
-from deltaskip.statements.constants import constant_rows
-from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.reader import QUERY_WORDS, StatementReader
 from deltaskip.statements.session import StatementSession
-from deltaskip.statements.values import Insert, PartitionValue
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["insert", "partition_predicate"]
+__all__ = ["Insert", "partition_predicate"]
+
+_NO_COLUMNS = StructType(())
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
-def insert(session: StatementSession, statement: Insert) -> Any:
-    """Run an INSERT."""
-    table = session.table(statement.name)
-    shown = display_name(statement.name)
-    fixed = [
-        (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
-        for field, value in _fixed(table, statement.partition, shown)
-    ]
-    if statement.by_name:
-        frame, scans = session.read(statement.query)
-    else:
-        names = {fold_name(field.name) for field, value in fixed if value is not None}
-        columns = [field for field in _columns(table, statement, shown) if fold_name(field.name) not in names]
-        query, columns = _with_defaults(statement.query, columns, shown, partial(_check_default, session, table))
-        constants = _values(query) if session.spark is None else None
-        if constants is not None:
-            _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
-            known = [value for _, value in fixed if value is not None]
-            columns += [field for field, value in fixed if value is not None]
-            rows = constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
-            return _write(session, statement, table, rows, [], fixed)
-        frame, scans = session.read(query)
-        _check_count(len(frame.columns), columns, shown)
-        frame = frame.toDF(*(field.name for field in columns))
-    given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
-    if given:
-        frame = frame.selectExpr("*", *given)
-    return _write(session, statement, table, frame, scans, fixed)
+@dataclass(frozen=True, slots=True)
+class Insert(Statement):
+    """INSERT INTO and INSERT OVERWRITE.
+
+    Attributes:
+        name: Name of the table.
+        query: Text of the query or of VALUES (…).
+        overwrite: Whether the rows replace others.
+        where: Text of the predicate of the rows that they replace; None for all, or those of partitions.
+        columns: Names of the columns that the query gives, in its order; () for all of the table.
+        by_name: Whether columns are matched by name.
+        partition: Columns of PARTITION (…).
+        evolves: Whether new columns of the query are added to the table.
+    """
+
+    name: Parts
+    query: str
+    overwrite: bool = False
+    where: str | None = None
+    columns: Parts = ()
+    by_name: bool = False
+    partition: tuple[PartitionValue, ...] = ()
+    evolves: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Insert:
+        """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name … query"""
+        reader.need_words("INSERT")
+        evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        overwrite = reader.take_one("INTO", "OVERWRITE")
+        if overwrite is None:
+            raise reader.error("INTO or OVERWRITE is expected here")
+        if reader.peek_words("DIRECTORY") or reader.peek_words("LOCAL", "DIRECTORY"):
+            raise reader.error("INSERT OVERWRITE DIRECTORY is not supported: write the rows with DataFrame.write")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        evolves |= reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        partition: tuple[PartitionValue, ...] = ()
+        if reader.take_words("PARTITION"):
+            partition = reader.partition_values()
+            if reader.if_not_exists():
+                raise reader.error("IF NOT EXISTS of a partition is not supported: use INSERT INTO … REPLACE WHERE")
+        columns: Parts = ()
+        where = None
+        by_name = reader.take_words("BY", "NAME")
+        if reader.peek_symbol("(") and not reader.begins_query():
+            columns = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
+            if by_name:
+                raise reader.error("BY NAME takes the names of the query: leave out the list of columns")
+        replacing = overwrite == "OVERWRITE"
+        if reader.take_words("REPLACE"):
+            if replacing:
+                raise reader.error("REPLACE WHERE belongs to INSERT INTO, and OVERWRITE replaces without it")
+            if not reader.take_words("WHERE"):
+                raise reader.error("only REPLACE WHERE is supported: name the rows to replace by a predicate")
+            where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
+        query = reader.query()
+        return Insert(name, query, replacing, where, columns, by_name, partition, evolves)
+
+    def run(self, session: StatementSession) -> Any:
+        table = session.table(self.name)
+        shown = display_name(self.name)
+        fixed = [
+            (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
+            for field, value in _fixed(table, self.partition, shown)
+        ]
+        if self.by_name:
+            frame, scans = session.read(self.query)
+        else:
+            names = {fold_name(field.name) for field, value in fixed if value is not None}
+            columns = [field for field in _columns(table, self, shown) if fold_name(field.name) not in names]
+            query, columns = _with_defaults(self.query, columns, shown, partial(_check_default, session, table))
+            constants = _values(query) if session.spark is None else None
+            if constants is not None:
+                _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
+                known = [value for _, value in fixed if value is not None]
+                columns += [field for field, value in fixed if value is not None]
+                rows = _constant_rows([[*row, *known] for row in constants], columns, session.time_zone)
+                return _write(session, self, table, rows, [], fixed)
+            frame, scans = session.read(query)
+            _check_count(len(frame.columns), columns, shown)
+            frame = frame.toDF(*(field.name for field in columns))
+        given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
+        if given:
+            frame = frame.selectExpr("*", *given)
+        return _write(session, self, table, frame, scans, fixed)
 
 
 def _write(
@@ -223,3 +302,51 @@ def _values(query: str) -> list[list[str]] | None:
         if not reader.peek_symbol(","):
             return None
         reader.at += 1
+
+
+def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField], time_zone: str) -> pa.Table:
+    """Return rows of constants under the names of columns.
+
+    Args:
+        rows: For each row the SQL text of its values, one for each column.
+        columns: The columns.
+        time_zone: Time zone of timestamps without one.
+
+    Raises:
+        PredicateError: A text is no expression, or Spark raises an error for it.
+        SparkUnavailable: Only Spark can evaluate an expression.
+    """
+    now = time.time_ns() // 1000
+    arrays = [_column([row[i] for row in rows], now, time_zone) for i in range(len(columns))]
+    return pa.table(arrays, names=[field.name for field in columns])
+
+
+def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
+    values, types = zip(*(_constant(text, now, time_zone) for text in texts), strict=True)
+    kinds = {each for each in types if each != VOID}
+    if kinds and kinds <= INTEGRAL_BITS.keys():
+        kind: DataType = max(kinds, key=lambda each: INTEGRAL_BITS[each])
+    elif len(kinds) > 1:
+        raise _only_spark(", ".join(texts))
+    else:
+        kind = next(iter(kinds), VOID)
+    return typed_array(values, arrow_type(kind))
+
+
+def _constant(text: str, now: int, time_zone: str) -> tuple[object, DataType]:
+    node = bind_expression(at_time(parse_sql(text), now, time_zone, ()), _NO_COLUMNS, time_zone=time_zone)
+    kind = type_of(node)
+    if kind is None or isinstance(kind, ArrayType | MapType | StructType):
+        raise _only_spark(text)
+    if any(isinstance(each, Opaque) for each in walk(node)):
+        raise _only_spark(text)
+    try:
+        return evaluate(node, {}, time_zone), kind
+    except EvaluationError as error:
+        raise PredicateError(f"{text} fails in Spark: {error}") from error
+    except Undecided as error:
+        raise _only_spark(text) from error
+
+
+def _only_spark(text: str) -> SparkUnavailable:
+    return SparkUnavailable(f"{text} can be evaluated by Spark only: pass a session as the first argument of sql().")

@@ -6,7 +6,7 @@ from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.values import Statement
+from deltaskip.statements.statement import Statement
 
 __all__ = ["parse_statement"]
 

@@ -120,7 +120,7 @@ class _Search:
         for cte in with_.expressions if isinstance(with_, exp.With) else ():
             visible.pop(fold_name(cte.alias), None)
             if once and self.is_used_once(node, cte.alias):
-                # It is searched where it is used.
+                # The query of this CTE is searched at the place that uses it.
                 visible[fold_name(cte.alias)] = cte
             else:
                 self.query(cte.this, (), visible)

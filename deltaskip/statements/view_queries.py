@@ -11,9 +11,10 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
-from deltaskip.statements import values as v
+from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.parse import parse_statement
 from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.opened import table_in
 from deltaskip.table.table import DeltaTable
 
@@ -38,7 +39,7 @@ def query_views(
         params: Values of its parameters.
     """
     statement = parse_statement(str(with_parameters(unicode_text("text", text), params)))
-    if not isinstance(statement, v.Query):
+    if not isinstance(statement, Query):
         raise InvalidArgument(
             "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
             "method sql of a catalog."
@@ -52,13 +53,13 @@ class _ViewSession(QuerySession):
 
     views: Mapping[str, RegisteredView]
 
-    def has_table(self, parts: v.Parts) -> bool:
+    def has_table(self, parts: Parts) -> bool:
         """Whether a name is one of a registered view."""
         return len(parts) == 1 and fold_name(parts[0]) in self.views
 
-    def table(self, name: v.Parts | v.StatementTable) -> DeltaTable:
+    def table(self, name: Parts | StatementTable) -> DeltaTable:
         """The latest version of the table of a view, or the version that the name has."""
-        named = name if isinstance(name, v.StatementTable) else v.StatementTable(name)
+        named = name if isinstance(name, StatementTable) else StatementTable(name)
         found = copy(self._view(named).table)
         time = None if named.timestamp is None else self.moment(named.timestamp)
         if named.version is None and time is None:
@@ -66,9 +67,9 @@ class _ViewSession(QuerySession):
             return found
         return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
 
-    def condition(self, name: v.StatementTable) -> str | None:
+    def condition(self, name: StatementTable) -> str | None:
         """The predicate of a view."""
         return self._view(name).where
 
-    def _view(self, name: v.StatementTable) -> RegisteredView:
+    def _view(self, name: StatementTable) -> RegisteredView:
         return self.views[fold_name(name.parts[0])]

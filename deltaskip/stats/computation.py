@@ -11,7 +11,6 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.deprecations import warn_renamed
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
@@ -110,9 +109,8 @@ def compute(
     vectors = _vectors(deletion_vectors, paths)
     if collations is not None and collation_versions is not None:
         raise InvalidArgument("Specify either collations or collation_versions, not both.")
-    if collations is not None and not isinstance(collations, Mapping):
-        warn_renamed("stats.compute(collations=[...])", "collation_versions=[...]")
-        collations, collation_versions = None, collations
+    if collations is not None:
+        arguments.mapping("collations", collations)
     versions = None if collation_versions is None else arguments.texts("collation_versions", collation_versions)
     arguments.choice("mapping_mode", mapping_mode, "none", "name", "id")
     arguments.flag("kernel_spelling", kernel_spelling)

@@ -124,7 +124,10 @@ def overlap(mins: Sequence[pa.Array], maxs: Sequence[pa.Array]) -> tuple[float, 
 
 
 def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None:
-    """As `overlap`, if each file contains one value. files_of_value: number of files with each value."""
+    """Return the overlap, and the number of distinct bounds, of files with one value each; None without files.
+
+    files_of_value: The number of files with each value.
+    """
     counts = np.array(list(files_of_value.values()), np.float64)
     return (float((counts * counts).sum() / counts.sum()), len(counts)) if len(counts) else None
 

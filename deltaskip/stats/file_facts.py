@@ -156,7 +156,10 @@ class FileReader:
     def _live(
         self, plan: FooterColumn, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """The same for a file with deleted rows. The footer includes them, so it only proves no or all nulls."""
+        """Return the facts of a column, and what to read, for a file with deleted rows.
+
+        The footer counts deleted rows, so it proves only that there are no nulls, or nothing else.
+        """
         total, deleted = rows
         nulls = None if plan.nodes and self._request.mode == "scan" else facts.null_count
         if plan.nodes is not None and (nulls == total or deleted == total):

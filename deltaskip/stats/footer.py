@@ -299,7 +299,7 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
 
 
 def since(extremes: Extremes, not_before: int | None) -> Extremes:
-    """The same, or unknown if the calendar of the least value is not certain."""
+    """Return the extremes; unknown ones if the calendar of the least value is not certain."""
     if not_before is not None and extremes.low is not None and extremes.low < not_before:
         return UNKNOWN
     return extremes

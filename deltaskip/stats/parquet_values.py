@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,13 +14,32 @@ from deltaskip.collations.collation import Collation
 from deltaskip.doors import first_line
 from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
+from deltaskip.kernels.extremes import (
+    binary_extremes,
+    decimal_extremes,
+    float_extremes,
+    integer_extremes,
+    used_entries,
+)
 from deltaskip.records import dataclass
-from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
+from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.parquet_schema import ParquetNode
+from deltaskip.stats.values import Bound, StoredType, converters
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
+
+_DECIMAL128_DIGITS = 38
+_READ_AS = {
+    pa.uint8(): pa.int64(),
+    pa.uint16(): pa.int64(),
+    pa.uint32(): pa.int64(),
+    pa.date64(): pa.date32(),
+    **{pa.duration(unit): pa.int64() for unit in ("s", "ms", "us", "ns")},
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+}
 
 # Limits of a batch: rows, and bytes of Parquet.
 _BATCH_ROWS = 1 << 18
@@ -194,11 +213,11 @@ def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedC
     nulls = array.null_count if live is None else pc.sum(pc.and_(pc.is_null(array), live), min_count=0).as_py()
     if not column.bounds and not column.orders:
         return ColumnFacts(nulls)
-    array = kernel_array(array)
+    array = _kernel_array(array)
     if live is not None:
         array = array.filter(live)
-    extremes = array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
-    collated = tuple(collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
+    extremes = _array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
+    collated = tuple(_collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
     return ColumnFacts(nulls, extremes, collated)
 
 
@@ -211,3 +230,101 @@ def _whole(parts: Sequence[ColumnFacts], column: ScannedColumn) -> ColumnFacts:
     facts = joined(parts, column.orders)
     extremes: Extremes = since(facts.extremes, column.plan.not_before) if column.bounds else UNKNOWN
     return ColumnFacts(facts.null_count, extremes, facts.collated)
+
+
+def _kernel_array(array: pa.Array) -> pa.Array:
+    """Return the values in a layout that the kernels accept, if there is one.
+
+    Files that pyarrow wrote record the Arrow types of their columns, and reading restores these types.
+    """
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return _kernel_array(array.storage)
+    if pa.types.is_dictionary(kind) and not any(test(kind.value_type) for test in _TEXTS):
+        return _kernel_array(array.dictionary_decode())
+    if pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind) and kind.precision <= _DECIMAL128_DIGITS:
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    wanted = _READ_AS.get(kind)
+    return array if wanted is None else array.cast(wanted)
+
+
+def _array_extremes(array: pa.Array, type_: DataType) -> Extremes:
+    """Return the extremes of a _kernel_array as bounds of `type_`; unknown if its values cannot be read as that type.
+
+    NaN is the greatest number. Of a dictionary only the strings that occur in a row count.
+    """
+    if array.null_count == len(array):
+        return NO_VALUES
+    source = _source(array.type)
+    convert = None if source is None else converters(source, type_)
+    if source is None or convert is None:
+        return UNKNOWN
+    found = _found(array, source)
+    if found is None:
+        return NO_VALUES
+    low, high = convert[0](found[0]), convert[1](found[1])
+    return UNKNOWN if low is None or high is None else Extremes(low, high)
+
+
+def _collated_extremes(array: pa.Array, order: Collation) -> Extremes:
+    """Return the extremes of strings in `order`, as str; unknown if Spark may order one of them differently.
+
+    array: string, large_string, or a dictionary of them.
+    """
+    if array.null_count == len(array):
+        return NO_VALUES
+    values = _plain_strings(array)
+    if not order.exact_keys and not pc.all(order.trusts_each(values)).as_py():
+        return UNKNOWN
+    low, high = order.min_max(values)
+    return Extremes(low, high) if isinstance(low, str) and isinstance(high, str) else UNKNOWN
+
+
+def _plain_strings(array: pa.Array) -> pa.Array:
+    """Return the array itself, or the distinct entries of a dictionary that occur in a row."""
+    if not isinstance(array, pa.DictionaryArray):
+        return array
+    indices = array.indices
+    if pa.types.is_unsigned_integer(indices.type):
+        # As the writer's Arrow schema in the file has them: categories of Polars.
+        indices = indices.cast(pa.int64())
+    used = used_entries(indices, len(array.dictionary)).to_arrow()
+    return array.dictionary if used.true_count == len(used) else array.dictionary.filter(used)
+
+
+def _source(stored: pa.DataType) -> StoredType | None:
+    value_type = stored.value_type if pa.types.is_dictionary(stored) else stored
+    if pa.types.is_signed_integer(stored):
+        return StoredType("integer")
+    if pa.types.is_float32(stored) or pa.types.is_float64(stored):
+        return StoredType("float" if pa.types.is_float32(stored) else "double")
+    if pa.types.is_decimal128(stored):
+        return StoredType("decimal", scale=stored.scale)
+    if stored == pa.date32():
+        return StoredType("date")
+    if pa.types.is_timestamp(stored):
+        return StoredType("timestamp", unit=stored.unit)
+    if any(test(value_type) for test in _TEXTS):
+        return StoredType("string")
+    return None
+
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+
+
+def _found(array: pa.Array, source: StoredType) -> tuple[Bound, Bound] | None:
+    match source.kind:
+        case "float" | "double":
+            return float_extremes(array)
+        case "decimal":
+            return decimal_extremes(array)
+        case "string":
+            texts = _plain_strings(array)
+            places = binary_extremes(texts)
+            return None if places is None else (_bytes(texts, places[0]), _bytes(texts, places[1]))
+        case _:
+            return integer_extremes(array)
+
+
+def _bytes(texts: pa.Array, i: int) -> bytes:
+    return cast(bytes, texts[i].as_buffer().to_pybytes())

@@ -79,11 +79,12 @@ class ReadingMethods:
         # Reading a table at one version must not import what the feed needs.
         from deltaskip.change_feed.scan import ChangeScan
         from deltaskip.change_feed.versions import version_range
+        from deltaskip.skipping.read_options import ReadOptions
 
         bounds = self._bound("start", start), self._bound("end", end)
         versions = version_range(self.snapshot, *bounds, arguments.flag("allow_out_of_range", allow_out_of_range))
-        chosen = (where, columns, time_zone, collation_version)
-        return ChangeScan(versions, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+        chosen = (where, columns, None, time_zone, collation_version)
+        return ChangeScan(versions, ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden))
 
     def files_since(self, version: int, time_zone: str = "UTC") -> pa.Table:
         """Return the files that the versions after `version`, up to that of this table, added and removed.

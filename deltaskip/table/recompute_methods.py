@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
-from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, check_same_table
@@ -15,8 +13,8 @@ from deltaskip.predicates import given_predicate
 from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
-    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
-    from deltaskip.txn.recompute.request import RecomputeRequest
+    from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
+    from deltaskip.maintenance.recompute.request import RecomputeRequest
 
 __all__ = ["RecomputingMethods"]
 
@@ -31,16 +29,15 @@ class RecomputingMethods:
         spark: Any = None,
         where: object = None,
         columns: Sequence[str] | None = None,
-        collations: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | None = None,
         mode: Literal["auto", "footer", "scan"] = "auto",
         only_missing: bool = False,
         *,
         collation_versions: Sequence[str] | None = None,
-        resume: bool | None = None,
+        resume: bool = True,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] | None = None,
-        again: bool | None = None,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
         """Compute the statistics of the files and commit them; moves to the latest version.
@@ -64,12 +61,11 @@ class RecomputingMethods:
             only_missing: Read only files that lack some of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
             resume: Skip files that an interrupted run already finished: those that this version of the package
-                computed with the same settings and that nobody has replaced since. The default is True.
+                computed with the same settings and that nobody has replaced since.
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
             progress: Called with the result so far after each commit, in place of a progress bar.
-            again: Deprecated; use `resume=not again`.
             params: Values of the parameters of `where`, as in `scan`.
 
         Returns:
@@ -89,24 +85,15 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
-        from deltaskip.txn.recompute.commit import commit_statistics
-        from deltaskip.txn.recompute.computed_files import computed_here
-        from deltaskip.txn.recompute.request import files_to_read
+        from deltaskip.maintenance.recompute.recompute import recompute
 
-        if again is not None:
-            arguments.flag("again", again)
-            warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
-            if resume is not None and bool(resume) == bool(again):
-                raise InvalidArgument(f"resume={resume} contradicts again={again}: pass resume alone.")
-            resume = not again
-        if collations is not None and not isinstance(collations, Mapping):
-            warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
         if not files_of_commit:
             raise InvalidArgument(
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
-        spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
+        act = f"Recomputing statistics of {self.snapshot.table_root}"
+        version = collation_version() if spark is None else engine(act).collation_version(spark)
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
         request = self._recompute_request(
@@ -116,26 +103,11 @@ class RecomputingMethods:
             collation_versions,
             mode,
             only_missing,
-            resume is None or resume,
+            resume,
             kernel_spelling,
-            collation_version() if spark_engine is None else spark_engine.collation_version(spark),
+            version,
         )
-        computed = computed_here if spark_engine is None else partial(spark_engine.recompute_statistics, spark)
-        results = computed(
-            self.snapshot,
-            files_to_read(self.snapshot, request),
-            request.statistics,
-            merge=not request.complete,
-            job_files=files_of_commit,
-        )
-        done = commit_statistics(
-            self.snapshot,
-            results,
-            request.identifiers,
-            request.parameters,
-            progress,
-            request.statistics.columns,
-        )
+        done = recompute(self.snapshot, request, spark, files_of_commit, progress)
         self.snapshot = latest_after(self.snapshot)
         return done
 
@@ -177,7 +149,7 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.txn.recompute.plan import recompute_plan
+        from deltaskip.maintenance.recompute.plan import recompute_plan
 
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
@@ -198,7 +170,7 @@ class RecomputingMethods:
         self,
         where: object,
         columns: Sequence[str] | None,
-        collations: Mapping[str, Sequence[str]] | Sequence[str] | None,
+        collations: Mapping[str, Sequence[str]] | None,
         collation_versions: Sequence[str] | None,
         mode: Literal["auto", "footer", "scan"],
         only_missing: bool,
@@ -206,13 +178,15 @@ class RecomputingMethods:
         kernel_spelling: bool,
         spark_version: str | None,
     ) -> RecomputeRequest:
-        from deltaskip.txn.recompute.request import recompute_request
+        from deltaskip.maintenance.recompute.request import recompute_request
 
         if collations is not None and collation_versions is not None:
             raise InvalidArgument(
                 f"Specify either collations or collation_versions to recompute statistics of "
                 f"{self.snapshot.table_root}, not both."
             )
+        if collations is not None:
+            arguments.mapping("collations", collations)
         chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
         return recompute_request(
             self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling, spark_version=spark_version

@@ -15,6 +15,7 @@ from deltaskip.log import Snapshot
 from deltaskip.rows.identity import keep_marks
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.table.creation import describe
 from deltaskip.transforms import Transform
@@ -140,7 +141,7 @@ def _described(
 
 
 def _remove_rows(transaction: Transaction) -> None:
-    scan = Scan(transaction.snapshot, "true")
+    scan = Scan(transaction.snapshot, ReadOptions("true"))
     transaction.read_scan(scan)
     every = files_to_change(scan).whole
     transaction.remove_whole(every.removed(transaction.snapshot.table_root, time.time_ns() // 1_000_000))

@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
-from deltaskip.deprecations import warn_renamed
 from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
@@ -24,6 +23,8 @@ from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.log_scan import LogScan
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.storage import open_storage
 from deltaskip.table.alter_methods import AlteringMethods
 from deltaskip.table.change_methods import ChangingMethods
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from deltaskip.data_files.sort_order import SortOrder
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
     from deltaskip.log.history import History
+    from deltaskip.reading.distributed_scan import DistributedScan
     from deltaskip.stats.coverage import TableCoverage
     from deltaskip.table.collations import CollatedColumn
     from deltaskip.table.detail import TableDetail
@@ -290,12 +292,6 @@ class DeltaTable(
         return {app_id: txn.version for app_id, txn in self.snapshot.txns.items()}
 
     @property
-    def txns(self) -> Mapping[str, int]:
-        """Deprecated name of `app_versions`."""
-        warn_renamed("DeltaTable.txns", "DeltaTable.app_versions")
-        return self.app_versions
-
-    @property
     def domains(self) -> Mapping[str, str]:
         """Configuration of each metadata domain by its name, as logged."""
         return {name: domain.configuration for name, domain in self.snapshot.domains.items()}
@@ -304,6 +300,38 @@ class DeltaTable(
     def in_commit_timestamp(self) -> int | None:
         """In-commit timestamp of the version in milliseconds since the epoch; None if they are not enabled."""
         return self.snapshot.in_commit_timestamp
+
+    @overload
+    def scan(
+        self,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        time_zone: str | None = "UTC",
+        collation_version: str | None = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        strict: bool = False,
+        ansi: bool | None = None,
+        hidden: bool = False,
+        engine: Literal["local"] = "local",
+    ) -> TableScan: ...
+
+    @overload
+    def scan(
+        self,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        time_zone: str | None = "UTC",
+        collation_version: str | None = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        strict: bool = False,
+        ansi: bool | None = None,
+        hidden: bool = False,
+        engine: Literal["spark"],
+    ) -> DistributedScan: ...
 
     def scan(
         self,
@@ -318,7 +346,7 @@ class DeltaTable(
         ansi: bool | None = None,
         hidden: bool = False,
         engine: Literal["local", "spark"] = "local",
-    ) -> TableScan:
+    ) -> TableScan | DistributedScan:
         """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
 
         Args:
@@ -356,12 +384,13 @@ class DeltaTable(
             SparkUnavailable: `where` is a PySpark Column, and PySpark cannot be loaded.
         """
         chosen = (where, columns, limit, time_zone, collation_version)
+        options = ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
         if arguments.one_of("engine", engine, ("local", "spark")) == "spark":
             # Only such a scan needs it.
             from deltaskip.reading.distributed_scan import DistributedScan
 
-            return DistributedScan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
-        return TableScan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+            return DistributedScan(self.snapshot, options)
+        return TableScan(self.snapshot, options)
 
     def partitions(
         self,
@@ -385,7 +414,7 @@ class DeltaTable(
             CorruptLog: A partition value in the log cannot be read.
             PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
         """
-        return TableScan(self.snapshot, where, time_zone=time_zone, params=params).partitions()
+        return LogScan(self.snapshot, ReadOptions(where, time_zone=time_zone, params=params)).partitions()
 
     def detail(self) -> TableDetail:
         """Return facts about the table as Delta's DESCRIBE DETAIL does, with row counts and the state of the log.
@@ -417,11 +446,6 @@ class DeltaTable(
         from deltaskip.skipping.coverage import table_coverage
 
         return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
-
-    def inspect_stats(self) -> TableCoverage:
-        """Deprecated name of `stats`."""
-        warn_renamed("DeltaTable.inspect_stats", "DeltaTable.stats")
-        return self.stats()
 
     def collations(self) -> tuple[CollatedColumn, ...]:
         """Return the collated columns, and which collation versions this process can evaluate for each of them."""

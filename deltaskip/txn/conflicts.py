@@ -31,6 +31,7 @@ from deltaskip.errors import CommitConflict
 from deltaskip.expr.render import to_sql
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.winners import Winners
@@ -105,7 +106,7 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
     if appended is None:
         return
     for scan in intent.scans:
-        again = Scan(appended, scan.where, time_zone=scan.time_zone, ansi=scan.ansi)
+        again = Scan(appended, ReadOptions(scan.where, time_zone=scan.time_zone, ansi=scan.ansi))
         may = again.files(columns=["path"])["path"].to_pylist()
         if may:
             raise CommitConflict(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
@@ -26,6 +26,7 @@ from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
@@ -91,7 +92,7 @@ class Transaction(Unpicklable):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
         self._check_open()
         return self
@@ -196,7 +197,7 @@ class Transaction(Unpicklable):
             raise InvalidArgumentType(
                 f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
-        scan = Scan(self.snapshot, where, time_zone=time_zone, params=params)
+        scan = Scan(self.snapshot, ReadOptions(where, time_zone=time_zone, params=params))
         self.read_scan(scan)
         return scan
 

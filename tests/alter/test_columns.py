@@ -301,16 +301,16 @@ def test_operations_have_the_names_and_parameters_of_delta_spark(tmp_path: Path)
 def test_arguments_of_wrong_types_and_values_are_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     for make in (
-        lambda: ds.AddColumn(3, "INT"),  # type: ignore[arg-type]
-        lambda: ds.AddColumn("c", "INT", 5),  # type: ignore[arg-type]
-        lambda: ds.AddColumn("c", "INT", position="FIRST"),  # type: ignore[arg-type]
-        lambda: ds.MoveColumn("c", None),  # type: ignore[arg-type]
-        lambda: ds.SetProperty("a", True),  # type: ignore[arg-type]
-        lambda: table.alter("ADD COLUMN c INT"),  # type: ignore[arg-type]
+        lambda: ds.AddColumn(3, "INT"),
+        lambda: ds.AddColumn("c", "INT", 5),
+        lambda: ds.AddColumn("c", "INT", position="FIRST"),
+        lambda: ds.MoveColumn("c", None),
+        lambda: ds.SetProperty("a", True),
+        lambda: table.alter("ADD COLUMN c INT"),
         lambda: table.alter(ds.AddColumn("c", object())),
     ):
         with pytest.raises(InvalidArgumentType):
-            make()  # type: ignore[no-untyped-call]
+            make()
     for odd in (lambda: ds.AddColumn("a, b", "INT"), lambda: ds.MoveColumn("a", -1), table.alter):
         with pytest.raises(InvalidArgument):
             odd()

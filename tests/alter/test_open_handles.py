@@ -46,7 +46,7 @@ def _outcomes(table: ds.DeltaTable, predicates: tuple[str, ...]) -> list[object]
     return found
 
 
-def _after(tmp_path: Path, column: str, values: pa.Array, partitioned: bool, change: Callable[[Any], object]) -> list:
+def _after(tmp_path: Path, column: str, values: pa.Array, partitioned: bool, change: Callable[[Any], object]) -> list:  # type: ignore[type-arg]
     """The handle that changes the table itself, one that refreshes, and a new one."""
     own = ds.DeltaTable.create(
         str(tmp_path), f"k BIGINT, {column}", partition_by=["c"] if partitioned else [], properties=ALL

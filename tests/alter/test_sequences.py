@@ -176,7 +176,7 @@ def test_alterations_that_race_are_made_one_after_the_other(tmp_path: Path) -> N
         for i in range(first, first + 4):
             own.alter(ds.AddColumn(f"c{i}", "INT"))
 
-    assert together(*(lambda n=n: adding(n) for n in (0, 10, 20))) == [None, None, None]  # type: ignore[misc]
+    assert together(*(lambda n=n: adding(n) for n in (0, 10, 20))) == [None, None, None]
     table.refresh()
     assert set(table.schema.names) == {"id", *(f"c{n + i}" for n in (0, 10, 20) for i in range(4))}
     ids = [field.metadata["delta.columnMapping.id"] for field in table.schema.fields]
@@ -189,7 +189,7 @@ def test_one_of_two_that_rename_the_same_column_is_refused(tmp_path: Path) -> No
 
     def renaming(name: str) -> Callable[[], None]:
         own = ds.DeltaTable(table.uri)
-        return lambda: own.alter(ds.RenameColumn("id", name)) and None
+        return lambda: own.alter(ds.RenameColumn("id", name)) and None  # type: ignore[return-value]
 
     raised = together(renaming("one"), renaming("two"))
     assert [type(error) for error in raised if error is not None] == [SchemaError]

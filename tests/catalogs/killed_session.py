@@ -50,7 +50,7 @@ def main(folder: str, step: str) -> None:
     for each in steps:
         name = f"db.{each.replace(' ', '_')}"
         if not catalog.table_exists(name):
-            with catalog.stage_create(name, "id BIGINT") as staged:
+            with catalog.stage_create(name, "id BIGINT") as staged:  # type: ignore[attr-defined]
                 staged.append(ROWS)
     found = {ident.name: len(ids_of(catalog.load_table(ident))) for ident in catalog.list_tables("db")}
     print(json.dumps({**found, "before": before}))

@@ -17,7 +17,7 @@ from deltaskip.storage import local
 @pytest.fixture(autouse=True)
 def deletes_stay_below_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the package does, these tests delete nothing outside of their own folder."""
-    plain = local.delete_tree
+    plain = local.delete_tree  # type: ignore[attr-defined]
 
     def guarded(path: str) -> None:
         own = str(tmp_path.resolve())

@@ -108,7 +108,7 @@ def test_handles_and_staged_tables_are_of_the_table_that_they_named(tmp_path: Pa
     for commits in (0, 1, 3):
         table = catalog.create_table("db.t", DDL)
         table.append(rows(2))
-        staged = catalog.stage_replace("db.t", "a INT")
+        staged = catalog.stage_replace("db.t", "a INT")  # type: ignore[attr-defined]
         catalog.drop_table("db.t")
         other = catalog.create_table("db.t", DDL)
         for _ in range(commits):

@@ -50,7 +50,7 @@ def catalog(catalog_session: Any) -> ds.TransactionalTableCatalog:
         catalog_session.sql(f"DROP VIEW {name}")
     found.create_namespace("db")
     found.create_namespace("other")
-    return found
+    return found  # type: ignore[return-value]
 
 
 def names(catalog: ds.TableCatalog, namespace: str = "db") -> list[str]:

@@ -131,8 +131,8 @@ def test_the_older_api_shows_the_comment_of_a_table(server: UnityServer, tmp_pat
     cat = UnityCatalog(server.url, "main")
     for name, properties in (("m", {}), ("e", {"location": str(tmp_path / "e")})):
         table = cat.create_table(f"db.{name}", "id BIGINT", properties={**properties, "comment": "first"})
-        shown = [cat._client.find("tables", f"main.db.{name}")["comment"]]  # type: ignore[index]
+        shown = [cat._client.find("tables", f"main.db.{name}")["comment"]]
         for change in (ds.SetComment("second"), ds.SetComment(None)):
             table.alter(change)
-            shown.append(cat._client.find("tables", f"main.db.{name}")["comment"])  # type: ignore[index]
+            shown.append(cat._client.find("tables", f"main.db.{name}")["comment"])
         assert shown == ["first", "second", ""]

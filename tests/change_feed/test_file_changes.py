@@ -40,7 +40,7 @@ def logged(table: ds.DeltaTable, first: int) -> list[tuple[object, ...]]:
                 if action in ("add", "remove"):
                     p = each["partitionValues"]["p"]
                     found.append((version, action, unquote(each["path"]), each["size"], p, each["dataChange"]))
-    return found
+    return found  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("version", [0, 2, 5, 7])
@@ -93,7 +93,7 @@ def test_versions_that_cannot_be_listed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="0 or greater"):
         table.files_since(-1)
     with pytest.raises(InvalidArgumentType, match="int"):
-        table.files_since(None)  # type: ignore[arg-type]
+        table.files_since(None)
     with pytest.raises(InvalidArgument, match="time zone"):
         table.files_since(0, time_zone="Nowhere")
     table.checkpoint()

@@ -90,7 +90,7 @@ def test_deleted_rows_of_whole_files_are_not_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("act", [add, remove])
 def test_a_path_twice_in_a_commit_is_corrupt(tmp_path: Path, act: object) -> None:
     feed = Feed(tmp_path)
-    feed.commit(act("a"), act("a", deletionVector=inline(1)))  # type: ignore[operator]
+    feed.commit(act("a"), act("a", deletionVector=inline(1)))
     with pytest.raises(CorruptLog, match=r"version 1 (adds|removes) the file a twice"):
         feed.table.changes(1)
 

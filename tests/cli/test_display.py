@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.cli import display, listing
+from deltaskip.cli import display
+from deltaskip.cli.files import write_json
 from deltaskip.shown import human_bytes
 from tests.looped import looped
 
@@ -48,7 +49,7 @@ def test_a_long_listing_is_one_json_document() -> None:
         }
     )
     out = io.StringIO()
-    listing.write_json(out, 3, n + 1, files)
+    write_json(out, 3, n + 1, files)
     document = json.loads(out.getvalue())
     assert (document["version"], document["total_files"], document["kept_files"]) == (3, n + 1, n)
     assert [file["size"] for file in document["files"]] == list(range(n))

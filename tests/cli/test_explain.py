@@ -102,6 +102,7 @@ def test_stats_measures_coverage_and_overlap(run: Run, patchy: Path) -> None:
 
 def test_stats_is_the_public_method(run: Run, patchy: Path) -> None:
     found = json.loads(run("stats", patchy, "--json").out)
+    assert found.pop("optimize")["expected"]["files"] == 10
     assert found == json.loads(json.dumps(DeltaTable(str(patchy)).stats().to_dict()))
 
 
@@ -111,7 +112,8 @@ def test_stats_as_text_shows_shares_and_recommendations(run: Run, patchy: Path) 
     lines = [line.split() for line in ran.out.splitlines()]
     assert ["patchy", "bigint", "60", "%", "38.2", "%", "60", "%", "38.2", "%", "5.0", "50", "%"] in lines
     advice = DeltaTable(str(patchy)).stats().advice
-    assert ran.out.endswith("".join(f"recommendation: {one.sentence}\n" for one in advice))
+    recommended = "".join(f"recommendation: {one.sentence}\n" for one in advice)
+    assert recommended + "recommendation: OPTIMIZE (10 files of " in ran.out
 
 
 def test_stats_of_a_table_without_files_are_none(run: Run, tmp_path: Path) -> None:
@@ -120,26 +122,6 @@ def test_stats_of_a_table_without_files_are_none(run: Run, tmp_path: Path) -> No
     assert [column["overlap_depth"] for column in found["columns"]] == [None, None]
     assert found["advice"] == []
     assert run("stats", tmp_path / "t").status == 0
-
-
-def test_the_old_spelling_of_stats_warns_and_works(run: Run, patchy: Path) -> None:
-    ran = run("inspect", patchy, "--stats", "--json")
-    assert ran.status == 0
-    assert ran.err == (
-        "deltaskip: warning: --stats is deprecated and will be removed in the next release; "
-        "use deltaskip stats TABLE instead.\n"
-    )
-    assert json.loads(ran.out)["statistics"] == json.loads(run("stats", patchy, "--json").out)
-    assert "statistics" not in json.loads(run("inspect", patchy, "--json").out)
-    assert run("stats", patchy).out in run("inspect", patchy, "--stats").out
-
-
-def test_the_old_spelling_of_plot_warns_and_works(run: Run, customers: Path, tmp_path: Path) -> None:
-    ran = run("explain", customers, "--where", demo.PREDICATE, "--picture", tmp_path / "p.png")
-    assert ran.status == 0
-    assert ran.err.startswith("deltaskip: warning: --picture is deprecated")
-    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    assert "--picture" not in run("explain", "--help").out
 
 
 def test_the_commands_of_a_process_do_without_pandas(customers: Path) -> None:

@@ -162,6 +162,6 @@ def test_files_of_a_large_table_are_counted_for_programs_only(
     builder = LogBuilder(tmp_path / "t")
     builder.checkpoint(0, *[log_add(f"f{i}") for i in range(5)])
     assert "version 0: 5 of 5 files" in run("files", tmp_path / "t").out
-    monkeypatch.setattr("deltaskip.cli.listing._COUNTED_ROWS", 4)
+    monkeypatch.setattr("deltaskip.cli.files._COUNTED_ROWS", 4)
     assert "version 0: 5 files, " in run("files", tmp_path / "t").out
     assert json.loads(run("files", tmp_path / "t", "--json").out)["total_files"] == 5

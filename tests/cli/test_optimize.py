@@ -64,31 +64,31 @@ def test_what_is_wrong_is_named(run: Run, table: Path, arguments: list[str], sta
     assert ds.DeltaTable(table).version == 4
 
 
-def test_inspect_predicts_what_optimize_gains_and_then_measures_it(run: Run, tmp_path: Path) -> None:
+def test_stats_predicts_what_optimize_gains_and_then_measures_it(run: Run, tmp_path: Path) -> None:
     chance = random.Random(1)
     table = ds.DeltaTable.create(tmp_path / "z", "a BIGINT, b BIGINT", properties={"delta.targetFileSize": "6000"})
     for _ in range(40):
         values = [chance.randrange(10**6) for _ in range(500)]
         table.append(pa.table({"a": values, "b": values[:1] * 500}))
         table.delete(f"a = {chance.randrange(10**6)}")
-    before = json.loads(run("inspect", tmp_path / "z", "--stats", "--json").out)["optimize"]
+    before = json.loads(run("stats", tmp_path / "z", "--json").out)["optimize"]
     assert before["measured"] is None and before["expected"]["kind"] == "compaction"
     assert run("optimize", tmp_path / "z", "--zorder-by", "a").status == 0
-    after = json.loads(run("inspect", tmp_path / "z", "--stats", "--json").out)["optimize"]["measured"]
+    after = json.loads(run("stats", tmp_path / "z", "--json").out)["optimize"]["measured"]
     [gain] = after["filters"]
     assert gain["column"] == "a" and gain["before"] > 15 and gain["after"] < 2
-    text = run("inspect", tmp_path / "z", "--stats").out
+    text = run("stats", tmp_path / "z").out
     assert "measured: OPTIMIZE at version " in text and "an equality filter reads: a " in text
 
 
-def test_inspect_names_small_files_and_columns_to_order_by(run: Run, tmp_path: Path) -> None:
+def test_stats_names_small_files_and_columns_to_order_by(run: Run, tmp_path: Path) -> None:
     chance = random.Random(1)
     table = ds.DeltaTable.create(tmp_path / "z", "a BIGINT, b BIGINT", properties={"delta.targetFileSize": "1"})
     for _ in range(30):
         table.append(pa.table({name: [chance.randrange(10**6) for _ in range(50)] for name in "ab"}))
-    text = run("inspect", tmp_path / "z", "--stats").out
+    text = run("stats", tmp_path / "z").out
     assert "recommendation: OPTIMIZE ZORDER BY " in text and "OPTIMIZE (30 files" not in text
     table.alter_sql("SET TBLPROPERTIES (delta.targetFileSize = '1000000')")
-    text = run("inspect", tmp_path / "z", "--stats").out
+    text = run("stats", tmp_path / "z").out
     assert "recommendation: OPTIMIZE (30 files of " in text and "would become 1)" in text
     assert "ZORDER" not in text

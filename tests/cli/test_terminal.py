@@ -177,8 +177,8 @@ def test_a_closed_pipe_ends_quietly(stream: str, table: Path) -> None:
 
 def test_an_interrupt_ends_quietly(table: Path) -> None:
     code = (
-        "import sys, time\nfrom deltaskip.cli import commits, main\n"
-        "commits.history = lambda *_: print('now', flush=True) or time.sleep(60)\nsys.exit(main())"
+        "import sys, time\nfrom deltaskip.cli import history, main\n"
+        "history.history = lambda *_: print('now', flush=True) or time.sleep(60)\nsys.exit(main())"
     )
     command = [sys.executable, "-c", code, "history", str(table)]
     # A shell starts background jobs, and so perhaps this test, with interrupts ignored.
@@ -203,7 +203,7 @@ def test_an_interrupt_ends_quietly(table: Path) -> None:
         (["files", "TABLE", "--timestamp", "x"], 2), (["files", "TABLE", "--time-zone", "x"], 2),
         (["files", "TABLE", "--limit", "-1"], 2), (["files", "TABLE", "-o", "x"], 2),
         (["files", "TABLE", "--version", "0", "--timestamp", "2026-01-01"], 2),
-        (["stats", "TABLE", "--recompute", "--again", "--resume"], 2), (["stats", "TABLE", "--dry-run"], 2),
+        (["stats", "TABLE", "--dry-run"], 2),
         (["explain", "TABLE", "--plot", "x.gif"], 2), (["stats", "TABLE", "--recompute", "--mode", "x"], 2),
         (["files", "/no\nwhere\x1b[31m"], 1), (["files", "TABLE", "--version", "99"], 1),
         (["files", "TABLE", "--where", "nonsense ="], 1), (["files", "TABLE", "--where", "nonsense = 5"], 1),

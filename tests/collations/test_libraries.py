@@ -157,7 +157,7 @@ def test_a_path_without_icu_is_named(fresh: Any, tmp_path: Path) -> None:
     with pytest.raises(CollationUnavailable, match="no such folder"):
         register_icu("no such folder")
     with pytest.raises(InvalidArgumentType, match="path must be"):
-        register_icu(5)  # type: ignore[arg-type]
+        register_icu(5)
     (tmp_path / "libicui18n.so.99.1").write_bytes(b"not a library")
     with pytest.raises(CollationUnavailable, match=r"libicui18n\.so\.99\.1"):
         register_icu(tmp_path)

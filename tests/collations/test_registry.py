@@ -27,7 +27,7 @@ def test_the_public_name_is_a_plain_documented_function() -> None:
 @pytest.mark.parametrize("identifier", [None, 77.1, b"icu.UNICODE_CI.77.1", ["icu.UNICODE_CI.77.1"]])
 def test_an_identifier_of_the_wrong_type_is_refused(identifier: object) -> None:
     with pytest.raises(InvalidArgumentType, match=type(identifier).__name__):
-        ds.collation(identifier)  # type: ignore[arg-type]
+        ds.collation(identifier)
 
 
 @pytest.mark.parametrize(

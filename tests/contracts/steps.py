@@ -109,7 +109,7 @@ def merges_whatever_a_seed_chooses(kept: Kept) -> None:
                 # A source without computed columns has not all columns.
                 object.__setattr__(merge.clauses[number], "values", every)
             values = None if each.values is None else {name: text for name, (text, _) in each.values.items()}
-            clauses.append(Clause(each.kind, each.action, values, None if each.where is None else each.where[0]))  # type: ignore[arg-type]
+            clauses.append(Clause(each.kind, each.action, values, None if each.where is None else each.where[0]))
         wanted = merge.model(kept.model)
         if wanted is None:
             act = lambda: kept.door.merge(kept.table, given(merge.source), merge.on[0], clauses)  # noqa: B023, E731

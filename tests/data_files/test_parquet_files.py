@@ -83,7 +83,7 @@ def test_footers_have_no_bounds_of_columns_with_nan_since_readers_would_miss_it(
 
 
 def test_a_first_nan_in_a_later_row_group_begins_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 1)
     values = [[1.0], [2.0], [float("nan")], [3.0]]
     batches = [pa.record_batch({"d": each}) for each in values]
     files = write_data_files(batches, _layout(tmp_path, from_arrow(batches[0].schema))).files
@@ -176,8 +176,8 @@ def test_codecs_are_in_the_names_and_in_the_files(tmp_path: Path, codec: str) ->
 
 
 def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 2000)
-    monkeypatch.setattr(parquet_files, "_WAITING_BYTES", 5000)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 2000)
+    monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 5000)
     rows = pa.table({"p": [i % 5 for i in range(5000)], "v": range(5000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000)
     files = write_data_files(rows.to_batches(max_chunksize=100), layout).files
@@ -193,9 +193,9 @@ def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monk
 def test_large_data_is_encoded_side_by_side_in_files_of_consecutive_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int, target_bytes: int
 ) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 20_000)
-    monkeypatch.setattr(parquet_files, "_WAITING_BYTES", 80_000)
-    monkeypatch.setattr(parquet_files, "_PARALLEL_BYTES", 5000)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 20_000)
+    monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 80_000)
+    monkeypatch.setattr("deltaskip.settings.options.parallel_file_bytes", 5000)
     monkeypatch.setattr(parquet_files, "processors", lambda: 3)
     rows = pa.table({"v": range(10_000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), target_bytes=target_bytes)
@@ -210,7 +210,7 @@ def test_large_data_is_encoded_side_by_side_in_files_of_consecutive_rows(
 def test_large_data_of_a_partition_is_as_many_files_as_processors_if_it_may_be_divided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, divided: bool
 ) -> None:
-    monkeypatch.setattr(parquet_files, "_PARALLEL_BYTES", 8000)
+    monkeypatch.setattr("deltaskip.settings.options.parallel_file_bytes", 8000)
     monkeypatch.setattr(parquet_files, "processors", lambda: 2)
 
     def files_of(rows: int, partitions: int) -> int:
@@ -223,7 +223,7 @@ def test_large_data_of_a_partition_is_as_many_files_as_processors_if_it_may_be_d
 
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 100)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 100)
     monkeypatch.setattr(parquet_files, "_OPEN_FILES", 3)
     rows = pa.table({"p": [i % 10 for i in range(1000)], "v": range(1000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), ("p",))
@@ -241,7 +241,7 @@ def test_no_rows_are_no_files(tmp_path: Path) -> None:
 def test_a_failure_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition_columns: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 1)
 
     def batches() -> Any:
         yield from ROWS.to_batches(max_chunksize=2)
@@ -268,7 +268,7 @@ def test_a_disk_that_fills_up_leaves_no_files(tmp_path: Path, monkeypatch: pytes
 
 def test_bounds_of_floats_are_those_of_all_values(tmp_path: Path) -> None:
     values = [[1.5, -0.0], [0.0, -0.0], [float("nan"), 1.0], [float("inf"), None], [None, None], [float("nan")] * 2]
-    rows = [{"p": p, "x": x, "st": {"y": x}} for p, pair in enumerate(values) for x in pair]
+    rows = [{"p": p, "x": x, "st": {"y": x}} for p, pair in enumerate(values) for x in pair]  # type: ignore[attr-defined]
     schema = pa.schema([("p", pa.int32()), ("x", pa.float64()), ("st", pa.struct([("y", pa.float32())]))])
     table = DeltaTable.create(tmp_path / "t", schema, partition_by=["p"])
     table.append(pa.Table.from_pylist(rows, schema))

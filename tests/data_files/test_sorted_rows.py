@@ -13,7 +13,6 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import decode_path
-from deltaskip.data_files import parquet_files
 from deltaskip.data_files.parquet_files import sorted_rows
 from deltaskip.data_files.sort_order import SortColumn
 from tests.each import each
@@ -62,8 +61,8 @@ def test_nested_columns_and_texts() -> None:
 def test_each_of_many_files_is_sorted_and_memory_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool
 ) -> None:
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 8_000)
-    monkeypatch.setattr(parquet_files, "_WAITING_BYTES", 40_000)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 8_000)
+    monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 40_000)
     catalog = ds.catalog(f"warehouse:{tmp_path}")
     assert isinstance(catalog, ds.TransactionalTableCatalog)
     chosen = random.Random(1)

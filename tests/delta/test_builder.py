@@ -176,7 +176,7 @@ def test_code_that_continues_the_builder_of_the_jvm(spark: Any, tmp_path: Path) 
         ("addColumn", ("a", "int", 1)),
         ("addColumn", ("a", "int", True, 1)),
         ("addColumn", ("a", "int", True, None, "")),
-        ("addColumn", ("a", "bigint", True, IdentityGenerator(1.5))),  # type: ignore[arg-type]
+        ("addColumn", ("a", "bigint", True, IdentityGenerator(1.5))),
         ("addColumn", ("a", "int", True, None, None, 1)),
         ("addColumns", (1,)),
         ("addColumns", ([StructField("1", IntegerType()), 1],)),

@@ -42,7 +42,7 @@ def test_vacuum_keeps_young_files_unless_the_session_turns_the_check_off(spark: 
     orphan.write_text("abcde")
     before = len(os.listdir(path))
     for hours in (None, 1000, 1000.0, "1000"):
-        frame = table.vacuum(hours)  # type: ignore[arg-type]
+        frame = table.vacuum(hours)
         assert isinstance(frame, DataFrame) and frame.columns == [] and frame.collect() == []
     assert orphan.exists()
     spark.conf.set(CHECK, "false")
@@ -106,7 +106,7 @@ def test_a_clone_under_a_name_is_in_the_catalog(spark: Any, path: str) -> None:
 
 
 def test_manifests_are_generated(spark: Any, path: str) -> None:
-    assert DeltaTable.forPath(spark, path).generate("SYMLINK_format_manifest") is None  # type: ignore[func-returns-value]
+    assert DeltaTable.forPath(spark, path).generate("SYMLINK_format_manifest") is None
     assert (Path(path) / "_symlink_format_manifest" / "manifest").read_text().startswith(f"file:{path}/part-")
 
 

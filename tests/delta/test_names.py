@@ -60,7 +60,7 @@ def test_a_builder_of_sessions_gets_no_jar_of_delta(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_conflicts_of_delta_spark_in_the_jvm_have_these_classes(name: str) -> None:
-    found: Any = captured.convert_exception(JavaError(f"io.delta.exceptions.{name}: two: writers"))  # type: ignore[arg-type]
+    found: Any = captured.convert_exception(JavaError(f"io.delta.exceptions.{name}: two: writers"))
     assert type(found) is getattr(exceptions, name)
     assert isinstance(found, errors.CommitConflict)
     assert isinstance(found, PySparkException)
@@ -73,7 +73,7 @@ def test_other_errors_of_the_jvm_and_those_of_delta_spark_s_package_stay(monkeyp
     monkeypatch.setitem(sys.modules, "delta.exceptions", ModuleType("delta.exceptions"))
     monkeypatch.setattr("pyspark.SparkContext._jvm", None)
     with pytest.raises(AssertionError):
-        captured.convert_exception(JavaError("io.delta.exceptions.ConcurrentAppendException: x"))  # type: ignore[arg-type]
+        captured.convert_exception(JavaError("io.delta.exceptions.ConcurrentAppendException: x"))
 
 
 def test_a_generator_of_identity_values_can_be_changed_as_delta_spark_s() -> None:

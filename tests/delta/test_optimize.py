@@ -106,7 +106,7 @@ def test_errors_are_those_of_delta_spark(spark: Any, path: str) -> None:
     with pytest.raises(AnalysisException, match="Z-Ordering column nope does not exist in data schema"):
         table.optimize().executeZOrderBy("nope")
     with pytest.raises(TypeError, match="Z-order column must be str"):
-        table.optimize().executeZOrderBy([1])  # type: ignore[list-item]
+        table.optimize().executeZOrderBy([1])
     with pytest.raises(TypeError, match="Found 3 with type <class 'int'>"):
-        table.optimize().executeZOrderBy("value", 3)  # type: ignore[arg-type]
+        table.optimize().executeZOrderBy("value", 3)
     assert table.optimize().executeZOrderBy().first()["metrics"].zOrderStats is None

@@ -78,13 +78,13 @@ def test_a_conflict_counts_as_an_attempt(tmp_path: Path, monkeypatch: pytest.Mon
     other = DeltaTable(tmp_path / "t")
     from deltaskip.dml import delete as module
 
-    found, calls = module.files_to_change, []
+    found, calls = module.files_to_change, []  # type: ignore[attr-defined]
 
     def late(scan: object) -> object:
         if not calls:
             calls.append(scan)
             other.append(rows([14, 15]))
-        return found(scan)  # type: ignore[arg-type]
+        return found(scan)
 
     monkeypatch.setattr(module, "files_to_change", late)
     result = table.delete("id = 15")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from deltaskip.errors import InvalidCommit, PredicateError, StorageError, Unsupp
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, files_below, ids_of, info_of, rows
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
 
 

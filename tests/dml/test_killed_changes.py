@@ -88,7 +88,7 @@ class Failing(LocalStorage):
         self._write()
         return super().publish(path)
 
-    def put(self, path: str, data: bytes, **more: Any) -> None:
+    def put(self, path: str, data: bytes, **more: Any) -> None:  # type: ignore[override]
         self._write()
         super().put(path, data, **more)
 

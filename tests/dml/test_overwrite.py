@@ -32,9 +32,9 @@ from deltaskip.txn import commit_loop
 from tests.dml.tables import actions_of, files_below, ids_of, info_of, made, rows, rows_of
 from tests.extent import extent
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
-TRACKED = {"delta.enableRowTracking": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
+TRACKED: dict[str, Any] = {"delta.enableRowTracking": "true"}
 UTC = datetime.UTC
 
 

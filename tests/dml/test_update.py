@@ -28,9 +28,9 @@ from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_
 from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
 from tests.extent import extent
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
-IDS = {"delta.enableRowTracking": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
+IDS: dict[str, Any] = {"delta.enableRowTracking": "true"}
 
 
 def made(folder: Path, partition_by: tuple[str, ...] = (), ddl: str = DDL, **properties: str) -> DeltaTable:
@@ -234,9 +234,9 @@ def test_refusals_change_nothing(tmp_path: Path) -> None:
         (InvalidArgumentType, {"x": object()}, "new value of x"),
     ):
         with pytest.raises(error, match=match):
-            table.update(given)  # type: ignore[arg-type]
+            table.update(given)
     with pytest.raises(InvalidArgumentType, match="set must be"):
-        table.update("x = 1")  # type: ignore[arg-type]
+        table.update("x = 1")
     table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
     with pytest.raises(UnsupportedFeature, match="append-only"):
         table.update({"x": "1"}, "id = 3")

@@ -63,12 +63,12 @@ def function_table() -> str:
     for name, function in sorted({**REPLACED, **FUNCTIONS}.items()):
         if not name.isidentifier() and len(name) > 1:
             continue
-        others = ", ".join(f"`{alias}`" for alias in sorted(function.aliases))
+        others = ", ".join(f"`{alias}`" for alias in sorted(function.aliases))  # type: ignore[attr-defined]
         if isinstance(function, Replaced):
             told = [others, "as written", "as written", ""]
         else:
-            by_column = function.by_column is not None or name == "coalesce"
-            told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]
+            by_column = function.by_column is not None or name == "coalesce"  # type: ignore[attr-defined]
+            told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]  # type: ignore[attr-defined]
         rows.append(f"| `{name.replace('|', '&#124;')}` | {' | '.join(told)} |".replace("  ", " "))
     left = sorted(set(ARGUMENT_COUNTS) - {*FUNCTIONS, *REPLACED, *ALIASES} - {*CHANGING, *PRESENT})
     return "\n".join(rows) + "\n\nOnly Spark evaluates " + ", ".join(f"`{name}`" for name in left) + "."

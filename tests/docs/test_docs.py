@@ -13,7 +13,7 @@ import click
 import pytest
 
 import deltaskip
-from deltaskip.cli.commands import program
+from deltaskip.cli.commands import program  # type: ignore[attr-defined]
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table

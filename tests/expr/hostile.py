@@ -52,7 +52,7 @@ CPU_SECONDS = 60
 MEMORY_BYTES = 4 << 30
 MOST_CHARACTERS = 1 << 25
 
-LARGE = 250_000
+LARGE = extent(100_000, 250_000)
 _INSTANTS = [-(2**63), 2**63 - 1, 0]
 
 VALUES: dict[DataType, list[Any]] = {
@@ -215,7 +215,7 @@ def steps(kind: str) -> Iterator[tuple[str, Callable[[], object]]]:
                 for column in extent(columns[number % 8 :: 5], columns):
                     yield f"{column} = {text[:60]} {len(text)}", functools.partial(_planned, f"{column} = {text}")
             for value in (10**100_000, Decimal("1e1000000"), Decimal("1e-1000000"), Decimal(10**10_000), "a" * 10**7):
-                yield f"lit {type(value)}", lambda value=value: _planned(col("i") == lit(value))  # type: ignore[misc]
+                yield f"lit {type(value)}", lambda value=value: _planned(col("i") == lit(value))
         case "nesting":
             for name, (before, inner, after) in NESTED.items():
                 for depth in DEPTHS:
@@ -242,17 +242,17 @@ def _chains() -> Iterator[tuple[str, Callable[[], object]]]:
     many = 25_000
     for combine in (operator.and_, operator.or_):
         legs = [col("i") == k for k in range(many)]
-        yield f"{combine} of {many}", lambda c=combine, legs=legs: functools.reduce(c, legs).node  # type: ignore[misc]
+        yield f"{combine} of {many}", lambda c=combine, legs=legs: functools.reduce(c, legs).node
         yield (
             f"{combine} of {many}, from the right",
-            lambda c=combine, legs=legs: functools.reduce(lambda a, b: c(b, a), legs).node,  # type: ignore[misc]
+            lambda c=combine, legs=legs: functools.reduce(lambda a, b: c(b, a), legs).node,
         )
     planned = extent(5000, many)
     yield f"AND of {planned}", lambda: _planned(" AND ".join(f"i = {k}" for k in range(planned)))
     yield f"OR of {many // 5}", lambda: _planned(" OR ".join(f"i = {k}" for k in range(many // 5)))
     for name, step in _STEPS.items():
         for depth in DEPTHS:
-            yield f"{name} {depth}", lambda step=step, depth=depth: _planned(_repeated(step, depth))  # type: ignore[misc]
+            yield f"{name} {depth}", lambda step=step, depth=depth: _planned(_repeated(step, depth))
 
 
 _STEPS: dict[str, Callable[[ColumnExpr], ColumnExpr]] = {

@@ -281,7 +281,7 @@ class Maker:
         node = bound(sql, self.schema, self.zone, self.ansi)
         if node is None:
             return None
-        found = Made(sql, type_of(node), depth)  # type: ignore[arg-type]
+        found = Made(sql, type_of(node), depth)
         known = self.pool.setdefault(found.type, [])
         if len(known) < 40:
             known.append(found)

@@ -214,9 +214,9 @@ def test_timestamps_without_a_zone_are_read_in_the_session_s(zone: str, micros: 
 
 def test_a_predicate_and_a_time_zone_are_text() -> None:
     with pytest.raises(InvalidArgumentType, match="A predicate must be a str"):
-        parse_sql(5)  # type: ignore[arg-type]
+        parse_sql(5)
     with pytest.raises(InvalidArgumentType, match="time_zone must be a str"):
-        bind(parse_sql("true"), SCHEMA, time_zone=5)  # type: ignore[arg-type]
+        bind(parse_sql("true"), SCHEMA, time_zone=5)
 
 
 def test_an_unknown_time_zone_is_refused() -> None:

@@ -139,15 +139,15 @@ def test_values_without_a_type_are_refused() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: col(5),  # type: ignore[arg-type]
-        lambda: col(None),  # type: ignore[arg-type]
+        lambda: col(5),
+        lambda: col(None),
         lambda: lit(object()),
         lambda: lit([1]),
         lambda: col("i") == object(),
         lambda: col("i").isin(object()),
-        lambda: col("s").like("x", 5),  # type: ignore[arg-type]
-        lambda: col("s").cast(5),  # type: ignore[arg-type]
-        lambda: col("s").collate(5),  # type: ignore[arg-type]
+        lambda: col("s").like("x", 5),
+        lambda: col("s").cast(5),
+        lambda: col("s").collate(5),
         lambda: bool(col("i") > 5),
         lambda: iter(col("i")),
         lambda: 1 in col("i"),

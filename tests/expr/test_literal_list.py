@@ -107,7 +107,7 @@ def test_long_lists_have_the_value_of_short_ones() -> None:
 )
 def test_arrays_and_collections_are_one_array(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    literal = literal_list.Literal
+    literal = literal_list.Literal  # type: ignore[attr-defined]
     monkeypatch.setattr(literal_list, "Literal", lambda *args: made.append(args) or literal(*args))
     node = col("i").isin(values).node
     assert isinstance(node, In)
@@ -128,7 +128,7 @@ def test_other_lists_are_literals(values: list[Any]) -> None:
 
 def test_a_scan_of_a_long_list_makes_few_literals(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    literal = literal_list.Literal
+    literal = literal_list.Literal  # type: ignore[attr-defined]
     monkeypatch.setattr(literal_list, "Literal", lambda *args: made.append(args) or literal(*args))
     for where in ("i IN ({})", "l IN ({}) AND i > 5", "p IN ({})"):
         table.scan(where=where.format(", ".join(map(str, range(0, 1000, 3))))).paths()

@@ -170,7 +170,7 @@ def test_numbers_of_other_widths() -> None:
         size = min(width, out_width) * 8
         numbers = [0, 1, -1, 2 ** (size - 1) - 1, -(2 ** (size - 1))]
         order = "big" if big_endian else "little"
-        page = b"".join(number.to_bytes(width, order, signed=True) for number in numbers)  # type: ignore[arg-type]
+        page = b"".join(number.to_bytes(width, order, signed=True) for number in numbers)
         rows = None if every else np.arange(5, dtype=np.int64)
         taker = RowTaker(rows, 5, width, out_width, big_endian, False)
         taker.take_chunk(data_page(None, page, 5, PLAIN), 5, UNCOMPRESSED)

@@ -91,7 +91,7 @@ def use(table: Path, predicates: tuple[str, ...]) -> Iterator[tuple[str, Callabl
     for name, act in _ACTS.items():
         yield name, on_table(act)
     for predicate in predicates:
-        yield f"scan {predicate}", on_table(lambda t, where=predicate: _scanned(t, where))  # type: ignore[misc]
+        yield f"scan {predicate}", on_table(lambda t, where=predicate: _scanned(t, where))
     yield "checkpoint", on_table(lambda t: t.checkpoint())
     yield "clean up", on_table(lambda t: t.clean_up_log())
 
@@ -133,7 +133,7 @@ def _unless_unprovable(act: Callable[[], object]) -> object:
 def _extremes(table: deltaskip.DeltaTable) -> None:
     for field in table.schema.fields[:3]:
         for act in (table.scan().min, table.scan().max):
-            _unless_unprovable(lambda act=act, name=field.name: act(f"`{name}`"))  # type: ignore[misc]
+            _unless_unprovable(lambda act=act, name=field.name: act(f"`{name}`"))
 
 
 def _deletion_vectors(table: deltaskip.DeltaTable) -> object:
@@ -217,7 +217,7 @@ def _adds(first: int, count: int = 3, partitions: bool = False, **members: Any) 
             day=(f"2020-01-{i % 28 + 1:02d}", f"2020-02-{i % 28 + 1:02d}", 0),
             at=("2020-01-01T00:00:00.000Z", f"2020-01-{i % 28 + 1:02d}T00:00:00.000Z", 0),
             amount=(i, i + 0.5, 0),
-            inner=({"x": i}, {"x": i + 1}, {"x": 0, "tags": 0}),  # type: ignore[arg-type]
+            inner=({"x": i}, {"x": i + 1}, {"x": 0, "tags": 0}),
         )
         values = {"part": f"p{i}", "when": f"2020-01-{i % 28 + 1:02d}"} if partitions else {}
         found.append(add(f"f{i}.parquet", statistics, partitionValues=values, **members))

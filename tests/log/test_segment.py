@@ -15,7 +15,7 @@ def name(version: int, suffix: str = "json") -> str:
     return f"{version:020d}.{suffix}"
 
 
-def listing_of(*names: str):  # type: ignore[no-untyped-def]
+def listing_of(*names: str):
     return read_listing("/t", [FileInfo(n, f"/t/_delta_log/{n}", 1, 1) for n in sorted(names)])
 
 

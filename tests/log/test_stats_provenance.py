@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import deltaskip as ds
-from deltaskip.cli.commands import program
+from deltaskip.cli.commands import program  # type: ignore[attr-defined]
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, metadata
 from tests.looped import looped
@@ -26,7 +26,7 @@ def made(folder: Path, word: str | None = None, stats: Any = STATS) -> TableBuil
 
 
 def kept(table: ds.DeltaTable, where: str = "x > 100") -> list[str]:
-    return table.scan(where).files()["path"].to_pylist()  # type: ignore[no-any-return]
+    return table.scan(where).files()["path"].to_pylist()
 
 
 @looped("where", ["x > 100", "f >= 100", "x != 7 AND x > 50", "isnan(x)", "x IN (50, 60)"])

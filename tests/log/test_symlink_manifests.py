@@ -80,7 +80,7 @@ def test_tables_whose_rows_files_do_not_tell_are_refused(tmp_path: Path) -> None
     with pytest.raises(UnsupportedFeature, match="columns are mapped"):
         mapped.generate()
     with pytest.raises(InvalidArgument, match="mode must be"):
-        table.generate("other")  # type: ignore[arg-type]
+        table.generate("other")
 
 
 def test_commits_keep_them_up_to_date_where_the_table_says_so(tmp_path: Path) -> None:

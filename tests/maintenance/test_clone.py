@@ -27,7 +27,7 @@ from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_o
 from tests.maintenance.test_restore import Meanwhile
 from tests.maintenance.test_vacuum import age, put
 
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true",
     "delta.enableInCommitTimestamps": "true", "delta.columnMapping.mode": "name", "delta.checkpointPolicy": "v2",
     "delta.constraints.small": "id < 1000", "foo": "bar",

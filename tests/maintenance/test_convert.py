@@ -80,7 +80,7 @@ def test_columns_of_files_are_merged(tmp_path: Path) -> None:
     found = types(table)
     assert list(found) == ["a", "b", "s", "c", "l"]
     assert found["a"] == "integer"
-    assert [(f["name"], f["type"]) for f in found["s"]["fields"]] == [  # type: ignore[index]
+    assert [(f["name"], f["type"]) for f in found["s"]["fields"]] == [
         ("x", "integer"),
         ("y", "string"),
         ("z", "string"),

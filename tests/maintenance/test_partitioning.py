@@ -142,7 +142,7 @@ def test_what_cannot_be_partitioned_is_refused_and_nothing_is_left(tmp_path: Pat
     with pytest.raises(SchemaError, match="all its columns would be partition columns"):
         table.replace_partitioning("id", "ts", "name", "amount", transforms.date("ts"))
     with pytest.raises(InvalidArgumentType, match="the name of a column, or a transform"):
-        table.replace_partitioning(5)  # type: ignore[arg-type]
+        table.replace_partitioning(5)
     assert files_below(tmp_path / "t") == files
     assert table.refresh().version == 2
 

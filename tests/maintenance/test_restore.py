@@ -26,9 +26,9 @@ from deltaskip.storage import LocalStorage
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
 from tests.extent import extent
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-TRACKED = {"delta.enableRowTracking": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
+TRACKED: dict[str, Any] = {"delta.enableRowTracking": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
 
 
 def table_of(folder: Path, partition_by: tuple[str, ...] = (), **properties: str) -> DeltaTable:

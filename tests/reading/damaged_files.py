@@ -228,7 +228,7 @@ def _check(
     if array is None:
         return
     taken = None if positions is None else pa.array(positions)
-    if expected is not None and taken is not None and len(expected) > positions[-1]:  # type: ignore[index]
+    if expected is not None and taken is not None and len(expected) > positions[-1]:
         expected = expected.take(taken)
     if (
         source.name in _PAGED

@@ -203,7 +203,7 @@ def test_what_a_dataset_of_a_scan_does_not_do_is_refused(table: ds.DeltaTable) -
             getattr(dataset, name)()
     with pytest.raises(InvalidArgumentType, match="a connection of DuckDB"):
         pytest.importorskip("duckdb")
-        table.scan().to_duckdb("a.db")  # type: ignore[arg-type]
+        table.scan().to_duckdb("a.db")
 
 
 def test_pieces_have_the_rows_of_the_scan_in_its_order_also_in_another_process(table: ds.DeltaTable) -> None:
@@ -281,7 +281,7 @@ def test_frames_in_one_call(table: ds.DeltaTable) -> None:
     types = ds.read_pandas(table, "id = 11", types="arrow").dtypes
     assert str(types["g"]) == "double[pyarrow]"
     with pytest.raises(InvalidArgument, match="types must be numpy or arrow"):
-        ds.read_pandas(table, types="polars")  # type: ignore[arg-type]
+        ds.read_pandas(table, types="polars")
     with pytest.raises(InvalidArgument, match="pass one of them"):
         table.scan().to_pandas("arrow", types_mapper=str)
 

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import deltaskip as ds
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.types import VARIANT
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from tests.reference.feature_cases import Case, combinations, pairs
 from tests.reference.oracle import comparable, session
@@ -151,7 +152,7 @@ class Played:
             kept = sorted(row.id for row in self.read().where(sql).select("id").collect())
             if kept != ids:
                 raise Disagreement(f"delta-spark {when} WHERE {sql}: {kept}, not {ids}")
-            scan = Scan(self.table.snapshot, sql, time_zone=self.zone)
+            scan = Scan(self.table.snapshot, ReadOptions(sql, time_zone=self.zone))
             kept = sorted(row.id for row in scan.to_spark(self.spark).select("id").collect())
             if kept != ids:
                 raise Disagreement(f"deltaskip {when} WHERE {sql}: {kept}, not {ids}")

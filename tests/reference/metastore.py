@@ -73,7 +73,7 @@ def plain_uses(folder: Path) -> dict[str, Any]:
         catalog.load_table(("db", old)).append(pa.table({"id": [100]}))
         catalog.rename_table(("db", old), ("db", new))
     catalog.create_table("db.ours", "id BIGINT, day DATE", ["day"]).append(pa.table({"id": [1]}))
-    with catalog.stage_create("db.selected", "id BIGINT") as staged:
+    with catalog.stage_create("db.selected", "id BIGINT") as staged:  # type: ignore[attr-defined]
         staged.append(pa.table({"id": [4, 5]}))
     catalog.create_table("db.dropped", "id BIGINT")
     catalog.drop_table("db.dropped")

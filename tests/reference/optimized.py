@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.maintenance.optimize import optimize as module
+from deltaskip.settings import options
 from tests.dml.tables import DDL, actions_of
 from tests.extent import extent
 from tests.reference.oracle import session
@@ -31,7 +31,6 @@ CLUSTERED: dict[str, tuple[dict[str, str], list[str]]] = {
     "clustered by id and row ids": ({**TRACKED, **BY_ID}, ["p", "x", "id"]),
 }
 NAMES = [*CASES, *CLUSTERED]
-LARGE = 1 << 62
 
 
 class Optimized(Played):
@@ -71,9 +70,9 @@ class Optimized(Played):
             self.spark.sql(f"OPTIMIZE delta.`{self.folder}`{order}")
             self.table.refresh()
         else:
-            module.DRIVER_BYTES = LARGE if engine == "driver" else 0
             target = 3000 if self.chance.random() < 0.5 else None
-            self.table.optimize(zorder_by=names, spark=self.spark, target_file_bytes=target)
+            with options.changed(spark_jobs="auto" if engine == "driver" else "always"):
+                self.table.optimize(zorder_by=names, spark=self.spark, target_file_bytes=target)
         done = self.table.version > before
         what = f"after OPTIMIZE by {engine}{names}"
         assert not done or "cdc" not in actions_of(self.table), what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 TEN = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
 PLAIN = StructType((column("id"), column("name", STRING)))
-Rows = pa.Table
+Rows: TypeAlias = pa.Table
 
 
 def written(table: ds.DeltaTable, path: str, rows: Rows, schema: StructType | None = None, **members: Any) -> AddFile:

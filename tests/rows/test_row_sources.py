@@ -155,7 +155,7 @@ def test_a_catalog_takes_every_layout(tmp_path: Path) -> None:
     catalog = ds.catalog(f"warehouse:{tmp_path / 'wh'}")
     catalog.create_namespace("db")
     for number, (kind, array) in enumerate(LAYOUTS):
-        with catalog.stage_create(f"db.t{number}", f"id BIGINT, c {kind}") as staged:
+        with catalog.stage_create(f"db.t{number}", f"id BIGINT, c {kind}") as staged:  # type: ignore[attr-defined]
             staged.append(rows_of(array, "chunked"))
         assert len(values(catalog.load_table(f"db.t{number}"))) == 3
 

@@ -245,7 +245,7 @@ def test_rule_32_a_merge_adds_at_the_end_and_never_reorders_or_drops(tmp_path: P
     })  # fmt: skip
     table.append(rows, "merge")
     assert [field.name for field in table.schema.fields] == ["id", "St", "last", "new", "other"]
-    assert [field.name for field in table.schema.fields[1].type.fields] == ["a", "B", "z"]
+    assert [field.name for field in table.schema.fields[1].type.fields] == ["a", "B", "z"]  # type: ignore[attr-defined]
     assert [field.nullable for field in table.schema.fields] == [True, True, False, True, True]
     [add] = adds(table)
     assert pq.read_table(tmp_path / "t" / add["path"]).to_pylist() == [

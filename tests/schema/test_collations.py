@@ -33,7 +33,7 @@ from tests.looped import looped
 UNICODE = CollationId.parse("icu.UNICODE")
 
 
-def schema_cases(*keys: str) -> list:
+def schema_cases(*keys: str) -> list:  # type: ignore[type-arg]
     """Rows of schema_json.jsonl that have one of the keys; one skipped row where the file is absent."""
     if not corpus.present():
         return corpus.absent()

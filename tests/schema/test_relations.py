@@ -12,7 +12,7 @@ from tests.looped import looped
 
 
 def struct(**fields: object) -> StructType:
-    return StructType(tuple(StructField(name, type_) for name, type_ in fields.items()))  # type: ignore[arg-type]
+    return StructType(tuple(StructField(name, type_) for name, type_ in fields.items()))
 
 
 TARGET = struct(id=LONG, v=STRING, s=struct(id=LONG, x=LONG), t=struct(v=STRING, w=STRING))
@@ -47,7 +47,7 @@ SIDES = (Relation(TARGET, (("t",),)), Relation(SOURCE, (("s",),)))
 def test_a_name_belongs_to_the_side_that_spark_finds(name: str, side: int | None, path: object) -> None:
     parts = tuple(name.split("."))
     if side is None:
-        with pytest.raises(path):  # type: ignore[call-overload]
+        with pytest.raises(path):
             resolve_among(SIDES, parts)
         return
     number, found = resolve_among(SIDES, parts)

@@ -66,7 +66,7 @@ _YEAR_1500, _YEAR_2022 = -14_831_769_600_000_000, 1_640_995_200_000_000
 def random_value(rng: random.Random, type_: DataType) -> Any:
     """A value of the type, often one of a few and often near a limit, so that ties and edges are met."""
     if type_ in INTEGER_LIMITS:
-        limit = INTEGER_LIMITS[type_]  # type: ignore[index]
+        limit = INTEGER_LIMITS[type_]
         return rng.choice([rng.randint(-5, 5), rng.randint(-limit, limit - 1), -limit, limit - 1, 0])
     match type_:
         case DecimalType(precision, scale):
@@ -258,7 +258,7 @@ def _bounds(present: list[Any], type_: DataType, writer: Writer) -> tuple[str | 
     order = _text_key if type_ == STRING else _number_key
     low, high = min(present, key=order), max(present, key=order)
     if writer.wide and type_ in INTEGER_LIMITS:
-        limit = INTEGER_LIMITS[type_]  # type: ignore[index]
+        limit = INTEGER_LIMITS[type_]
         low, high = max(low - 3, -limit), min(high + 3, limit - 1)
     return _json_bound(low, type_, writer, False), _json_bound(high, type_, writer, True)
 

@@ -52,7 +52,7 @@ def test_notebooks_draw_what_a_planned_scan_skips(table: ds.DeltaTable, monkeypa
     everything = table.scan()
     everything.files()
     assert "<img" not in everything._repr_html_()
-    monkeypatch.setattr("deltaskip.skipping.scan._DRAWN_FILES", 0)
+    monkeypatch.setattr("deltaskip.skipping.log_scan._DRAWN_FILES", 0)
     assert "<img" not in scan._repr_html_()
 
 
@@ -134,7 +134,7 @@ def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
 
 def test_an_extreme_needs_the_name_of_a_column_and_no_limit(table: ds.DeltaTable) -> None:
     with pytest.raises(InvalidArgumentType, match="column must be a str"):
-        table.scan().min(1)  # type: ignore[arg-type]
+        table.scan().min(1)
     with pytest.raises(ds.PredicateError, match=r"'i \+ 1' is not the name of a column.* version 0"):
         table.scan().max("i + 1")
     with pytest.raises(ds.NotProvable, match="leave out the limit"):

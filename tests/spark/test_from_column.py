@@ -79,7 +79,7 @@ def test_a_column_means_what_its_sql_means(spark: Any, text: str, sql: str) -> N
     expected = parse_sql(sql)
     if "cast(1.5" in sql:
         # A Python float is a double; the number in SQL a decimal.
-        assert isinstance(expected.right, Cast) and node.right == Literal(1.5, DOUBLE) and node.left == expected.left
+        assert isinstance(expected.right, Cast) and node.right == Literal(1.5, DOUBLE) and node.left == expected.left  # type: ignore[attr-defined]
     else:
         assert node == expected
 
@@ -92,7 +92,7 @@ def test_dates_times_decimals_and_bytes_keep_their_values(spark: Any) -> None:
         (Decimal("1.50"), Literal(Decimal("1.50"), DecimalType(3, 2))),
         (b"\x00\xff", Literal(b"\x00\xff", BINARY)),
         (None, Literal(None, VOID)),
-        (True, Literal(True, parse_sql("true").type)),
+        (True, Literal(True, parse_sql("true").type)),  # type: ignore[attr-defined]
     ]:
         from pyspark.sql import functions as F
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_known_becomes_opaque(spark: Any, text: str, columns: lis
 def test_a_column_of_another_frame_is_not_guessed_at(spark: Any) -> None:
     frame = spark.createDataFrame([(1,)], "id int")
     node = column_to_node(frame["id"] > 5)
-    assert isinstance(node.left, Column | Opaque)
+    assert isinstance(node.left, Column | Opaque)  # type: ignore[attr-defined]
 
 
 ROUND = [sql for _, sql in SAME_AS_SQL if "collate" not in sql]

@@ -303,7 +303,7 @@ def test_names_that_cannot_be_installed(spark: Any, catalog: Any, name: str, mes
 
 def test_only_a_catalog_is_installed(spark: Any) -> None:
     with pytest.raises(ds.InvalidArgumentType, match="a TableCatalog"):
-        ds.install_catalog(spark, "x", "warehouse:/tmp")  # type: ignore[arg-type]
+        ds.install_catalog(spark, "x", "warehouse:/tmp")
 
 
 SCRIPT = """

@@ -12,6 +12,7 @@ import pytest
 from deltaskip import DeltaTable, SetProperty
 from deltaskip.dml import matching
 from deltaskip.dml.files import files_to_change
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from tests.extent import extent, some
 from tests.reference.predicates import random_predicates
@@ -73,7 +74,7 @@ def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monk
     predicates = some(predicates, 12)
     here = 0
     for sql in predicates:
-        scan = execution.planned(Scan(table.snapshot, sql))
+        scan = execution.planned(Scan(table.snapshot, ReadOptions(sql)))
         files = files_to_change(scan).partly.listed
         found = matching.matching_here(scan, files, execution.time_zone) if len(files) else None
         if found is None:
@@ -89,14 +90,14 @@ def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monk
 @pytest.mark.parametrize("where", ["to_csv(struct(t)) = 'x'", "id + 9223372036854775800 > 5"])
 def test_what_is_not_known_here_is_left_to_spark(tmp_path: Path, where: str) -> None:
     table, _ = made(tmp_path, random.Random(7))
-    scan = Scan(table.snapshot, where)
+    scan = Scan(table.snapshot, ReadOptions(where))
     files = files_to_change(scan).partly.listed
     assert matching.matching_here(scan, files, "UTC") is None
 
 
 def test_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, _ = made(tmp_path, random.Random(7))
-    scan = Scan(table.snapshot, "id = 3")
+    scan = Scan(table.snapshot, ReadOptions("id = 3"))
     files = files_to_change(scan).partly.listed
     assert matching.matching_here(scan, files, "UTC") is not None
     monkeypatch.setattr("deltaskip.settings.options.values_found_here", 100)
@@ -114,7 +115,7 @@ def test_without_ansi_mode_spark_decides(spark: Any, tmp_path: Path, monkeypatch
         for on in ("true", "false"):
             spark.conf.set("spark.sql.ansi.enabled", on)
             execution = SparkExecution(spark, table.snapshot)
-            scan = execution.planned(Scan(table.snapshot, "id = 3"))
+            scan = execution.planned(Scan(table.snapshot, ReadOptions("id = 3")))
             assert execution.matching(scan, files_to_change(scan).partly.listed).counts
     finally:
         spark.conf.set("spark.sql.ansi.enabled", ansi)

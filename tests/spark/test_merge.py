@@ -530,7 +530,7 @@ def test_a_row_that_another_writer_adds_conflicts_if_it_may_match(spark: Any, tm
     from deltaskip.dml.merge import statement
 
     table = made(tmp_path, properties=VECTORS)
-    applied = statement.apply_changes
+    applied = statement.apply_changes  # type: ignore[attr-defined]
     appended: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:

@@ -10,14 +10,13 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation
-from deltaskip.spark.read import deletion_vectors
 from tests.dml.tables import actions_of, files_below, info_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
 TRACKED = {"delta.enableRowTracking": "true"}
 
 
@@ -77,8 +76,7 @@ def test_files_of_many_rows_are_marked_at_their_positions(spark: Any, tmp_path: 
 def test_rows_are_found_where_marks_are_sent_as_numbers(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletion_vectors, "MAX_WORD_BYTES", 0)
-    monkeypatch.setattr(deletion_vectors, "PAIR_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.deleted_rows", "positions")
     table = made(spark, tmp_path, **FEED)
     table.overwrite(rows(spark, 200, 201), where="id BETWEEN 20 AND 29 OR id > 100")
     assert ids(table, spark) == [*range(20), *range(30, 60), 200]

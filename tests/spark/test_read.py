@@ -208,21 +208,18 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
             frame.collect()
     assert table.frame(spark, columns=["id"]).count() == 2
     cut = MadeTable(tmp_path / "cut", struct(id=LONG)).add("1.parquet", ids(1, 2), deleted=[0])
-    for words in (32 << 20, -1):
-        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.MAX_WORD_BYTES", words)
-        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.PAIR_BYTES", -words)
+    for form in ("bits", "positions"):
+        monkeypatch.setattr("deltaskip.settings.options.deleted_rows", form)
         with pytest.raises(Exception, match="has no log entry for"):
             cut.frame(spark).collect()
 
 
 @pytest.mark.long(gate=1)
-@pytest.mark.parametrize("form", ["words", "numbers"])
+@pytest.mark.parametrize("form", ["bits", "positions"])
 def test_deleted_rows_never_come_back(
     spark: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if form == "numbers":
-        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.MAX_WORD_BYTES", -1)
-        monkeypatch.setattr("deltaskip.spark.read.deletion_vectors.PAIR_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.deleted_rows", form)
     table = partitioned(tmp_path, DATE)
     day = datetime.date(2024, 1, 1)
     gone = [0, 1, 63, 64, 65, 127, 128, 998]
@@ -232,7 +229,7 @@ def test_deleted_rows_never_come_back(
     live = [i for i in range(1000) if i not in gone] + [*range(1000, 1010), 2000, 2001]
     frame = table.frame(spark)
     assert [row[0] for row in frame.orderBy("id").collect()] == live
-    assert ("LeftAnti" in plan_of(frame, capsys)) == (form == "numbers")
+    assert ("LeftAnti" in plan_of(frame, capsys)) == (form == "positions")
     assert table.frame(spark, columns=["p"]).count() == len(live)
     assert values_of(table.frame(spark, where="id in (63, 64, 66, 1001)")) == [(1001, None), (66, day)]
 

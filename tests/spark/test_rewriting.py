@@ -18,8 +18,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(autouse=True)
 def _only_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file is large."""
-    monkeypatch.setattr(module, "DRIVER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.settings.options.spark_jobs", "always")
     monkeypatch.setattr(module, "ArrowRewriting", lambda _snapshot: None)
 
 

@@ -16,7 +16,7 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
-from deltaskip.spark.read import deletion_vectors
+from deltaskip.settings import options
 from deltaskip.spark.read.deletion_vectors import deleted_rows
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
@@ -107,14 +107,12 @@ def test_every_file_is_in_exactly_one_scan(files: list[tuple[str | None, str]]) 
                 raise AssertionError("six tuples need no join")
 
 
-@given(st.lists(st.sets(st.integers(0, 3000)), min_size=1, max_size=5), st.booleans())
-def test_both_forms_hold_exactly_the_deleted_rows(rows: list[set[int]], words: bool) -> None:
+@given(st.lists(st.sets(st.integers(0, 3000)), min_size=1, max_size=5), st.sampled_from(["bits", "positions"]))
+def test_both_forms_hold_exactly_the_deleted_rows(rows: list[set[int]], form: str) -> None:
     positions = [pa.array(sorted(r), pa.int64()) for r in rows]
-    with pytest.MonkeyPatch.context() as patch:
-        if not words:
-            patch.setattr(deletion_vectors, "MAX_WORD_BYTES", -1)
-            patch.setattr(deletion_vectors, "PAIR_BYTES", 0)
+    with options.changed(deleted_rows=form):
         found = deleted_rows(positions)
+    assert (found.words is None) == (form == "positions")
     assert found.counts == tuple(map(len, rows))
     if found.words is None:
         assert found.numbers.to_pylist() == [i for r in rows for i in sorted(r)]

@@ -37,7 +37,7 @@ def test_an_expression_that_is_no_transform_is_named(spark: Any) -> None:
 def test_a_table_is_partitioned_by_them(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT, ts TIMESTAMP", [F.days("ts"), F.bucket(4, "id")])  # type: ignore[list-item]
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, ts TIMESTAMP", [F.days("ts"), F.bucket(4, "id")])
     assert table.partitioning == (t.date("ts"), t.bucket("id", 4))
-    table.replace_partitioning(F.months("ts"))  # type: ignore[arg-type]
+    table.replace_partitioning(F.months("ts"))
     assert table.partitioning == (t.month("ts"),)

@@ -9,9 +9,13 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.schema.ddl import parse_columns
-from deltaskip.statements import values as v
 from deltaskip.statements.grammar import GRAMMAR, NEAREST
 from deltaskip.statements.parse import parse_statement
+from deltaskip.statements.row_statements import MergeInto, Update
+from deltaskip.statements.show_statements import DescribeTable
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.table_statements import CreateTable
+from deltaskip.statements.values import StatementTable
 from tests.looped import looped
 from tests.statements.texts import STATEMENTS
 
@@ -36,7 +40,7 @@ def test_create_table_keeps_transforms_columns_and_clauses_in_any_order() -> Non
         "CREATE TABLE IF NOT EXISTS a.`b c` (id BIGINT NOT NULL, ts TIMESTAMP, y INT GENERATED ALWAYS AS (year(ts))) "
         "COMMENT 'it''s' PARTITIONED BY (days(ts), bucket(16, id), y) USING delta TBLPROPERTIES ('k' = 'v', a.b = 1)"
     )
-    assert found == v.CreateTable(
+    assert found == CreateTable(
         ("a", "b c"),
         parse_columns("id BIGINT NOT NULL, ts TIMESTAMP, y INT GENERATED ALWAYS AS (year(ts))"),
         (ds.transforms.date("ts"), ds.transforms.bucket("id", 16), ds.transforms.identity("y")),
@@ -49,7 +53,7 @@ def test_create_table_keeps_transforms_columns_and_clauses_in_any_order() -> Non
 
 def test_rule_24_expressions_keep_the_text_as_typed() -> None:
     found = parse_statement("UPDATE t SET d = cast( ts  as date ) /* x */, e = 'a;b' WHERE  hour(ts)<3 AND v:a.b = 1")
-    assert found == v.Update(
+    assert found == Update(
         ("t",),
         ((("d",), "cast( ts  as date )"), (("e",), "'a;b'")),
         where="hour(ts)<3 AND v:a.b = 1",
@@ -58,7 +62,7 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
         "MERGE INTO t USING s ON CASE WHEN t.a THEN s.b ELSE s.c END = 1 "
         "WHEN MATCHED AND CASE WHEN s.x THEN 1 END > 0 THEN DELETE"
     )
-    assert isinstance(merged, v.MergeInto)
+    assert isinstance(merged, MergeInto)
     assert merged.on == "CASE WHEN t.a THEN s.b ELSE s.c END = 1"
     assert merged.clauses[0].where == "CASE WHEN s.x THEN 1 END > 0"
 
@@ -66,26 +70,26 @@ def test_rule_24_expressions_keep_the_text_as_typed() -> None:
 @looped(
     "text, name",
     [
-        ("DESCRIBE t VERSION AS OF 3", v.StatementTable(("t",), 3)),
-        ("DESCRIBE t FOR VERSION AS OF '3'", v.StatementTable(("t",), 3)),
-        ("DESCRIBE t FOR SYSTEM_VERSION AS OF 3", v.StatementTable(("t",), 3)),
-        ("DESCRIBE a.t@v12", v.StatementTable(("a", "t"), 12)),
-        ("DESCRIBE t@20260131120000123", v.StatementTable(("t",), None, "'2026-01-31 12:00:00.123'")),
-        ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", v.StatementTable(("t",), None, "'2026-01-01'")),
+        ("DESCRIBE t VERSION AS OF 3", StatementTable(("t",), 3)),
+        ("DESCRIBE t FOR VERSION AS OF '3'", StatementTable(("t",), 3)),
+        ("DESCRIBE t FOR SYSTEM_VERSION AS OF 3", StatementTable(("t",), 3)),
+        ("DESCRIBE a.t@v12", StatementTable(("a", "t"), 12)),
+        ("DESCRIBE t@20260131120000123", StatementTable(("t",), None, "'2026-01-31 12:00:00.123'")),
+        ("DESCRIBE t TIMESTAMP AS OF '2026-01-01'", StatementTable(("t",), None, "'2026-01-01'")),
         (
             "DESCRIBE t FOR SYSTEM_TIME AS OF date_sub(current_date(), 1)",
-            v.StatementTable(("t",), None, "date_sub(current_date(), 1)"),
+            StatementTable(("t",), None, "date_sub(current_date(), 1)"),
         ),
         (
             "DESCRIBE t TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
-            v.StatementTable(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
+            StatementTable(("t",), None, "current_timestamp() - INTERVAL 1 DAY"),
         ),
-        ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", v.StatementTable(("t",), None, "TIMESTAMP '2026-01-01'")),
+        ("DESCRIBE t TIMESTAMP AS OF TIMESTAMP '2026-01-01'", StatementTable(("t",), None, "TIMESTAMP '2026-01-01'")),
     ],
 )
-def test_time_travel_in_names(text: str, name: v.StatementTable) -> None:
+def test_time_travel_in_names(text: str, name: StatementTable) -> None:
     found = parse_statement(text)
-    assert isinstance(found, v.DescribeTable)
+    assert isinstance(found, DescribeTable)
     assert found.name == name
 
 
@@ -165,6 +169,6 @@ def test_random_damage_raises_an_error_of_ours_or_gives_a_statement() -> None:
                     words[at] = words[at][: rng.randrange(len(words[at]) + 1)]
             words = words or [""]
         try:
-            assert isinstance(parse_statement(" ".join(words)), v.Statement)
+            assert isinstance(parse_statement(" ".join(words)), Statement)
         except DeltaSkipError as error:
             assert str(error)

@@ -67,17 +67,11 @@ def test_versions_alone_stand_for_every_declared_collation(tmp_path: Path) -> No
     assert {key: set(value["minValues"]) for key, value in found.items()} == {CI: {"name"}, "icu.de.77.1": {"st"}}
 
 
-def test_versions_under_their_old_name_warn_and_work(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="use collation_versions") as caught:
-        found = one(tmp_path, NAMES, ["77.1"])
-    assert caught[0].filename == __file__
-    assert found == one(tmp_path, NAMES, None, collation_versions=["77.1"])
-
-
 @pytest.mark.parametrize(
     ("collations", "versions", "error", "message"),
     [
         ({"name": [CI]}, ["77.1"], InvalidArgument, "either collations or collation_versions"),
+        (["77.1"], None, InvalidArgumentType, "collations must be a mapping, not list"),
         ({"name": CI}, None, InvalidArgumentType, "must be a list of str, not a str"),
         (None, "77.1", InvalidArgumentType, "must be a list of str, not a str"),
         (None, [77], InvalidArgumentType, "must be a str, not int"),

@@ -36,7 +36,7 @@ ALL = ["a", "m", "bi", "bo", "i", "j", "s.x", "s.y", "s.z", "k"]
 
 
 def names(properties: dict[str, str] | None = None, **options: object) -> list[str]:
-    return [".".join(c.logical) for c in indexed_columns(SCHEMA, properties=properties, **options)]  # type: ignore[arg-type]
+    return [".".join(c.logical) for c in indexed_columns(SCHEMA, properties=properties, **options)]
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5, 6, 7, 8, 9])

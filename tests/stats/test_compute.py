@@ -212,7 +212,7 @@ def test_the_schema_may_be_json_arrow_or_a_struct(write: Callable[..., str]) -> 
     struct = StructType((StructField("i", INTEGER), StructField("s", STRING), StructField("t", TIMESTAMP)))
     assert one(path, FLAT.schema) == one(path, struct) == one(path, schema_to_json(struct))
     with pytest.raises(InvalidArgumentType, match="schema must be a StructType"):
-        compute([path], 5)  # type: ignore[arg-type]
+        compute([path], 5)
 
 
 @pytest.mark.parametrize("mode", ["auto", "scan", "footer"])

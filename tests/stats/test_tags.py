@@ -31,7 +31,7 @@ S = StatColumn(("s",), ("s",), (None,), STRING)
 
 
 def listed(tags: Mapping[str, str | None]) -> list[list[str]]:
-    return json.loads(tags[STATS_TAG] or "")["withoutNaN"]  # type: ignore[no-any-return]
+    return json.loads(tags[STATS_TAG] or "")["withoutNaN"]
 
 
 def texts(tags: list[Any]) -> pa.Array:

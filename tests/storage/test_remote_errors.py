@@ -140,7 +140,7 @@ def test_a_listing_without_an_end_is_refused(server: Server) -> None:
         with limit, pytest.raises(StorageError, match="has not listed it within 1 seconds"):
             storage.list_from(root, "")
     with pytest.raises(StorageError, match="repeats its listing"):
-        for _ in storage.list_below(root):
+        for _ in storage.list_below(root):  # type: ignore[attr-defined]
             pass
 
 

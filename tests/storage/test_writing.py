@@ -184,7 +184,7 @@ def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", no_links)
-    monkeypatch.setattr(local_writing.ctypes, "CDLL", lambda *_, **__: object())
+    monkeypatch.setattr(local_writing.ctypes, "CDLL", lambda *_, **__: object())  # type: ignore[attr-defined]
     with pytest.raises(StorageError, match="store the table on another file system"):
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
     assert os.listdir(tmp_path) == []

@@ -47,13 +47,13 @@ def convert(top: Path, place: Path) -> None:
 
 def staged(top: Path, place: Path) -> None:
     catalog = ds.catalog(f"warehouse:{top / 'wh'}")
-    with catalog.stage_create("db.t", DDL, ["p"], properties={"location": str(place)}) as table:
+    with catalog.stage_create("db.t", DDL, ["p"], properties={"location": str(place)}) as table:  # type: ignore[attr-defined]
         table.append(ROWS)
 
 
 def managed(top: Path, place: Path) -> None:
     catalog = ds.catalog(f"warehouse:{top / 'wh'}")
-    with catalog.stage_create("db.t", DDL, ["p"]) as table:
+    with catalog.stage_create("db.t", DDL, ["p"]) as table:  # type: ignore[attr-defined]
         table.append(ROWS)
 
 
@@ -83,7 +83,7 @@ def test_a_creation_that_fails_leaves_no_folder(
             for name in ("p=a", "empty/inner", "empty"):
                 (place / name).rmdir()
     before = folders(tmp_path)
-    plain = local_writing.os.fsync
+    plain = local_writing.os.fsync  # type: ignore[attr-defined]
 
     def full(handle: int) -> None:
         if os.readlink(f"/proc/self/fd/{handle}").endswith(".tmp") and "_delta_log" in os.readlink(
@@ -93,7 +93,7 @@ def test_a_creation_that_fails_leaves_no_folder(
         plain(handle)
 
     with monkeypatch.context() as patched:
-        patched.setattr(local_writing.os, "fsync", full)
+        patched.setattr(local_writing.os, "fsync", full)  # type: ignore[attr-defined]
         with pytest.raises(DeltaSkipError):
             door(tmp_path, place)
     assert folders(tmp_path) == before
@@ -109,7 +109,7 @@ def test_rows_that_violate_a_rule_leave_no_folder_of_a_new_table(tmp_path: Path)
     catalog = ds.catalog(f"warehouse:{tmp_path / 'wh'}")
     place = str(tmp_path / "deep" / "er" / "t")
     for properties in ({}, {"location": place}):
-        with pytest.raises(RowViolation), catalog.stage_create("db.t", "id BIGINT NOT NULL, p STRING", ["p"],
+        with pytest.raises(RowViolation), catalog.stage_create("db.t", "id BIGINT NOT NULL, p STRING", ["p"],  # type: ignore[attr-defined]
                                                                 properties=properties) as table:  # fmt: skip
             table.append(ROWS)
             table.append(pa.table({"id": pa.array([None], pa.int64()), "p": ["c"]}))

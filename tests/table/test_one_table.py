@@ -198,7 +198,7 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int | None
 ) -> None:
     table = made(tmp_path / "t", 3)
-    put = commit_loop.put_commit
+    put = commit_loop.put_commit  # type: ignore[attr-defined]
     late: list[int] = []
 
     def put_late(latest: Any, text: bytes) -> None:
@@ -322,7 +322,7 @@ def test_nothing_is_put_into_the_log_of_a_table_that_took_the_place_just_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     table = made(tmp_path / "t", 2)
-    prepare, put = commit_loop.prepare, LocalStorage.put_if_absent
+    prepare, put = commit_loop.prepare, LocalStorage.put_if_absent  # type: ignore[attr-defined]
     puts: list[str] = []
 
     def replaced(intent: Any, latest: Any) -> Any:

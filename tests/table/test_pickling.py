@@ -220,7 +220,7 @@ def test_a_pickle_contains_no_secret_unless_it_is_asked_for(table: DeltaTable, m
         lambda each: each.changes(0),
     ]
 
-    class Optioned(type(storage)):  # type: ignore[misc]
+    class Optioned(type(storage)):
         """Local files with the options of a store."""
 
         options: dict[str, str]
@@ -245,7 +245,7 @@ def test_what_is_missing_is_named_where_it_is_needed(
     told = copy.copy(table)
     told.snapshot = copy.copy(table.snapshot)
     told.snapshot.storage = type("Optioned", (type(table.snapshot.storage),), {"options": None})()
-    told.snapshot.storage.options = {"aws_secret_access_key": SECRET, "aws_region": "eu-west-1"}
+    told.snapshot.storage.options = {"aws_secret_access_key": SECRET, "aws_region": "eu-west-1"}  # type: ignore[attr-defined]
     pickled, whole = pickle.dumps(told.scan("id > 2")), pickle.dumps(told.with_secrets().scan("id > 2"))
     given: list[Any] = []
 
@@ -285,7 +285,7 @@ def test_what_belongs_to_a_process_says_so(table: DeltaTable, tmp_path: Path) ->
     if importlib.util.find_spec("requests"):
         catalogs.append(ds.catalog("unity:http://127.0.0.1:1", token="hush"))
     catalogs[0].create_namespace("db")
-    staged = catalogs[0].stage_create("db.t", "id INT")
+    staged = catalogs[0].stage_create("db.t", "id INT")  # type: ignore[attr-defined]
     given = rows(1)
     cures = {
         table.transaction(): "make it where",
@@ -293,7 +293,7 @@ def test_what_belongs_to_a_process_says_so(table: DeltaTable, tmp_path: Path) ->
         table.merge(given, "target.id = source.id"): "pickle the DeltaTable",
         table.merge(given, "target.id = source.id").when_matched_delete(): "pickle the DeltaTable",
         staged: "stage the table",
-        catalogs[0].stage_create("db.u", "id INT"): "stage the table",
+        catalogs[0].stage_create("db.u", "id INT"): "stage the table",  # type: ignore[attr-defined]
         **dict.fromkeys(catalogs, "open it there with deltaskip.catalog"),
         RegisteredView.__new__(RegisteredView): None,
         InstalledCatalog("c", catalogs[0], print): None,

@@ -38,13 +38,8 @@ def test_html_is_escaped_and_names_a_few_of_many_columns(tmp_path: Path) -> None
     assert "&#8230; 10 more" in html
 
 
-def test_old_names_warn_and_work(table: ds.DeltaTable) -> None:
-    with pytest.warns(DeprecationWarning, match=r"DeltaTable\.txns .* use DeltaTable\.app_versions") as caught:
-        assert table.txns == table.app_versions == {"app": 7}
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match=r"DeltaTable\.inspect_stats .* use DeltaTable\.stats") as caught:
-        assert table.inspect_stats() == table.stats()
-    assert caught[0].filename == __file__
+def test_application_versions_are_those_of_the_log(table: ds.DeltaTable) -> None:
+    assert table.app_versions == {"app": 7}
 
 
 def test_statistics_without_overlap_make_no_recommendation(table: ds.DeltaTable) -> None:

@@ -82,4 +82,4 @@ def test_what_is_no_file_is_refused_by_name(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING")
     for files in (pa.scalar(1), pa.Scalar, [1], ["a.parquet"], None):
         with pytest.raises(InvalidArgumentType, match=r"files|Each file"):
-            table.transaction().feed_inserts(files)  # type: ignore[arg-type]
+            table.transaction().feed_inserts(files)

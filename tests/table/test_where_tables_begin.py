@@ -26,7 +26,7 @@ def catalog_of(top: Path) -> ds.TableCatalog:
 
 
 def staged(top: Path, place: Path) -> None:
-    with catalog_of(top).stage_create("db.s", "id INT", properties={"location": str(place)}) as table:
+    with catalog_of(top).stage_create("db.s", "id INT", properties={"location": str(place)}) as table:  # type: ignore[attr-defined]
         table.append(ONE)
 
 

@@ -84,7 +84,7 @@ class History:
     def fill(self, writer: Writer, kind: str, choice: int, number: int) -> None:
         """Put one kind of action into the transaction; choice picks among what is there, number names what is new."""
         live = sorted(add_files(writer.txn.snapshot.adds()), key=lambda add: add.path)
-        free = [add for add in live if add.path not in {each.path for each in (*writer.adds, *writer.removes)}]
+        free = [add for add in live if add.path not in {each.path for each in (*writer.adds, *writer.removes)}]  # type: ignore[attr-defined]
         match kind:
             case "append":
                 names = [f"p{choice % 3}/f{number}-{i}" for i in range(1 + choice % 2)]

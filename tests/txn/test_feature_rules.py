@@ -31,9 +31,9 @@ NEW_ROWS = {
 @pytest.mark.parametrize("feature", NEW_ROWS)
 def test_rules_for_new_rows_that_cannot_be_enforced_stop_commits_with_new_rows(folder: Path, feature: str) -> None:
     made = NEW_ROWS[feature]
-    schema = StructType((StructField("id", LONG, True, made.get("schema", {})), StructField("part", INTEGER)))
+    schema = StructType((StructField("id", LONG, True, made.get("schema", {})), StructField("part", INTEGER)))  # type: ignore[attr-defined]
     old = [{"add": file("old").to_json()}]
-    table = make_table(folder, made.get("properties"), [feature], schema, actions=old)
+    table = make_table(folder, made.get("properties"), [feature], schema, actions=old)  # type: ignore[attr-defined]
     txn = table.transaction()
     txn.add(file("a"))
     with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose requirements"):

@@ -19,7 +19,7 @@ from tests.txn.tables import actions, append, file, gone, make_table, paths, vec
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
 
-DV = {"properties": {"delta.enableDeletionVectors": "true"}, "features": ["deletionVectors"]}
+DV: dict[str, Any] = {"properties": {"delta.enableDeletionVectors": "true"}, "features": ["deletionVectors"]}
 
 
 def refused(

@@ -280,7 +280,7 @@ def main() -> None:
     parser.add_argument("--work", nargs=2)
     options = parser.parse_args()
     if options.work:
-        work(options.folder, *options.work, options.seconds, options.seed, options.pause)
+        work(options.folder, *options.work, options.seconds, options.seed, options.pause)  # type: ignore[call-arg]
         return
     found = run(options.folder, options.writers, options.seconds, options.seed, options.pause)
     print(json.dumps(found, indent=2))

@@ -20,7 +20,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
 
-__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "ambiguous_merge"]
+__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "MergingEngine", "ambiguous_merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,17 @@ class MatchedRows:
     new: NewRows | None = None
     inserts: bool = False
     counts: Mapping[int, int] = field(default_factory=dict)
+
+
+class MergingEngine(Protocol):
+    """An engine that merges rows."""
+
+    def merge_source(self, session: Any, data: Any, alias: str | None) -> MergeSource:
+        """Return the source of a merge for rows: a DataFrame of the session, or a table of Arrow.
+
+        session: The session, or a DataFrame of it. alias: The name of the source in expressions; None for that of the
+        DataFrame.
+        """
 
 
 class MergeSource(Protocol):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
-from deltaskip.dml.merge.merge_execution import MergeSource
+from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot
@@ -40,5 +40,4 @@ def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str,
     if given is None:
         rows.schema_for(snapshot.schema)
         given, session = rows.table(table), spark
-    found: MergeSource = engine(f"Merging into {table}").merge_source(session, given, alias)
-    return found
+    return cast(MergingEngine, engine(f"Merging into {table}")).merge_source(session, given, alias)

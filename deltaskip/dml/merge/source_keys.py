@@ -52,6 +52,7 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["KeyValues", "MatchTemplate", "SourceKey", "match_template", "scan_of"]
@@ -163,7 +164,7 @@ def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
     with warnings.catch_warnings():
         # What the predicate says follows from the rows of the source; nobody wrote it.
         warnings.simplefilter("ignore", PredicateWarning)
-        return Scan(snapshot, predicate, time_zone=time_zone)
+        return Scan(snapshot, ReadOptions(predicate, time_zone=time_zone))
 
 
 class _Template:

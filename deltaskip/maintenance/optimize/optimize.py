@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
 from deltaskip.maintenance.optimize.jobs import CommittedBins, Engines, intact, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
-from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
@@ -31,11 +31,11 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
 from deltaskip.settings import options
 from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
 
-DRIVER_BYTES = 1 << 30
 """Up to this size files are rewritten in this process also if there is a session, which is faster than a Spark job."""
 
 # Ordered rows are in memory, several times as large as in their files.
@@ -134,8 +134,10 @@ class _Engines(Engines):
         driver: Rewriting = ArrowRewriting(snapshot)
         if self.spark is None:
             return [driver]
-        by_spark = engine(f"Optimizing {snapshot.table_root}").rewriting(self.spark, snapshot)
-        return [driver, by_spark] if self.total_bytes <= DRIVER_BYTES else [by_spark, driver]
+        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
+        by_spark = asked.rewriting(self.spark, snapshot)
+        here = options.spark_jobs == "auto" and self.total_bytes <= options.optimize_here_bytes
+        return [driver, by_spark] if here else [by_spark, driver]
 
     @property
     def threads(self) -> int:
@@ -144,8 +146,7 @@ class _Engines(Engines):
     def session(self) -> AbstractContextManager[None]:
         if self.spark is None:
             return nullcontext()
-        settings: AbstractContextManager[None] = engine("OPTIMIZE").writing_session(self.spark)
-        return settings
+        return engine("OPTIMIZE").writing_session(self.spark)
 
     def divided(self, each: Bin, strategy: Strategy) -> Iterator[Bin]:
         """The bin, or the parts of it that fit in memory where Spark does not order them."""
@@ -268,7 +269,7 @@ def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strate
             found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
 
-        files = chosen_files(Scan(latest, time_zone=scan.time_zone), READ_COLUMNS, there)
+        files = chosen_files(Scan(latest, ReadOptions(time_zone=scan.time_zone)), READ_COLUMNS, there)
         if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)

@@ -19,6 +19,7 @@ from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
@@ -121,7 +122,7 @@ def scan_of(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
     Raises:
         PredicateError: The predicate is not valid, or uses other columns than partition columns.
     """
-    scan = Scan(snapshot, request.where, time_zone=request.time_zone)
+    scan = Scan(snapshot, ReadOptions(request.where, time_zone=request.time_zone))
     partitions = list(snapshot.partition_columns)
     known = {fold_name(name) for name in partitions}
     for path in sorted(columns_of(scan.predicate)):

@@ -233,7 +233,7 @@ def _nan_hidden(facts: LeafFacts) -> str:
 
 
 def _overlap(program: Program, facts: LeafFacts) -> str:
-    """That the statistics that exist do not exclude any file."""
+    """Return the reason why no file is skipped although files have statistics."""
     stats = program.stat_leaves
     if not stats:
         return "the partition values of every file could match" if program.partition_columns else ""

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from deltaskip import arguments
-from deltaskip.deprecations import warn_renamed
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
 from deltaskip.html import escaped
@@ -158,11 +157,6 @@ class Explain:
             write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), self._legend())
         except OSError as error:
             raise StorageError(f"Cannot write the plot to {path}: {error.strerror or error}.") from error
-
-    def picture(self, path: str | os.PathLike[str]) -> None:
-        """Deprecated name of `save_plot`."""
-        warn_renamed("Explain.picture", "Explain.save_plot")
-        self.save_plot(path)
 
     def summary(self) -> str:
         """Return one line: the table, its version, and how many files and bytes are kept."""

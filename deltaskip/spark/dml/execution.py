@@ -180,7 +180,7 @@ class SparkExecution(RowExecution):
         names: tuple[str, str, str],
         first: int = 0,
     ) -> DataFrame:
-        """The same with file, position and row id of each row.
+        """Return the rows that are not deleted with the file, position and row id of each.
 
         Args:
             files: `DataFiles.listed` of the files.

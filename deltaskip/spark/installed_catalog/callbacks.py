@@ -6,12 +6,31 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from deltaskip.alter.changes import (
+    FIRST,
+    AddColumn,
+    AddConstraint,
+    After,
+    ClusterBy,
+    DeleteColumn,
+    DropConstraint,
+    DropDefault,
+    First,
+    MoveColumn,
+    RemoveProperty,
+    RenameColumn,
+    SetDefault,
+    SetProperty,
+    TableChange,
+    UpdateColumn,
+    UpdateColumnComment,
+    UpdateColumnNullability,
+)
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
-from deltaskip.spark.installed_catalog.table_changes import namespace_change, table_changes
 from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit, use_sql
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
@@ -151,7 +170,7 @@ class SparkPlugin(Proxy):
     def alterTable(self, ident: Any, changes: Any) -> Any:
         """TableCatalog: make changes, all in one commit."""
         name = _identifier(ident)
-        made = [each for change in changes for each in table_changes(change)]
+        made = [each for change in changes for each in _table_changes(change)]
         table = self._catalog.alter_table(name, made) if made else self._catalog.load_table(name)
         return InstalledTable(self.jvm, self._name, name, table)
 
@@ -223,7 +242,7 @@ class SparkPlugin(Proxy):
     @answers("NoSuchNamespaceException")
     def alterNamespace(self, namespace: Any, changes: Any) -> None:
         """SupportsNamespaces: change the properties of a namespace."""
-        self._catalog.alter_namespace(_parts(namespace), *map(namespace_change, changes))
+        self._catalog.alter_namespace(_parts(namespace), *map(_namespace_change, changes))
 
     @answers("NoSuchNamespaceException", "NonEmptyNamespaceException")
     def dropNamespace(self, namespace: Any, cascade: bool) -> bool:
@@ -288,3 +307,72 @@ def _version(text: str) -> int:
     if not text.strip().isdecimal():
         raise InvalidArgument(f"VERSION AS OF needs the number of a version, not {text!r}.")
     return int(text)
+
+
+def _table_changes(change: Any) -> list[TableChange]:
+    """Return a change of a table; a column with a default is added first. Raises UnsupportedFeature for other ones."""
+    match change.getClass().getSimpleName():
+        case "AddColumn":
+            return _add_column(change)
+        case "RenameColumn":
+            return [RenameColumn(_path(change), change.newName())]
+        case "UpdateColumnType":
+            return [UpdateColumn(_path(change), _type(change.newDataType()))]
+        case "UpdateColumnNullability":
+            return [UpdateColumnNullability(_path(change), bool(change.nullable()))]
+        case "UpdateColumnComment":
+            return [UpdateColumnComment(_path(change), change.newComment())]
+        case "UpdateColumnPosition":
+            position = _position(change.position())
+            return [] if position is None else [MoveColumn(_path(change), position)]
+        case "UpdateColumnDefaultValue":
+            text = change.newDefaultValue()
+            return [SetDefault(_path(change), text) if text else DropDefault(_path(change))]
+        case "DeleteColumn":
+            return [DeleteColumn(_path(change), bool(change.ifExists()))]
+        case "SetProperty":
+            return [SetProperty(change.property(), change.value())]
+        case "RemoveProperty":
+            # Spark passes the name alone, whether or not the statement has IF EXISTS.
+            return [RemoveProperty(change.property(), if_exists=True)]
+        case "ClusterBy":
+            return [ClusterBy(*(tuple(map(str, each.fieldNames())) for each in change.clusteringColumns()))]
+        case "AddConstraint" if change.constraint().getClass().getSimpleName() == "Check":
+            return [AddConstraint(change.constraint().name(), change.constraint().predicateSql())]
+        case "DropConstraint":
+            return [DropConstraint(change.name(), bool(change.ifExists()))]
+        case other:
+            raise UnsupportedFeature(f"The change {other} of a table is not one that Delta tables have: {change}.")
+
+
+def _namespace_change(change: Any) -> SetProperty | RemoveProperty:
+    """Return a change of a namespace."""
+    if change.getClass().getSimpleName() == "SetProperty":
+        return SetProperty(change.property(), change.value())
+    return RemoveProperty(change.property(), if_exists=True)
+
+
+def _add_column(change: Any) -> list[TableChange]:
+    path = _path(change)
+    if change.defaultValue() is not None:
+        raise UnsupportedFeature(
+            f"The column {display_name(path)} cannot be added with a default, because rows that are there would need "
+            f"a value: add it first, and then write ALTER COLUMN … SET DEFAULT."
+        )
+    position = None if change.position() is None else _position(change.position())
+    return [AddColumn(path, _type(change.dataType()), change.comment(), bool(change.isNullable()), position)]
+
+
+def _path(change: Any) -> tuple[str, ...]:
+    return tuple(str(part) for part in change.fieldNames())
+
+
+def _position(position: Any) -> First | After | None:
+    if position is None:
+        return None
+    return FIRST if position.getClass().getSimpleName() == "First" else After(position.column())
+
+
+def _type(data_type: Any) -> str:
+    """The type as SQL text, with collations and declared lengths."""
+    return str(data_type.sql())

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
@@ -32,7 +33,7 @@ def python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
     spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
-    every = TableScan(scan.snapshot, None, scan.columns, None, scan.time_zone)
+    every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
         parts = partitions_of(row_reads(every, most, scan.files(columns=FILE_COLUMNS)), most)
     except UnsupportedFeature as error:

@@ -21,9 +21,9 @@ from deltaskip.log.portable import PortableSnapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.skipping.files import files_schema
+from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.portable import reads_provenance
 from deltaskip.skipping.row_groups import row_groups_to_read
-from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.planning.tasks import (
     ENDED_SCHEMA,
@@ -72,7 +72,7 @@ class FilesPlan:
     schema: pa.Schema
 
     @classmethod
-    def of(cls, scan: Scan, names: Sequence[str], cores: int) -> FilesPlan:
+    def of(cls, scan: LogScan, names: Sequence[str], cores: int) -> FilesPlan:
         """Return the plan of a scan. Reads no more of the log than is open, and whom its statistics are of.
 
         Args:
@@ -98,7 +98,7 @@ class FilesPlan:
         )
 
 
-def planned_files(spark: SparkSession, scan: Scan, names: Sequence[str]) -> DataFrame:
+def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> DataFrame:
     """Return a DataFrame of the rows of `scan.files(columns=names)`, in no defined order.
 
     Of the driver's memory, what holds the footers of the checkpoint and the names of its row groups grows with the
@@ -141,7 +141,7 @@ def _commit_tasks(commits: Sequence[LogFile]) -> Iterator[CommitsTask]:
         yield CommitsTask(tuple(held), order)
 
 
-def _group_tasks(scan: Scan, cores: int) -> list[list[GroupsTask]]:
+def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
     """The row groups of the checkpoint that may contain a file to keep, as many to a task as keep all cores busy."""
     found = []
     total = 0

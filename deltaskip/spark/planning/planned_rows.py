@@ -19,7 +19,7 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.files import files_schema
-from deltaskip.skipping.scan import Scan
+from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
@@ -40,7 +40,7 @@ _MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in
 _CURE = "Leave out engine='spark'."
 
 
-def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
+def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     """Return a DataFrame of the rows that match a scan, whose limit does not count.
 
     One job adds up the bytes of the files, which decide how many tasks read them. Spark evaluates the predicate.
@@ -73,7 +73,7 @@ def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
     return matching(frame, snapshot.table_root, snapshot.schema, scan.where, scan.columns)
 
 
-def _pieces(spark: SparkSession, scan: Scan) -> DataFrame:
+def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     """The files in pieces, distributed over tasks by hash, so that a file that is listed twice meets itself."""
     number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
@@ -84,7 +84,7 @@ def _pieces(spark: SparkSession, scan: Scan) -> DataFrame:
     return files.repartition(tasks, "uri", PIECE)
 
 
-def _read_fields(scan: Scan) -> list[StructField]:
+def _read_fields(scan: LogScan) -> list[StructField]:
     """The columns to read: those that are wanted and those of the predicate; all if it is not known which those are."""
     schema = scan.snapshot.schema
     if not schema.fields:

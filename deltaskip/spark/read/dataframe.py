@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.engine import PlannedScan, is_column
+from deltaskip.engine import ListedScan, PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
@@ -44,7 +44,7 @@ FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 
 def scan_to_dataframe(
-    spark: SparkSession, scan: PlannedScan, metadata: bool = False, filtered: bool = True, listing: bool = True
+    spark: SparkSession, scan: ListedScan, metadata: bool = False, filtered: bool = True, listing: bool = True
 ) -> DataFrame:
     """Return a DataFrame of the rows that match `scan`, with its columns and its limit.
 
@@ -80,7 +80,7 @@ def scan_to_dataframe(
     return _limited(frame, scan)
 
 
-def read_schema(scan: PlannedScan) -> StructType:
+def read_schema(scan: ListedScan) -> StructType:
     """Return the columns that a scan reads: without those of types that this Spark lacks and that nobody asks for."""
     fields = scan.snapshot.schema.fields
     if scan.columns is None:
@@ -103,7 +103,7 @@ def _is_known(field: StructField) -> bool:
     return True
 
 
-def _limited(frame: DataFrame, scan: PlannedScan) -> DataFrame:
+def _limited(frame: DataFrame, scan: ListedScan) -> DataFrame:
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.settings import options
 
 __all__ = ["WORD_SHIFT", "BroadcastDeletions", "deleted_rows"]
 
@@ -16,8 +17,8 @@ WORD_SHIFT = 6
 
 # Bit words need a bit for every row up to the last deleted one; pairs need the path and the number of each deleted row
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
-MAX_WORD_BYTES = 32 << 20
-PAIR_BYTES = 64
+_MAX_WORD_BYTES = 32 << 20
+_PAIR_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,11 @@ class BroadcastDeletions:
 
 
 def deleted_rows(positions: Sequence[pa.Int64Array]) -> BroadcastDeletions:
-    """The form that is smaller to broadcast. positions: for each file its deleted row numbers in ascending order."""
+    """The form that the option chooses. positions: for each file its deleted row numbers, in ascending order."""
     counts = tuple(len(p) for p in positions)
     lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
-    if sum(lengths) * 8 <= max(MAX_WORD_BYTES, sum(counts) * PAIR_BYTES):
+    smaller = "bits" if sum(lengths) * 8 <= max(_MAX_WORD_BYTES, sum(counts) * _PAIR_BYTES) else "positions"
+    if (smaller if options.deleted_rows == "auto" else options.deleted_rows) == "bits":
         words = [_bit_words(p, n) for p, n in zip(positions, lengths, strict=True)]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         flat = pa.array(np.concatenate(words) if words else np.empty(0, np.int64), pa.int64())

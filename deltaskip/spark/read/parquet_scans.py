@@ -457,7 +457,7 @@ def _with_location(frame: DataFrame) -> DataFrame:
 
 
 def _with_plain_location(frame: DataFrame) -> DataFrame:
-    """The same for files without a column that has the name of the metadata."""
+    """Add the file path and the row number to a scan whose files have no column named as the metadata."""
     return frame.selectExpr("*", f"{_METADATA}.file_path AS {_PATH}", f"{_METADATA}.row_index AS {_ROW}")
 
 

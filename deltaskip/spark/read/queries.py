@@ -9,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from deltaskip.engine import PlannedScan
+from deltaskip.engine import ListedScan
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.declared import with_declarations
@@ -20,7 +20,7 @@ from deltaskip.spark.session.releases import broadcast_rows
 __all__ = ["arrow_to_dataframe", "query"]
 
 
-def query(spark: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]) -> DataFrame:
+def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
     """Return the DataFrame of a query.
 
     The relations are passed to Spark with the query, under names of their own that it gives up again, on a classic
@@ -58,7 +58,7 @@ def arrow_to_dataframe(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return broadcast_rows(spark, rows) if rows.num_columns else spark.range(0).drop("id")
 
 
-def _declared(frame: DataFrame, scan: PlannedScan) -> DataFrame:
+def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
     """The rows with NOT NULL and comments of their columns in the schema."""
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     return with_declarations(frame, StructType(tuple(fields[name] for name in frame.columns)))

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.dml.execution import row_id_columns
-from deltaskip.engine import PlannedScan
+from deltaskip.engine import ListedScan
 from deltaskip.errors import InvalidArgument
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
@@ -29,7 +29,7 @@ _BASE = "__deltaskip_base_row_id"
 _VERSION = "__deltaskip_default_version"
 
 
-def with_metadata(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> DataFrame:
+def with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) -> DataFrame:
     """Return the rows that match the scan, planned for the session, with the column `_metadata` behind its columns.
 
     listing: as of Scan.to_spark.
@@ -77,7 +77,7 @@ def with_metadata(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     return _selected(scan, with_declared_lengths(frame, schema, [F.col(METADATA)]))
 
 
-def _selected(scan: PlannedScan, frame: DataFrame) -> DataFrame:
+def _selected(scan: ListedScan, frame: DataFrame) -> DataFrame:
     snapshot = scan.snapshot
     frame = matching(frame, snapshot.table_root, snapshot.schema, scan.where, None)
     if scan.columns is None:
@@ -86,14 +86,14 @@ def _selected(scan: PlannedScan, frame: DataFrame) -> DataFrame:
     return frame.select(*columns, F.col(METADATA))
 
 
-def _empty(spark: SparkSession, scan: PlannedScan, names: list[str]) -> DataFrame:
+def _empty(spark: SparkSession, scan: ListedScan, names: list[str]) -> DataFrame:
     types = [spark_types.StringType(), *(spark_types.LongType() for _ in names[1:])]
     members = [spark_types.StructField(name, kind) for name, kind in zip(names, types, strict=True)]
     schema = spark_schema(read_schema(scan)).add(METADATA, spark_types.StructType(members))
     return _selected(scan, spark.createDataFrame([], schema))
 
 
-def _deleted(scan: PlannedScan, files: pa.Table) -> list[pa.Int64Array] | None:
+def _deleted(scan: ListedScan, files: pa.Table) -> list[pa.Int64Array] | None:
     """The deleted rows of each file; None if there are none."""
     vectors = files["deletion_vector"]
     if vectors.null_count == len(vectors):

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from deltaskip.errors import StorageError
+from deltaskip.maintenance.recompute.computed_files import DataFile, facts_of
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for
-from deltaskip.txn.recompute.computed_files import DataFile, facts_of
 
 __all__ = ["TASK_RESULT", "contents_runner", "pack", "task_runner"]
 

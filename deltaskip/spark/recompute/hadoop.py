@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
 from deltaskip.spark.read.listing import missing_files_named, tuned_listing
@@ -28,7 +29,6 @@ from deltaskip.spark.session.releases import union, without_pandas_warning
 from deltaskip.spark.session.settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
-from deltaskip.txn.recompute.computed_files import DataFile
 
 __all__ = ["StatisticsRow", "rows_by_way_of_spark"]
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.computed_files import ComputedFile, DataFile, computed_tables
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.file_tasks import pack, task_runner
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
@@ -23,7 +24,6 @@ from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_below
 from deltaskip.storage.hadoop import HadoopStorage
-from deltaskip.txn.recompute.computed_files import ComputedFile, DataFile, computed_tables
 
 __all__ = ["file_statistics", "recompute_statistics"]
 

@@ -17,6 +17,7 @@ from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 from deltaskip.table.table import DeltaTable
 
@@ -267,7 +268,9 @@ class SourceOptions:
         given = self.given.get("where")
         where = And((*(() if given is None else (parse_sql(given),)), *found))
         if not isinstance(scan, ChangeScan):
-            return TableScan(scan.snapshot, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+            return TableScan(
+                scan.snapshot, ReadOptions(where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+            )
         if scan.end < scan.start:
             return scan
         table = DeltaTable(self.path, storage_options=self.storage_options)
@@ -281,7 +284,7 @@ class SourceOptions:
 def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:
     """Whether a predicate fits the columns of a scan and can be evaluated in this process."""
     try:
-        RowReader.of(TableScan(scan.snapshot, predicate, time_zone=time_zone), files=1)
+        RowReader.of(TableScan(scan.snapshot, ReadOptions(predicate, time_zone=time_zone)), files=1)
     except DeltaSkipError:
         return False
     return True

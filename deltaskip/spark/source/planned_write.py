@@ -179,7 +179,7 @@ class PlannedWrite:
         transaction = Transaction(snapshot, _WRITE, None, False, said)
         transaction.set_protocol(append.protocol)
         transaction.set_metadata(append.metadata)
-        # Those of the tasks are there by now.
+        # The tasks have created these folders.
         transaction.new_folders = self.new_folders
         return transaction
 

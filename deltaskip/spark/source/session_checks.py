@@ -18,6 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.zone_dependence import predicate_depends_on_zone
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.types import TIMESTAMP
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["SessionChecks", "untold_zone"]
@@ -89,7 +90,7 @@ def _depending(snapshot: Snapshot, where: str | None) -> str | None:
 def _are_zoned(snapshot: Snapshot, name: str) -> bool:
     """Whether values of a partition column are other instants in another time zone."""
     first, second = (
-        one_chunk(Scan(snapshot, time_zone=zone).files(columns=["partition_values"])["partition_values"])
+        one_chunk(Scan(snapshot, ReadOptions(time_zone=zone)).files(columns=["partition_values"])["partition_values"])
         for zone in ("UTC", "+18:00")
     )
     return not pc.struct_field(first, [name]).equals(pc.struct_field(second, [name]))

@@ -14,6 +14,7 @@ from deltaskip.change_feed.added_files import AddedFiles, OnDeletedRows, added_f
 from deltaskip.errors import SchemaError, TableNotFound
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.source.batch_read import FilePartition, partitions_of
@@ -104,7 +105,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         found = Snapshot.of_files(snapshot, snapshot.metadata, files.adds)
         given = self._options.given.get("where"), self._options.columns()
         checks = self._options.session_checks(found)
-        scan = Scan(found, *given, time_zone=self._options.time_zone, ansi=self._options.ansi)
+        scan = Scan(found, ReadOptions(*given, time_zone=self._options.time_zone, ansi=self._options.ansi))
         self._check_schema(scan)
         most = self._options.partition_bytes
         return partitions_of(row_reads(scan, most), most, checks)

@@ -16,6 +16,7 @@ from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
 from deltaskip.data_files.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.data_files.written import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_table
 from deltaskip.rows.identity import IdentityColumn
@@ -58,7 +59,6 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import join, uri_of
 from deltaskip.storage.gate import delete_folder
-from deltaskip.txn.recompute.computed_files import DataFile
 
 __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
 

@@ -108,7 +108,7 @@ class TestNames:
         catalog.alter_namespace("db", SetProperty("a", "1"), SetProperty("b", "2"), RemoveProperty("a"))
         assert catalog.load_namespace("db") == {"b": "2"}
         with pytest.raises(InvalidArgumentType):
-            catalog.alter_namespace("db", SetProperty("c", "3"), "c")  # type: ignore[arg-type]
+            catalog.alter_namespace("db", SetProperty("c", "3"), "c")
         assert catalog.load_namespace("db") == {"b": "2"}
         with pytest.raises(NamespaceNotFound):
             catalog.alter_namespace("none", SetProperty("a", "1"))

@@ -140,4 +140,4 @@ def _killed(url: str, warehouse: str, kind: str, stop: int) -> _Work:
 if __name__ == "__main__":
     _url, _warehouse, _kind = sys.argv[1:]
     _most = extent(1, None)
-    kill_at_each_step(lambda stop: _killed(_url, _warehouse, _kind, stop), most=_most)  # type: ignore[arg-type, return-value]
+    kill_at_each_step(lambda stop: _killed(_url, _warehouse, _kind, stop), most=_most)

@@ -73,9 +73,9 @@ def random_value(type_: DataType, chance: random.Random, nullable: bool = True) 
             return tuple((each, random_value(value, chance)) for each in sorted(keys))
         case StructType(fields):
             return tuple(random_value(field.type, chance) for field in fields)
-    if type_.name == "string":
+    if type_.name == "string":  # type: ignore[attr-defined]
         return chance.choice(("", "k", "l", "kk", "\u00e9", "7"))
-    return float(chance.randrange(3)) + 0.5 if type_.name == "double" else chance.randrange(-1, 4)
+    return float(chance.randrange(3)) + 0.5 if type_.name == "double" else chance.randrange(-1, 4)  # type: ignore[attr-defined]
 
 
 def table(rows: int, seed: int) -> dict[str, pa.Array]:

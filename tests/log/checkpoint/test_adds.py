@@ -135,7 +135,7 @@ def test_statistics_of_a_few_kept_files_are_rendered_from_the_struct(tmp_path: P
 def test_an_add_without_a_path_is_damage(
     tmp_path: Path, reader: Callable[[Snapshot], list[Any]], newer: list[dict[str, Any]]
 ) -> None:
-    write(tmp_path, _BASE, [add("a"), add(None), add("c")], *newer)  # type: ignore[arg-type]
+    write(tmp_path, _BASE, [add("a"), add(None), add("c")], *newer)
     with pytest.raises(ds.CorruptLog, match=r"checkpoint\.parquet contains an add without a path; restore that file"):
         reader(load(tmp_path))
 

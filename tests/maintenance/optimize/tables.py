@@ -12,9 +12,9 @@ from deltaskip.dml.files import files_to_change
 from deltaskip.reading.stored_rows import StoredRows
 from tests.dml.tables import DDL, rows
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
-ROW_IDS = {"delta.enableRowTracking": "true"}
+VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
+FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
+ROW_IDS: dict[str, Any] = {"delta.enableRowTracking": "true"}
 
 
 def made(

@@ -252,10 +252,8 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path: Path) 
 
 
 def test_files_that_do_not_become_fewer_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.data_files import parquet_files
-
     # Each append is a row group, and rows with NaN need a file whose footer has no bounds.
-    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 1)
     table = DeltaTable.create(tmp_path / "t", "x DOUBLE")
     for value in (1.0, float("nan")):
         table.append(pa.table({"x": [value]}))

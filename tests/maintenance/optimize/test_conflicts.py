@@ -21,7 +21,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], None]) -> No
 
     def acting(self: ArrowRewriting, *arguments: object) -> WrittenRows:
         nonlocal calls
-        written = rewrite(self, *arguments)  # type: ignore[arg-type]
+        written = rewrite(self, *arguments)
         calls += 1
         act(calls)
         return written
@@ -157,7 +157,7 @@ def test_an_error_leaves_what_was_committed_and_no_file_of_the_rest(
         calls += 1
         if calls == 3:
             raise StorageError("The disk is full.")
-        return rewrite(self, *arguments)  # type: ignore[arg-type]
+        return rewrite(self, *arguments)
 
     monkeypatch.setattr(ArrowRewriting, "rewrite", failing)
     with pytest.raises(StorageError, match="full"):

@@ -114,7 +114,7 @@ def compare_tracking(model: Model, before: State, found: Mapping[int, Tracked], 
     old = [i for i in fresh if i <= model.row_ids_ever]
     if old:
         raise AssertionError(f"new rows have row ids {old}, but {model.row_ids_ever} was given before")
-    model.row_ids_ever = max([model.row_ids_ever, *ids])
+    model.row_ids_ever = max([model.row_ids_ever, *ids])  # type: ignore[type-var]
 
 
 def compare_feed(h: History, expected: list[tuple[str, Row]], change: Change, first: int, last: int) -> None:

@@ -102,7 +102,7 @@ class History:
         if "check" in self.shape.features:
             name, text = CHECK
             ds.DeltaTable(self.folder).alter_sql(f"ADD CONSTRAINT {name} CHECK ({text})")
-            self.model.state.constraints[name] = text  # type: ignore[index]
+            self.model.state.constraints[name] = text
 
     def note(self, operation: str, **details: object) -> None:
         """Remember an operation for the message."""

@@ -323,14 +323,6 @@ def test_a_plot_that_cannot_be_written_names_its_path(tmp_path: Path) -> None:
         grid(tmp_path).scan(where="a < 2").explain().save_plot(tmp_path / "missing" / "p.svg")
 
 
-def test_the_old_name_of_save_plot_warns_and_works(tmp_path: Path) -> None:
-    explained = grid(tmp_path).scan(where="a < 2").explain()
-    with pytest.warns(DeprecationWarning, match=r"Explain\.picture is deprecated.*Explain\.save_plot") as caught:
-        explained.picture(tmp_path / "p.svg")
-    assert caught[0].filename == __file__
-    assert (tmp_path / "p.svg").stat().st_size > 0
-
-
 def test_the_repr_is_one_line(tmp_path: Path) -> None:
     explained = grid(tmp_path).scan(where="a < 2 AND b < 2").explain()
     assert repr(explained) == f"Explain({explained.table_root!r}, version=1, 15 of 62 files kept, 2 leaves)"
@@ -415,7 +407,7 @@ def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
         return unpack(*args, **kwargs)
 
     monkeypatch.setattr(explain_module, "_truth", counted_truth)
-    monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)
+    monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)  # type: ignore[attr-defined]
     for parts in (20, 80):
         visited.append(0)
         table.scan(where=" AND ".join(where.format(k=k) for k in range(100, 100 + parts))).explain()

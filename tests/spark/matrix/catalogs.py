@@ -17,7 +17,7 @@ def session_catalog(session: Session) -> None:
     for name in ("db", "other"):
         catalog.create_namespace(name, {"comment": "it's", "k": "v"})
     equal({each: catalog.load_namespace("db")[each] for each in ("comment", "k")}, {"comment": "it's", "k": "v"})
-    with catalog.stage_create("db.t", "id BIGINT, day DATE", ["day"]) as staged:
+    with catalog.stage_create("db.t", "id BIGINT, day DATE", ["day"]) as staged:  # type: ignore[attr-defined]
         staged.append(pa.table({"id": [1, 2]}))
     equal(catalog.load_table("db.t").scan().to_spark(session.spark).count(), 2)
     catalog.create_table("db.u", "id BIGINT", (), {"location": str(session.folder / "it's %41")})
@@ -30,7 +30,7 @@ def session_catalog(session: Session) -> None:
     catalog.rename_table("db.t", "db.renamed")
     catalog.rename_table("db.renamed", "other.moved")
     equal([str(each) for each in (*catalog.list_tables("db"), *catalog.list_tables("other"))], ["db.u", "other.moved"])
-    with catalog.stage_replace("other.moved", "x INT") as staged:
+    with catalog.stage_replace("other.moved", "x INT") as staged:  # type: ignore[attr-defined]
         staged.append(pa.table({"x": pa.array([7], pa.int32())}))
     equal(catalog.load_table("other.moved").version, 1)
     catalog.alter_namespace("db", ds.SetProperty("k", "w"), ds.SetProperty("comment", "new"))

@@ -99,10 +99,9 @@ def overwrites(session: Session) -> None:
 
 @case("the change data feed")
 def change_feed(session: Session) -> None:
-    from deltaskip.spark.read import deletion_vectors as forms
-
-    before = forms.MAX_WORD_BYTES
-    for number, (mode, vectors) in enumerate([("none", "true"), ("id", "true"), ("name", "false")]):
+    tables = [("none", "true", "positions", None), ("id", "true", "bits", None)]
+    tables += [("name", "false", "auto", "x > 40 AND _commit_version > 1")]
+    for number, (mode, vectors, form, where) in enumerate(tables):
         properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": vectors}
         properties["delta.columnMapping.mode"] = mode
         table = ds.DeltaTable.create(
@@ -117,13 +116,8 @@ def change_feed(session: Session) -> None:
         table.update({"x": "-1"}, "id = 7")
         table.delete("p = '1'")
         table.restore(version=3)
-        # With less memory for bits, deleted rows are pairs of file and position.
-        for most, chosen in ((before, {}), (0, {}), (before, {"where": "x > 40 AND _commit_version > 1"})):
-            forms.MAX_WORD_BYTES = most
-            try:
-                check_feed(session, table.changes(0, **chosen))
-            finally:
-                forms.MAX_WORD_BYTES = before
+        with ds.options.changed(deleted_rows=form):
+            check_feed(session, table.changes(0, where=where))
 
 
 def check_feed(session: Session, feed: ds.ChangeScan) -> None:
@@ -140,8 +134,6 @@ def check_feed(session: Session, feed: ds.ChangeScan) -> None:
 
 @case("OPTIMIZE joins files and orders rows by columns of every type, without losing or doubling one")
 def optimized(session: Session) -> None:
-    from deltaskip.maintenance.optimize import optimize as module
-
     rows = pa.table(
         {
             "id": pa.array(range(400), pa.int64()),
@@ -155,20 +147,19 @@ def optimized(session: Session) -> None:
         }
     )
     properties = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}
-    for number, partition_by in enumerate(([], ["p"])):
-        table = ds.DeltaTable.create(session.folder / str(number), rows.schema, partition_by, properties=properties)
+    plain: list[str] = []
+    for partition_by, orders in ((plain, (["id"], ["s", "m", "f"])), (["p"], (["d", "t"], ["id", "b", "f", "s"]))):
+        folder = session.folder / f"by {len(partition_by)}"
+        table = ds.DeltaTable.create(folder, rows.schema, partition_by, properties=properties)
         for start in range(0, 400, 100):
             table.append(rows.slice(start, 100))
         table.delete("id % 10 = 7")
-        before, small = module.DRIVER_BYTES, table.detail().size_in_bytes // 6
-        module.DRIVER_BYTES = 0
-        try:
+        small = table.detail().size_in_bytes // 6
+        with ds.options.changed(spark_jobs="always"):
             table.optimize(spark=session.spark)
-            equal(table.snapshot.num_files, 1 + number)
-            for columns in (["id"], ["d", "t"], ["s", "m", "f"], ["id", "b", "f", "s"]):
+            equal(table.snapshot.num_files, 1 + len(partition_by))
+            for columns in orders:
                 table.optimize(zorder_by=columns, spark=session.spark, target_file_bytes=small)
                 found = sorted(row[0] for row in table.scan().to_spark(session.spark).select("id").collect())
                 equal(found, [i for i in range(400) if i % 10 != 7])
                 assert table.snapshot.num_files > 2
-        finally:
-            module.DRIVER_BYTES = before

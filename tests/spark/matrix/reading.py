@@ -87,7 +87,7 @@ def planned_on_spark(session: Session) -> None:
     files = {f"f{i}.parquet": ids(*range(10 * i, 10 * i + 10), name=[f"n{i}"] * 10) for i in range(4)}
     table = table_of(session.folder, {"id": LONG, "name": STRING}, files)
     scan = table.scan("id >= 15 AND name < 'n3'", columns=["id"], engine="spark")
-    equal(sorted(row["path"] for row in scan.files_to_spark(session.spark).collect()), ["f1.parquet", "f2.parquet"])
+    equal(sorted(row["path"] for row in scan.files_to_spark(session.spark).collect()), ["f1.parquet", "f2.parquet"])  # type: ignore[attr-defined]
     frame = scan.to_spark(session.spark)
     equal((frame.columns, numbers(frame)), (["id"], list(range(15, 30))))
     table.checkpoint()
@@ -126,17 +126,12 @@ def deletion_vectors(session: Session) -> None:
 
 @case("deletion vectors of scattered rows")
 def scattered_deletions(session: Session) -> None:
-    from deltaskip.spark.read import deletion_vectors as forms
-
-    before, forms.MAX_WORD_BYTES = forms.MAX_WORD_BYTES, 0
-    try:
+    with ds.options.changed(deleted_rows="positions"):
         table = table_of(
             session.folder, {"id": LONG}, {"a.parquet": ids(*range(5000))}, deleted={"a.parquet": [1, 4999]}
         )
         equal(numbers(table.scan("id > 4990").to_spark(session.spark)), list(range(4991, 4999)))
         equal(table.scan().to_spark(session.spark).count(), 4998)
-    finally:
-        forms.MAX_WORD_BYTES = before
 
 
 @case("places and ids of rows")

@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import DataFileMissing, PredicateError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA, computed_here
+from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
-from deltaskip.txn.recompute.computed_files import computed_here
-from deltaskip.txn.recompute.request import files_to_read, recompute_request
 from tests import corpus
 from tests.stats.rowwise import parsed
 
@@ -139,8 +138,8 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
 
 @pytest.mark.parametrize("cores", [1, 8, 1000])
 def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
+    from deltaskip.maintenance.recompute.computed_files import DataFile
     from deltaskip.spark.recompute.job import balanced_tasks
-    from deltaskip.txn.recompute.computed_files import DataFile
 
     sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]
     files = [DataFile(i, f"f{i}", size) for i, size in enumerate(sizes)]
@@ -199,8 +198,8 @@ import sys
 from pyspark.sql import SparkSession
 import deltaskip as ds
 from deltaskip.spark.recompute.job import recompute_statistics
-from deltaskip.txn.recompute.computed_files import computed_here
-from deltaskip.txn.recompute.request import files_to_read, recompute_request
+from deltaskip.maintenance.recompute.computed_files import computed_here
+from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
 builder = SparkSession.builder.{kind}
 builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
 spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()

@@ -17,7 +17,7 @@ from tests.txn.validation.cases import Case, changed, check, check_each, column,
 
 HIGHEST = "delta.columnMapping.maxColumnId"
 MODE = "delta.columnMapping.mode"
-NAME = {"properties": {MODE: "name", HIGHEST: "2"}, "features": ["columnMapping"]}
+NAME: dict[str, Any] = {"properties": {MODE: "name", HIGHEST: "2"}, "features": ["columnMapping"]}
 
 
 def only(*fields: StructField) -> StructType:
@@ -25,7 +25,7 @@ def only(*fields: StructField) -> StructType:
     return StructType(fields)
 
 
-OLD = {**NAME, "schema": only(mapped("id", 1), mapped("b", 2)), "files": [file("a", stats=stats())]}
+OLD: dict[str, Any] = {**NAME, "schema": only(mapped("id", 1), mapped("b", 2)), "files": [file("a", stats=stats())]}
 TWO = (mapped("id", 1), mapped("b", 2))
 
 
@@ -47,7 +47,7 @@ MAPPING = {
     "empty physical name": Case(
         to(*TWO, column("c", delta__columnMapping__id=3, delta__columnMapping__physicalName="")), "mapping.ids", **OLD
     ),
-    "id of text": Case(to(*TWO, mapped("c", "3")), "mapping.ids", **OLD),  # type: ignore[arg-type]
+    "id of text": Case(to(*TWO, mapped("c", "3")), "mapping.ids", **OLD),
     "id 0": Case(to(*TWO, mapped("c", 0)), "mapping.ids", "32-bit", **OLD),
     "id of 64 bits": Case(to(*TWO, mapped("c", 1 << 31), highest=str(1 << 31)), "mapping.ids", "32-bit", **OLD),
     "no id in a struct": Case(to(*TWO, mapped("c", 3, None, only(column("x")))), "mapping.ids", **OLD),

@@ -42,7 +42,7 @@ CASES = {
     "reader version 4": Case(lambda txn: txn.set_protocol(Protocol(4, 7, (), OLD)), "protocol.versions"),
     "writer version 8": Case(lambda txn: txn.set_protocol(Protocol(1, 8)), "protocol.versions"),
     "writer version 0": Case(lambda txn: txn.set_protocol(Protocol(1, 0)), "protocol.versions"),
-    "versions of text": Case(lambda txn: txn.set_protocol(Protocol("1", 2)), "commit.actions"),  # type: ignore[arg-type]
+    "versions of text": Case(lambda txn: txn.set_protocol(Protocol("1", 2)), "commit.actions"),
     "lower writer": Case(lambda txn: txn.set_protocol(Protocol(1, 1)), "protocol.lowered", "appendOnly, invariants"),
     "lower reader": Case(
         features("v2Checkpoint", reader=None, versions=(1, 7)), "protocol.lowered", "lower the protocol",

@@ -53,9 +53,13 @@ def collated(**declared: str) -> StructType:
                 StructField("m", nested, True, {"__COLLATIONS": declared} if "t" not in declared else {}))  # fmt: skip
 
 
-COLLATIONS = {"features": ["collations", "domainMetadata"]}
+COLLATIONS: dict[str, Any] = {"features": ["collations", "domainMetadata"]}
 INVARIANT = '{"expression":{"expression":"id > 0"}}'
-IDENTITY = {"delta__identity__start": 1, "delta__identity__step": 1, "delta__identity__allowExplicitInsert": False}
+IDENTITY: dict[str, Any] = {
+    "delta__identity__start": 1,
+    "delta__identity__step": 1,
+    "delta__identity__allowExplicitInsert": False,
+}
 
 SHAPES = {
     "new column": Case(changed(more(column("more")))),
@@ -256,7 +260,7 @@ def test_what_is_wrong_already_stops_no_other_change(tmp_path: Path) -> None:
     check(Case(changed(again), "schema.duplicates", "name", schema=wrong, **COLLATIONS), tmp_path / "c")
 
 
-WIDENING = {"properties": {"delta.enableTypeWidening": "true"}, "features": ["typeWidening"]}
+WIDENING: dict[str, Any] = {"properties": {"delta.enableTypeWidening": "true"}, "features": ["typeWidening"]}
 
 
 def widened(old: Any, new: Any, *changes: Any, path: str | None = None) -> dict[str, Any]:

@@ -329,7 +329,7 @@ DOMAINS = {
         lambda txn: (setattr(txn._intent, "operation", ""), txn.add(file("b"))), "commit.info"
     ),
     "parameters without JSON": Case(
-        lambda txn: (txn._intent.parameters.update(x={1, 2}), txn.add(file("b"))), "commit.info", "x of WRITE"
+        lambda txn: (txn._intent.parameters.update(x={1, 2}), txn.add(file("b"))), "commit.info", "x of WRITE"  # type: ignore[attr-defined]
     ),
 }  # fmt: skip
 

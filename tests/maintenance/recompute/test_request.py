@@ -10,8 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
 from deltaskip.schema import LONG, STRING, StructField, StructType
-from deltaskip.txn.recompute.request import files_to_read, recompute_request
 from tests.txn.tables import append, file, make_table
 
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
@@ -41,7 +41,8 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr("deltaskip.table.recompute_methods.engine", lambda _act: made)
+    for module in ("table.recompute_methods", "maintenance.recompute.recompute"):
+        monkeypatch.setattr(f"deltaskip.{module}.engine", lambda _act: made)
     return made
 
 
@@ -66,21 +67,10 @@ def test_a_run_resumes_where_another_was_interrupted(asked: Asked, table: ds.Del
     assert asked.paths == ["a", "b"]
 
 
-def test_again_is_the_old_name_of_no_resume(asked: Asked, table: ds.DeltaTable) -> None:
-    with pytest.warns(DeprecationWarning, match=r"recompute_stats\(again=True\) is deprecated .* use resume=False"):
-        table.recompute_stats("a session", mode="scan", again=True)
-    assert asked.paths == ["a", "b"]
-    with pytest.warns(DeprecationWarning, match="use resume=True"):
-        table.recompute_stats("a session", mode="scan", again=False)
-    assert asked.paths == ["b"]
-
-
 def test_versions_are_of_every_collated_column(asked: Asked, table: ds.DeltaTable) -> None:
     table.recompute_stats("a session", collation_versions=["77.1"])
     table.recompute_stats("a session", collations={"name": ["icu.UNICODE_CI.77.1"]})
-    with pytest.warns(DeprecationWarning, match=r"use collation_versions=\[\.\.\.\]"):
-        table.recompute_stats("a session", collations=["77.1"])
-    assert [request.collations for request in asked.requests] == [((), ("icu.UNICODE_CI.77.1",))] * 3
+    assert [request.collations for request in asked.requests] == [((), ("icu.UNICODE_CI.77.1",))] * 2
 
 
 def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
@@ -88,10 +78,12 @@ def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
         table.recompute_stats("a session", collations={"name": ["icu.UNICODE_CI.77.1"]}, collation_versions=["77.1"])
     with pytest.raises(ds.InvalidArgumentType, match=r"collation_versions must be a list of str, .* \['77\.1'\]"):
         table.recompute_stats("a session", collation_versions="77.1")
+    with pytest.raises(ds.InvalidArgumentType, match=r"collations must be a mapping, not list"):
+        table.recompute_stats("a session", collations=["77.1"])  # type: ignore[arg-type]
     with pytest.raises(ds.InvalidArgument, match="batch_files must be 1 or greater, not 0"):
         table.recompute_stats("a session", batch_files=0)
     with pytest.raises(ds.InvalidArgument, match="mode must be auto, footer or scan, not 'fast'"):
-        table.recompute_stats("a session", mode="fast")  # type: ignore[arg-type]
+        table.recompute_stats("a session", mode="fast")
     assert not asked.requests
 
 

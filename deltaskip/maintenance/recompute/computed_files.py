@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
-from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER, table_name
@@ -21,10 +21,52 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.stats.merge import merged_stats
 from deltaskip.storage import Storage, storage_for
 
-__all__ = ["ComputedFile", "DataFile", "computed_here", "computed_tables", "facts_of"]
+__all__ = [
+    "RESULT_SCHEMA",
+    "ComputedFile",
+    "DataFile",
+    "RecomputingEngine",
+    "computed_here",
+    "computed_tables",
+    "facts_of",
+]
 
 # Round trips of a store overlap; more threads would wait for the GIL.
 _REMOTE_READERS = 16
+
+
+RESULT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("dv_id", pa.string()),
+        pa.field("num_records", pa.int64(), nullable=False),
+        pa.field("stats", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("scanned", pa.int64(), nullable=False),
+        pa.field("logged_stats", pa.string()),
+        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
+    ]
+)
+"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
+
+
+class RecomputingEngine(Protocol):
+    """An engine that computes statistics by jobs."""
+
+    def recompute_statistics(
+        self,
+        session: Any,
+        snapshot: Snapshot,
+        files: Iterable[pa.RecordBatch],
+        request: StatisticsRequest,
+        *,
+        merge: bool,
+        job_files: int,
+    ) -> Iterator[pa.Table]:
+        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
+
+        merge: keep the logged statistics of columns that are not part of the request.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.recomputed import ColumnPlan, RecomputePlan
+from deltaskip.maintenance.recompute.request import RecomputeRequest, chosen_files, finished_files, not_done
 from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.merge import lacking_columns
-from deltaskip.txn.recompute.recomputed import ColumnPlan, RecomputePlan
-from deltaskip.txn.recompute.request import RecomputeRequest, chosen_files, finished_files, not_done
 
 __all__ = ["Work", "recompute_plan", "recompute_work"]
 

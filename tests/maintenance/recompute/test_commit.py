@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import InvalidCommit
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
+from deltaskip.maintenance.recompute import recompute as module
+from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA
+from deltaskip.maintenance.recompute.recompute import commit_statistics
+from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
 from deltaskip.stats.tags import STATS_TAG
-from deltaskip.txn.recompute import commit as module
-from deltaskip.txn.recompute.commit import commit_statistics
-from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove
 

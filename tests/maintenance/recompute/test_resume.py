@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
-from deltaskip.txn.recompute import resume
-from deltaskip.txn.recompute.commit import commit_statistics
-from deltaskip.txn.recompute.request import recompute_request
-from deltaskip.txn.recompute.resume import computed_before
+from deltaskip.maintenance.recompute import resume
+from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA
+from deltaskip.maintenance.recompute.recompute import commit_statistics
+from deltaskip.maintenance.recompute.request import recompute_request
+from deltaskip.maintenance.recompute.resume import computed_before
 from deltaskip.version import engine_info
 from tests.txn.tables import append, file, gone, make_table, vector
 

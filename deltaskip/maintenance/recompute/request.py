@@ -21,16 +21,17 @@ from deltaskip.errors import (
 )
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.resume import computed_before
 from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merge import has_statistics
 from deltaskip.stats.tight_bounds import writes_tight_bounds
-from deltaskip.txn.recompute.resume import computed_before
 
 __all__ = [
     "RecomputeRequest",
@@ -150,7 +151,9 @@ def finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | 
 
 def chosen_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
-    kept = None if where is None else Scan(snapshot, where).files(columns=["path"])["path"].combine_chunks()
+    kept = (
+        None if where is None else Scan(snapshot, ReadOptions(where)).files(columns=["path"])["path"].combine_chunks()
+    )
     for batch in snapshot.add_batches(_LOG_ROWS, columns):
         yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
 

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from deltaskip.cli.coverage import print_coverage
-from deltaskip.cli.display import average, counted, print_facts, print_line, print_table
+from deltaskip.cli.display import counted, print_facts, print_table
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.actions import Protocol
-    from deltaskip.maintenance.optimize.gain import ExpectedGain, MeasuredGain
     from deltaskip.stats.coverage import ColumnCoverage, TableCoverage
     from deltaskip.table.detail import LogDetail, TableDetail
     from deltaskip.table.table import DeltaTable
 
 
-# An OPTIMIZE further back says little about the table as it is.
-_LATEST_COMMITS = 20
-
-
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """Facts about one version of a table.
-
-    with_overlap: whether `coverage` includes overlap and recommendations. expected, measured: what OPTIMIZE would gain,
-    and what the last one did; None where that is not known.
-    """
+    """Facts about one version of a table; `coverage` has no overlap and no recommendations."""
 
     detail: TableDetail
     protocol: Protocol
     coverage: TableCoverage
-    with_overlap: bool
-    expected: ExpectedGain | None = None
-    measured: MeasuredGain | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts for JSON."""
@@ -61,34 +46,18 @@ class Inspection:
         }
         more = ("id", "name", "description", "created_at", "last_modified", "clustering_columns", "table_features")
         found.update((name, detail[name]) for name in more)
-        if not self.with_overlap:
-            return found
-        gains = {"expected": self.expected, "measured": self.measured}
-        optimize = {name: None if gain is None else asdict(gain) for name, gain in gains.items()}
-        return {**found, "statistics": asdict(self.coverage), "optimize": optimize}
-
-
-def inspect(table: DeltaTable, with_overlap: bool = False) -> Inspection:
-    """Return the facts about the table's version. Reads the statistics of all active files."""
-    coverage = table.stats(overlap=with_overlap)
-    found = Inspection(table.detail(), table.protocol, coverage, with_overlap)
-    if not with_overlap:
         return found
-    from deltaskip.maintenance.optimize.gain import expected_gain, measured_gain
 
-    measured = measured_gain(table.snapshot, coverage, table.history(_LATEST_COMMITS))
-    return replace(found, expected=expected_gain(table.snapshot, coverage), measured=measured)
+
+def inspect(table: DeltaTable) -> Inspection:
+    """Return the facts about the table's version. Reads the statistics of all active files."""
+    return Inspection(table.detail(), table.protocol, table.stats(overlap=False))
 
 
 def print_inspection(found: Inspection) -> None:
     """Print the facts as text."""
     print_facts(_facts(found.detail))
     print()
-    if found.with_overlap:
-        print_coverage(found.coverage)
-        for line in _gains(found):
-            print_line(line)
-        return
     total = found.coverage.files
     rows = [
         (
@@ -102,29 +71,6 @@ def print_inspection(found: Inspection) -> None:
     if rows:
         headings = [("column", "left"), ("type", "left"), ("min/max", "left"), ("null count", "left")]
         print_table(headings, rows)
-
-
-def _gains(found: Inspection) -> Iterator[str]:
-    """What OPTIMIZE would gain, and what the last one did, one line each."""
-    expected, measured = found.expected, found.measured
-    if expected is not None and expected.files:
-        rows = f", without {counted(expected.deleted_rows, 'deleted row')}" if expected.deleted_rows else ""
-        yield (
-            f"recommendation: OPTIMIZE ({counted(expected.files, 'file')} of {human_bytes(expected.bytes)} would "
-            f"become {expected.new_files:,}{rows})"
-        )
-    if expected is not None and len(expected.zorder) > 1:
-        names = ", ".join(each.column for each in expected.zorder)
-        reads = "; ".join(f"{each.column} {average(each.before)} → {average(each.after)}" for each in expected.zorder)
-        yield f"recommendation: OPTIMIZE ZORDER BY {names} (files that an equality filter reads: {reads})"
-    if measured is not None:
-        first, last = measured.versions
-        version = f"version {first}" if first == last else f"versions {first} to {last}"
-        reads = "; ".join(f"{each.column} {average(each.before)} → {average(each.after)}" for each in measured.filters)
-        yield (
-            f"measured: OPTIMIZE at {version} ({measured.files_before:,} → {counted(measured.files_after, 'file')}"
-            f"{f'; an equality filter reads: {reads}' if reads else ''})"
-        )
 
 
 def _data_columns(coverage: TableCoverage) -> list[ColumnCoverage]:

@@ -1,4 +1,4 @@
-"""Committing recomputed statistics: the same files are added again, with dataChange false.
+"""Recomputing statistics: they are computed, and committed: the same files are added again, with dataChange false.
 
 Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only what was not yet
 committed. Files that other writers replaced or removed in the meantime are left out; the others are committed.
@@ -8,28 +8,60 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_files, table_key, table_keys, unchanged
+from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, DataFileMissing
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.maintenance.recompute.computed_files import RecomputingEngine, computed_here
+from deltaskip.maintenance.recompute.recomputed import Recomputed
+from deltaskip.maintenance.recompute.request import RecomputeRequest, files_to_read
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce
-from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 
-__all__ = ["commit_statistics"]
+__all__ = ["commit_statistics", "recompute"]
 
 _STATE_ATTEMPTS = 10
+
+
+def recompute(
+    snapshot: Snapshot,
+    request: RecomputeRequest,
+    spark: Any,
+    batch_files: int,
+    progress: Callable[[Recomputed], None] | None = None,
+) -> Recomputed:
+    """Compute the statistics that a request names, and commit them.
+
+    Args:
+        snapshot: The table.
+        request: The files and statistics.
+        spark: A session whose jobs read the files; None for this process.
+        batch_files: Files for one commit.
+        progress: Called with the result so far after each commit, in place of a progress bar.
+
+    Raises what Transaction.commit raises, and CommitConflict if the table's schema or features changed.
+    """
+    compute = computed_here
+    if spark is not None:
+        asked = cast(RecomputingEngine, engine(f"Recomputing statistics of {snapshot.table_root}"))
+        compute = partial(asked.recompute_statistics, spark)
+    files = files_to_read(snapshot, request)
+    results = compute(snapshot, files, request.statistics, merge=not request.complete, job_files=batch_files)
+    statistics = request.statistics
+    return commit_statistics(snapshot, results, request.identifiers, request.parameters, progress, statistics.columns)
 
 
 def commit_statistics(
@@ -40,7 +72,7 @@ def commit_statistics(
     progress: Callable[[Recomputed], None] | None = None,
     columns: Sequence[StatColumn] = (),
 ) -> Recomputed:
-    """Commit each table of results, `engine.RESULT_SCHEMA`, that was computed from `snapshot`.
+    """Commit each table of results, RESULT_SCHEMA, that was computed from `snapshot`.
 
     identifiers: the versioned collations whose bounds the statistics contain, which the table will list.
     parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit,

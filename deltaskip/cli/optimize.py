@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from deltaskip.cli.display import counted, print_line
-from deltaskip.cli.writing import opened
-from deltaskip.progress import other_display
+from deltaskip.cli.display import counted, print_line, progress_bar
 from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["opened", "optimize", "print_optimized"]
+__all__ = ["optimize", "print_optimized"]
 
 
 def optimize(table: DeltaTable, where: Any, chosen: Mapping[str, Any], bar: bool) -> dict[str, Any]:
     """Optimize a table; return the result for JSON."""
     start = perf_counter()
-    with _progress(bar) as advance:
-        result = table.optimize(where, progress=advance, **chosen)
+    with progress_bar(bar, "bar", "bytes", "time") as update:
+        result = table.optimize(where, progress=lambda done, total: update(completed=done, total=total), **chosen)
     return {"table": table.uri, **result.to_dict(), "seconds": perf_counter() - start}
 
 
@@ -46,15 +43,3 @@ def print_optimized(done: Mapping[str, Any]) -> None:
             print_line(f"{vectors} of {rows} {'would go' if done['dry_run'] else 'are not needed any more'}")
     if done["left_out"]:
         print_line(f"left out {counted(done['left_out'], 'file')} that other writers changed meanwhile: run it again")
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error: bytes of rewritten files."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn
-
-    columns = BarColumn(), DownloadColumn(), TimeElapsedColumn()
-    with other_display(), Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,235 @@
+"""Output of `deltaskip stats`: which files have statistics, what OPTIMIZE gains, and what a recomputation does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
+from deltaskip.cli.predicates import predicate
+from deltaskip.cli.spark import session
+from deltaskip.records import dataclass
+from deltaskip.schema.properties import TableProperties
+from deltaskip.shown import human_bytes
+
+if TYPE_CHECKING:
+    from deltaskip.maintenance.optimize.gain import ExpectedGain, MeasuredGain
+    from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
+    from deltaskip.stats.coverage import TableCoverage
+    from deltaskip.table.table import DeltaTable
+
+_BATCH_FILES = 20_000
+# An OPTIMIZE further back says little about the table as it is.
+_LATEST_COMMITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsReport:
+    """The statistics of a table, what OPTIMIZE would gain, and what the last one gained; None if that is not known."""
+
+    coverage: TableCoverage
+    expected: ExpectedGain | None
+    measured: MeasuredGain | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report for JSON."""
+        gains = {"expected": self.expected, "measured": self.measured}
+        optimize = {name: None if gain is None else asdict(gain) for name, gain in gains.items()}
+        return {**self.coverage.to_dict(), "optimize": optimize}
+
+
+def statistics_report(table: DeltaTable) -> StatisticsReport:
+    """Return the report of the table's version. Reads the statistics of all active files."""
+    from deltaskip.maintenance.optimize.gain import expected_gain, measured_gain
+
+    coverage = table.stats()
+    measured = measured_gain(table.snapshot, coverage, table.history(_LATEST_COMMITS))
+    return StatisticsReport(coverage, expected_gain(table.snapshot, coverage), measured)
+
+
+def print_report(report: StatisticsReport) -> None:
+    """Print the report as text."""
+    _print_coverage(report.coverage)
+    for line in _gains(report):
+        print_line(line)
+
+
+def _print_coverage(coverage: TableCoverage) -> None:
+    rows = [
+        (
+            column.name,
+            column.type,
+            _share(column.files_with_bounds, coverage.files),
+            _share(column.rows_with_bounds, coverage.rows),
+            _share(column.files_with_null_count, coverage.files),
+            _share(column.rows_with_null_count, coverage.rows),
+            average(column.files_met),
+            _share(column.files_met, coverage.files),
+        )
+        for column in coverage.columns
+    ]
+    if rows:
+        print_table(_HEADINGS, rows)
+        print()
+        print_line("min/max, null count: share of files that have the statistic, and of the rows that are counted.")
+        print_line("files per value: average number of files that an equality filter (column = value) reads.")
+    notes = list(_hidden_nan(coverage))
+    if rows and (notes or coverage.advice):
+        print()
+    for note in notes:
+        print_line(f"note: {note}")
+    for advice in coverage.advice:
+        print_line(f"recommendation: {advice.sentence}")
+
+
+def _gains(report: StatisticsReport) -> Iterator[str]:
+    """What OPTIMIZE would gain, and what the last one did, one line each."""
+    expected, measured = report.expected, report.measured
+    if expected is not None and expected.files:
+        rows = f", without {counted(expected.deleted_rows, 'deleted row')}" if expected.deleted_rows else ""
+        yield (
+            f"recommendation: OPTIMIZE ({counted(expected.files, 'file')} of {human_bytes(expected.bytes)} would "
+            f"become {expected.new_files:,}{rows})"
+        )
+    if expected is not None and len(expected.zorder) > 1:
+        names = ", ".join(each.column for each in expected.zorder)
+        reads = "; ".join(f"{each.column} {average(each.before)} → {average(each.after)}" for each in expected.zorder)
+        yield f"recommendation: OPTIMIZE ZORDER BY {names} (files that an equality filter reads: {reads})"
+    if measured is not None:
+        first, last = measured.versions
+        version = f"version {first}" if first == last else f"versions {first} to {last}"
+        reads = "; ".join(f"{each.column} {average(each.before)} → {average(each.after)}" for each in measured.filters)
+        yield (
+            f"measured: OPTIMIZE at {version} ({measured.files_before:,} → {counted(measured.files_after, 'file')}"
+            f"{f'; an equality filter reads: {reads}' if reads else ''})"
+        )
+
+
+def _hidden_nan(coverage: TableCoverage) -> Iterator[str]:
+    """The float columns whose bounds serve only some predicates, and the cure."""
+    files = [(column.name, column.files_that_may_hide_nan or 0) for column in coverage.columns]
+    hidden = [(name, count) for name, count in files if count]
+    if hidden:
+        names = ", ".join(f"{name} ({count:,} of {coverage.files:,} files)" for name, count in hidden[:_MOST_NAMES])
+        more = f" and {len(hidden) - _MOST_NAMES:,} more columns" if len(hidden) > _MOST_NAMES else ""
+        yield (
+            f"min and max of {names}{more} may omit NaN, so column > value reads the files: recompute statistics, or "
+            f"set {TableProperties.float_bounds.name} = exact if every writer of the table records NaN"
+        )
+
+
+_MOST_NAMES = 3
+
+_HEADINGS = [
+    ("column", "left"),
+    ("type", "left"),
+    ("min/max", "right"),
+    ("rows", "right"),
+    ("null count", "right"),
+    ("rows", "right"),
+    ("files per value", "right"),
+    ("of all", "right"),
+]
+
+
+def _share(part: float | None, whole: int) -> str:
+    """A percentage; 0 and 100 are exact and never rounded to."""
+    if part is None or not whole:
+        return "-"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    return f"{min(percent, 99.9) if part < whole else percent:.1f} %".replace(".0 %", " %")
+
+
+def options(
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    columns: tuple[str, ...],
+    collation_versions: tuple[str, ...],
+    mode: str,
+    only_missing: bool,
+    resume: bool,
+) -> dict[str, Any]:
+    """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
+    return {
+        "where": predicate(where, params),
+        "columns": columns or None,
+        "collation_versions": collation_versions or None,
+        "mode": mode,
+        "only_missing": only_missing,
+        "resume": resume,
+    }
+
+
+def print_plan(found: RecomputePlan) -> None:
+    """Print a plan as text."""
+    print_line(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")
+    if found.done:
+        print_line(_resumed(found.done))
+    if found.wide:
+        print_line(f"bounds of {counted(found.wide, 'file')} with deleted rows would become tight")
+    if found.collations:
+        print_line(f"collated bounds: {', '.join(found.collations)}")
+    rows = [
+        (name, f"{column.lacking:,}", average(column.files_met), average(column.files_met_then))
+        for name, column in found.columns.items()
+    ]
+    if rows:
+        click.echo()
+        headings = ["files without statistics", "files per value", "afterwards (estimate)"]
+        print_table([("column", "left"), *((heading, "right") for heading in headings)], rows)
+        click.echo()
+        print_line("files per value: average number of files that an equality filter (column = value) reads.")
+
+
+def _resumed(files: int) -> str:
+    return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
+
+
+def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
+    """Recompute statistics with the active Spark session or a local one; return the result for JSON."""
+    todo = table.recompute_plan(**chosen, overlap=False)
+    start = perf_counter()
+    if todo.files or (chosen["collation_versions"] is None and table.collations()):
+        # The session may have another version of the collations than the plan knows.
+        columns = ("bar", "count", "files, {task.fields[rate]}", "left")
+        with session(_act(table)) as spark, progress_bar(bar, *columns, total=todo.files, rate="") as update:
+
+            def advance(done: Recomputed) -> None:
+                seconds = max(perf_counter() - start, 1e-9)
+                rate = f"{done.rows:,} rows, {human_bytes(int(done.bytes / seconds))}/s"
+                update(completed=done.files + done.unchanged + len(done.left_out), rate=rate)
+
+            done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
+    else:
+        from deltaskip.maintenance.recompute.recomputed import Recomputed
+
+        done = Recomputed()
+    return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
+
+
+def print_recomputed(done: dict[str, Any]) -> None:
+    """Print the result of a recomputation as text."""
+    rate = human_bytes(int(done["bytes"] / max(done["seconds"], 1e-9)))
+    print_line(
+        f"version {done['version']}: committed statistics of {counted(done['files'], 'file')}, "
+        f"{done['unchanged']:,} unchanged"
+    )
+    if done["done_before"]:
+        print_line(_resumed(done["done_before"]))
+    print_line(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
+    if done["left_out"]:
+        changed = len(done["left_out"])
+        print_line(
+            f"{counted(changed, 'file')} changed during the run and {'was' if changed == 1 else 'were'} skipped; "
+            f"run the command again to process {'it' if changed == 1 else 'them'}"
+        )
+
+
+def _act(table: DeltaTable) -> str:
+    return f"Recomputing statistics of {table.uri}"

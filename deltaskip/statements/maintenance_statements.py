@@ -1,0 +1,159 @@
+"""OPTIMIZE, VACUUM, RESTORE and GENERATE."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from deltaskip.maintenance.optimize.optimize import optimize
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import sql_error
+from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.session import StatementSession
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import Parts
+from deltaskip.table.delta_rows import OPTIMIZED, RESTORED, optimized_row, restored_row
+
+__all__ = ["Generate", "Optimize", "Restore", "Vacuum"]
+
+_RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize(Statement):
+    """OPTIMIZE."""
+
+    name: Parts
+    where: str | None = None
+    zorder_by: tuple[Parts, ...] = ()
+    full: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Optimize:
+        """OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (column, …)]"""
+        reader.need_words("OPTIMIZE")
+        name = reader.parts()
+        full = reader.take_words("FULL")
+        where = reader.text_until("the predicate", "ZORDER") if reader.take_words("WHERE") else None
+        columns: tuple[Parts, ...] = ()
+        if reader.take_words("ZORDER"):
+            reader.need_words("BY")
+            columns = tuple(reader.enclosed_list(reader.path))
+        reader.finish()
+        return Optimize(name, where, columns, full)
+
+    def run(self, session: StatementSession) -> Any:
+        table, columns = session.table(self.name), tuple(map(display_name, self.zorder_by))
+        request = OptimizeRequest(self.where, None, columns, self.full, session.time_zone)
+        result = optimize(table.snapshot, request, session.spark)
+        return rows(OPTIMIZED, [optimized_row(table.refresh().snapshot, result)])
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum(Statement):
+    """VACUUM. hours: the retention; None for that of the table."""
+
+    name: Parts
+    hours: float | None = None
+    dry_run: bool = False
+    lite: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> Vacuum:
+        """VACUUM name [FULL | LITE] [RETAIN n HOURS] [DRY RUN], the last in any order"""
+        reader.need_words("VACUUM")
+        name = reader.parts()
+        if reader.peek_words("USING", "INVENTORY"):
+            raise reader.error(
+                "USING INVENTORY is not supported: VACUUM … LITE finds the files without listing folders"
+            )
+        hours: float | None = None
+        lite = dry_run = False
+        while True:
+            if reader.take_words("RETAIN"):
+                hours = _hours(reader)
+                reader.need_words("HOURS")
+            elif reader.take_words("DRY", "RUN"):
+                dry_run = True
+            elif reader.peek_word("FULL", "LITE"):
+                lite = reader.take_one("FULL", "LITE") == "LITE"
+            else:
+                break
+        reader.finish()
+        return Vacuum(name, hours, dry_run, lite)
+
+    def run(self, session: StatementSession) -> Any:
+        table = session.table(self.name)
+        enforced = session.setting(_RETENTION_CHECK, "true") != "false"
+        found = table.vacuum(self.hours, self.dry_run, lite=self.lite, enforce_retention=enforced)
+        root = table.uri.rstrip("/")
+        shown = [f"{root}/{path}" for path in found.files] if self.dry_run else [root]
+        return rows("path STRING", ((each,) for each in shown))
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(Statement):
+    """RESTORE TABLE. timestamp: SQL text."""
+
+    name: Parts
+    version: int | None = None
+    timestamp: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> Restore:
+        """RESTORE [TABLE] name [TO] VERSION AS OF n | TIMESTAMP AS OF time"""
+        reader.need_words("RESTORE")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        reader.take_words("TO")
+        version, timestamp = reader.time_travel()
+        if version is None and timestamp is None:
+            raise reader.error("TO VERSION AS OF or TO TIMESTAMP AS OF is expected here")
+        reader.finish()
+        return Restore(name, version, timestamp)
+
+    def run(self, session: StatementSession) -> Any:
+        time = None if self.timestamp is None else session.moment(self.timestamp)
+        row = restored_row(session.table(self.name).restore(self.version, time))
+        return rows(RESTORED, [] if row is None else [row])
+
+
+@dataclass(frozen=True, slots=True)
+class Generate(Statement):
+    """GENERATE."""
+
+    name: Parts
+    mode: str = field(default="symlink_format_manifest")
+
+    @staticmethod
+    def read(reader: StatementReader) -> Generate:
+        """GENERATE mode FOR TABLE name"""
+        reader.need_words("GENERATE")
+        at = reader.position
+        token = reader.next("the kind of manifest")
+        mode = token.text
+        if mode.lower() != "symlink_format_manifest":
+            raise sql_error(reader.text, at, "only symlink_format_manifest can be generated")
+        reader.need_words("FOR", "TABLE")
+        name = reader.parts()
+        reader.finish()
+        return Generate(name, mode.lower())
+
+    def run(self, session: StatementSession) -> Any:
+        session.table(self.name).generate()
+        return NOTHING
+
+
+def _hours(reader: StatementReader) -> float:
+    at = reader.position
+    text = reader.text_until("the number of hours", "HOURS")
+    try:
+        found = float(text)
+    except ValueError:
+        raise sql_error(reader.text, at, "the number of hours is expected here") from None
+    if not 0 <= found < 1e12:
+        raise sql_error(reader.text, at, "the number of hours must not be negative")
+    return found

@@ -1,0 +1,174 @@
+"""Statements about namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaskip.alter.changes import RemoveProperty, SetProperty
+from deltaskip.errors import NamespaceAlreadyExists, NamespaceNotFound
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import display_name
+from deltaskip.statements import answers
+from deltaskip.statements.answers import NOTHING
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.session import StatementSession
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import Parts
+
+__all__ = [
+    "ALL_NAMESPACES",
+    "NAMESPACES",
+    "AlterNamespace",
+    "CreateNamespace",
+    "DescribeNamespace",
+    "DropNamespace",
+    "ShowNamespaces",
+]
+
+ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
+
+NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateNamespace(Statement):
+    """CREATE NAMESPACE."""
+
+    name: Parts
+    properties: tuple[tuple[str, str], ...] = ()
+    if_not_exists: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> CreateNamespace:
+        """CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]"""
+        reader.need_words("CREATE")
+        reader.take_one(*NAMESPACES)
+        if_not_exists = reader.if_not_exists()
+        name = reader.parts("the name of a namespace")
+        properties: dict[str, str] = {}
+        while True:
+            if reader.take_words("COMMENT"):
+                properties["comment"] = reader.string("the comment")
+            elif reader.take_words("LOCATION"):
+                properties["location"] = reader.string("the location")
+            elif reader.take_words("WITH"):
+                if not reader.take_one("PROPERTIES", "DBPROPERTIES"):
+                    raise reader.error("PROPERTIES is expected here")
+                properties.update(reader.properties())
+            else:
+                break
+        reader.finish()
+        return CreateNamespace(name, tuple(properties.items()), if_not_exists)
+
+    def run(self, session: StatementSession) -> Any:
+        try:
+            session.catalog.create_namespace(session.namespace(self.name), dict(self.properties))
+        except NamespaceAlreadyExists:
+            if not self.if_not_exists:
+                raise
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamespace(Statement):
+    """DROP NAMESPACE."""
+
+    name: Parts
+    if_exists: bool = False
+    cascade: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> DropNamespace:
+        """DROP NAMESPACE [IF EXISTS] name [RESTRICT | CASCADE]"""
+        reader.need_words("DROP")
+        reader.take_one(*NAMESPACES)
+        if_exists = reader.if_exists()
+        name = reader.parts("the name of a namespace")
+        cascade = reader.take_one("RESTRICT", "CASCADE") == "CASCADE"
+        reader.finish()
+        return DropNamespace(name, if_exists, cascade)
+
+    def run(self, session: StatementSession) -> Any:
+        dropped = session.catalog.drop_namespace(session.namespace(self.name), cascade=self.cascade)
+        if not dropped and not self.if_exists:
+            raise NamespaceNotFound(f"The catalog {session.catalog.name} has no namespace {display_name(self.name)}.")
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class AlterNamespace(Statement):
+    """ALTER NAMESPACE … SET or UNSET properties."""
+
+    name: Parts
+    changes: tuple[SetProperty | RemoveProperty, ...]
+
+    @staticmethod
+    def read(reader: StatementReader) -> AlterNamespace:
+        """ALTER NAMESPACE name SET | UNSET PROPERTIES (…)"""
+        reader.need_words("ALTER")
+        reader.take_one(*NAMESPACES)
+        name = reader.parts("the name of a namespace")
+        changes: list[SetProperty | RemoveProperty] = []
+        if reader.take_words("UNSET"):
+            if not reader.take_one("PROPERTIES", "DBPROPERTIES"):
+                raise reader.error("PROPERTIES is expected here")
+            exists = reader.if_exists()
+            changes += [RemoveProperty(each, exists) for each in reader.parenthesized_list(reader.property_name)]
+        else:
+            reader.need_words("SET")
+            if reader.take_words("LOCATION"):
+                changes.append(SetProperty("location", reader.string("the location")))
+            elif reader.take_one("PROPERTIES", "DBPROPERTIES"):
+                changes += [SetProperty(*each) for each in reader.properties()]
+            else:
+                raise reader.error("PROPERTIES or LOCATION is expected here")
+        reader.finish()
+        return AlterNamespace(name, tuple(changes))
+
+    def run(self, session: StatementSession) -> Any:
+        session.catalog.alter_namespace(session.namespace(self.name), *self.changes)
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeNamespace(Statement):
+    """DESCRIBE NAMESPACE."""
+
+    name: Parts
+    extended: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> DescribeNamespace:
+        """DESCRIBE NAMESPACE [EXTENDED] name"""
+        reader.take_one("DESCRIBE", "DESC")
+        reader.take_one(*NAMESPACES)
+        extended = reader.take_words("EXTENDED")
+        name = reader.parts("the name of a namespace")
+        reader.finish()
+        return DescribeNamespace(name, extended)
+
+    def run(self, session: StatementSession) -> Any:
+        described = session.catalog.describe_namespace(session.namespace(self.name))
+        return answers.described_namespace(described, self.extended)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNamespaces(Statement):
+    """SHOW NAMESPACES. pattern: `*` for any characters, `|` between alternatives."""
+
+    parent: Parts = ()
+    pattern: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowNamespaces:
+        """SHOW NAMESPACES [FROM | IN parent] [[LIKE] pattern]"""
+        reader.need_words("SHOW")
+        reader.take_one(*ALL_NAMESPACES)
+        parent = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
+        pattern = reader.pattern()
+        reader.finish()
+        return ShowNamespaces(parent, pattern)
+
+    def run(self, session: StatementSession) -> Any:
+        names = session.catalog.list_namespaces(session.namespace(self.parent))
+        return answers.listed_namespaces(names, self.pattern)

@@ -1,0 +1,431 @@
+"""DELETE, UPDATE, MERGE and TRUNCATE."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
+from deltaskip.expr.python_values import literal_node
+from deltaskip.expr.render import exact_sql
+from deltaskip.records import dataclass
+from deltaskip.schema.relations import qualifier_length, unqualified_text
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
+from deltaskip.schema.types import VOID, StructField, StructType
+from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.inserting import partition_predicate
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.references import references
+from deltaskip.statements.session import StatementSession, qualifiers
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import PartitionValue, Parts
+from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
+
+__all__ = ["Clause", "Delete", "MergeInto", "RowChange", "SourceOfMerge", "TruncateTable", "Update"]
+
+_MOST_VALUES = 10_000
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")
+_INSTEAD = "use MERGE INTO … USING (query) … WHEN MATCHED THEN DELETE or UPDATE"
+
+_Kind = Literal["matched", "not matched", "not matched by source"]
+
+_AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange(Statement):
+    """A statement that changes rows of a table."""
+
+    def run(self, session: StatementSession) -> pa.Table:
+        """Run the statement. What only Spark evaluates is a reason to pass a session, if there is none."""
+        try:
+            return self.change(session)
+        except UnsupportedFeature as error:
+            if session.spark is not None or not error.needs_session:
+                raise
+            raise SparkUnavailable(f"{error} The session is the first argument of sql().") from error
+
+    @abstractmethod
+    def change(self, session: StatementSession) -> pa.Table:
+        """Change the rows. Returns the rows of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(RowChange):
+    """DELETE FROM."""
+
+    name: Parts
+    alias: str | None = None
+    where: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> Delete:
+        """DELETE FROM name [[AS] alias] [WHERE predicate]"""
+        reader.need_words("DELETE")
+        reader.take_words("FROM")
+        name, alias = reader.parts(), _alias(reader, "WHERE")
+        where = reader.rest("the predicate") if reader.take_words("WHERE") else None
+        reader.finish()
+        return Delete(name, alias, where)
+
+    def change(self, session: StatementSession) -> pa.Table:
+        table = session.table(self.name)
+        own = None
+        if self.where is not None:
+            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
+        return _affected(table.delete(own, session.spark).metrics.get("numDeletedRows"))
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable(RowChange):
+    """TRUNCATE TABLE, or only partitions with the values of columns."""
+
+    name: Parts
+    partition: tuple[PartitionValue, ...] = ()
+
+    @staticmethod
+    def read(reader: StatementReader) -> TruncateTable:
+        """TRUNCATE TABLE name [PARTITION (…)]"""
+        reader.need_words("TRUNCATE", "TABLE")
+        name = reader.parts()
+        partition = reader.partition_values() if reader.take_words("PARTITION") else ()
+        reader.finish()
+        return TruncateTable(name, partition)
+
+    def change(self, session: StatementSession) -> pa.Table:
+        session.table(self.name).delete(partition_predicate(self.partition), session.spark)
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Update(RowChange):
+    """UPDATE. values: SQL text of the new value by the path of a column."""
+
+    name: Parts
+    values: tuple[tuple[Parts, str], ...]
+    alias: str | None = None
+    where: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> Update:
+        """UPDATE name [[AS] alias] SET column = value, … [WHERE predicate]"""
+        reader.need_words("UPDATE")
+        name, alias = reader.parts(), _alias(reader, "SET")
+        reader.need_words("SET")
+        values = _assignments(reader, "WHERE")
+        where = reader.rest("the predicate") if reader.take_words("WHERE") else None
+        reader.finish()
+        return Update(name, values, alias, where)
+
+    def change(self, session: StatementSession) -> pa.Table:
+        table = session.table(self.name)
+        given = {}
+        for path, expression in self.values:
+            value = _with_values(expression, session.query)
+            own_path = path[qualifier_length(path, table.schema, qualifiers(self.name, self.alias)) :]
+            given[quoted_path(own_path)] = session.own(value, self.name, self.alias, table)
+        own = None
+        if self.where is not None:
+            own = session.own(_with_values(self.where, session.query), self.name, self.alias, table)
+        return _affected(table.update(given, own, session.spark).metrics.get("numUpdatedRows", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOfMerge:
+    """The source of a MERGE.
+
+    Attributes:
+        text: The name of a table with its time travel, or a query without its parentheses.
+        is_query: Whether it is a query.
+        alias: Its name in expressions.
+    """
+
+    text: str
+    is_query: bool
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A WHEN clause of a MERGE.
+
+    Attributes:
+        kind: The rows that the clause applies to.
+        action: What it does with them.
+        where: Text of its condition.
+        values: SQL text by the path of a column; None for `*`.
+    """
+
+    kind: Literal["matched", "not matched", "not matched by source"]
+    action: Literal["update", "insert", "delete"]
+    where: str | None = None
+    values: tuple[tuple[Parts, str], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeInto(RowChange):
+    """MERGE INTO."""
+
+    name: Parts
+    source: SourceOfMerge
+    on: str
+    clauses: tuple[Clause, ...]
+    alias: str | None = None
+    evolves: bool = False
+
+    @staticmethod
+    def read(reader: StatementReader) -> MergeInto:
+        """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source [alias] ON condition WHEN … THEN …"""
+        reader.need_words("MERGE")
+        evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
+        reader.need_words("INTO")
+        name, alias = reader.parts(), _alias(reader, "USING")
+        reader.need_words("USING")
+        source = _source(reader)
+        reader.need_words("ON")
+        on = reader.text_until("the condition", "WHEN")
+        clauses: list[Clause] = []
+        while reader.peek_word("WHEN"):
+            clauses.append(_clause(reader))
+        if not clauses:
+            raise reader.error("a MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
+        reader.finish()
+        return MergeInto(name, source, on, tuple(clauses), alias, evolves)
+
+    def change(self, session: StatementSession) -> pa.Table:
+        table = session.table(self.name)
+        spark = session.needed("MERGE")
+        source = self.source
+        text = source.text if source.is_query else f"SELECT * FROM {source.text}"
+        frame = session.query(text)
+        alias, target = source.alias, self.alias or self.name[-1]
+        # Only their names matter here.
+        columns = StructType(tuple(StructField(name, VOID) for name in frame.columns))
+        named = [(self.name, table.schema)] if self.alias is None else []
+        if alias is None and source.is_query:
+            # As Spark names it: its columns are named without a qualifier.
+            alias = "__auto_generated_subquery_name"
+        elif alias is None:
+            found = references(f"SELECT * FROM {source.text}")
+            alias = found[0].name.parts[-1] if found else None
+            named += [(each.name.parts, columns) for each in found]
+
+        def own(expression: str) -> str:
+            """The expression with `t.` in place of `db.t.`."""
+            for parts, schema in named:
+                expression = unqualified_text(
+                    expression, schema, qualifiers(parts, None)[:-1], f"{quoted_name(parts[-1])}."
+                )
+            return expression
+
+        evolves = self.evolves or session.setting(_AUTO_MERGE, "false") == "true"
+        after = StructType((*table.schema.fields, *columns.fields)) if evolves else table.schema
+
+        def length(path: Parts) -> int:
+            """How many parts of the name of a column to set are the name of the table."""
+            return qualifier_length(path, after, qualifiers(self.name, self.alias))
+
+        builder = table.merge(
+            frame, own(self.on), alias, target, schema_mode="merge" if evolves else "keep", spark=spark
+        )
+        for clause in self.clauses:
+            where = None if clause.where is None else own(clause.where)
+            kind = clause.kind.replace(" ", "_")
+            if clause.action == "delete":
+                builder = getattr(builder, f"when_{kind}_delete")(where=where)
+            elif clause.values is None:
+                builder = getattr(builder, f"when_{kind}_{clause.action}_all")(where=where)
+            else:
+                given = {quoted_path(path[length(path) :]): own(text) for path, text in clause.values}
+                builder = getattr(builder, f"when_{kind}_{clause.action}")(given, where=where)
+        return rows(MERGED, [merged_row(builder.execute().metrics)])
+
+
+def _affected(count: int | None) -> pa.Table:
+    return rows(AFFECTED, [(-1 if count is None else count,)])
+
+
+def _source(reader: StatementReader) -> SourceOfMerge:
+    if reader.peek_symbol("("):
+        if not reader.begins_query():
+            raise reader.error("a query is expected in the parentheses: SELECT, WITH, FROM, VALUES or TABLE")
+        text, is_query = reader.parenthesized(), True
+    else:
+        first = reader.position
+        reader.table_name()
+        if reader.peek_symbol("("):
+            reader.at = reader.closing(reader.at) + 1
+        text, is_query = reader.text[first : reader.tokens[reader.at - 1].end], False
+    return SourceOfMerge(text, is_query, _alias(reader, "ON"))
+
+
+def _clause(reader: StatementReader) -> Clause:
+    """WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action"""
+    reader.need_words("WHEN")
+    kind: _Kind = "matched"
+    if reader.take_words("NOT"):
+        kind = "not matched"
+    reader.need_words("MATCHED")
+    if reader.take_words("BY", "SOURCE"):
+        if kind == "matched":
+            raise reader.error("BY SOURCE follows WHEN NOT MATCHED")
+        kind = "not matched by source"
+    elif kind == "not matched":
+        reader.take_words("BY", "TARGET")
+    where = reader.text_until("the condition", "THEN") if reader.take_words("AND") else None
+    reader.need_words("THEN")
+    at = reader.position
+    if reader.take_words("DELETE"):
+        if kind == "not matched":
+            raise sql_error(reader.text, at, "rows of the source cannot be deleted: write INSERT")
+        return Clause(kind, "delete", where)
+    if reader.take_words("UPDATE", "SET"):
+        if kind == "not matched":
+            raise sql_error(reader.text, at, "rows that are not in the table cannot be updated: write INSERT")
+        if _star(reader):
+            if kind == "not matched by source":
+                raise sql_error(reader.text, at, "there is no row of the source: write UPDATE SET column = value")
+            return Clause(kind, "update", where)
+        return Clause(kind, "update", where, _assignments(reader, "WHEN"))
+    if reader.take_words("INSERT"):
+        if kind != "not matched":
+            raise sql_error(reader.text, at, "INSERT belongs to WHEN NOT MATCHED")
+        if _star(reader):
+            return Clause(kind, "insert", where)
+        return Clause(kind, "insert", where, _inserted(reader))
+    raise reader.error("UPDATE SET, INSERT or DELETE is expected here")
+
+
+def _inserted(reader: StatementReader) -> tuple[tuple[Parts, str], ...]:
+    """(column, …) VALUES (value, …)"""
+    columns = reader.parenthesized_list(reader.path)
+    reader.need_words("VALUES")
+    at = reader.position
+    values = reader.parenthesized_list(lambda: reader.text_until("a value", comma=True))
+    if len(columns) != len(values):
+        raise sql_error(reader.text, at, f"there are {len(columns)} columns, but {len(values)} values")
+    _refuse_twice(columns)
+    return tuple(zip(columns, values, strict=True))
+
+
+def _assignments(reader: StatementReader, until: str) -> tuple[tuple[Parts, str], ...]:
+    """column = value, …"""
+
+    def one() -> tuple[Parts, str]:
+        column = reader.path()
+        reader.expect("=")
+        return column, reader.text_until(f"the value of {display_name(column)}", until, comma=True)
+
+    found = reader.list_of(one)
+    _refuse_twice([column for column, _ in found])
+    return tuple(found)
+
+
+def _refuse_twice(columns: list[Parts]) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for column in columns:
+        folded = tuple(part.casefold() for part in column)
+        if folded in seen:
+            raise InvalidArgument(f"{display_name(column)} is set twice.")
+        seen.add(folded)
+
+
+def _star(reader: StatementReader) -> bool:
+    if not reader.peek_symbol("*"):
+        return False
+    reader.at += 1
+    return True
+
+
+def _alias(reader: StatementReader, until: str) -> str | None:
+    if reader.take_words("AS"):
+        return reader.name("an alias")
+    if reader.at_end or reader.peek_word(until) or reader.tokens[reader.at].kind not in ("word", "name"):
+        return None
+    return reader.name("an alias")
+
+
+def _with_values(text: str, run: Callable[[str], Any]) -> str:
+    """Return a predicate in which constants stand for the queries after IN and EXISTS, and for those of one value.
+
+    # Spark 4.1, SqlBaseParser.g4: predicate (IN), primaryExpression (subqueryExpression), EXISTS
+
+    Args:
+        text: The predicate.
+        run: Returns the DataFrame of a query.
+
+    Raises:
+        InvalidArgument: A query has more values than a predicate can hold, or values of a type without literals.
+        PredicateError: Spark cannot run a query by itself, since it uses columns of the table, for example.
+    """
+    reader = StatementReader(text)
+    pieces: list[str] = []
+    end = at = 0
+    while at < len(reader.tokens):
+        token = reader.tokens[at]
+        first = reader.tokens[at + 1] if at + 1 < len(reader.tokens) else None
+        if not token.is_symbol("(") or first is None or not first.is_word(*_QUERIES):
+            at += 1
+            continue
+        closing = reader.closing(at)
+        query = text[token.end : reader.tokens[closing].start]
+        start, constant = _constant(reader, at, query, run)
+        pieces += text[end:start], constant
+        end = reader.tokens[closing].end
+        at = closing + 1
+    return "".join([*pieces, text[end:]])
+
+
+def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str], Any]) -> tuple[int, str]:
+    """Where the text that a query takes part in begins, and what takes its place. at: of the parenthesis."""
+    tokens = reader.tokens
+    before = tokens[at - 1] if at else None
+    if before is not None and before.is_word("EXISTS"):
+        return before.start, "TRUE" if _rows(query, run, 1) else "FALSE"
+    if before is None or not before.is_word("IN"):
+        values = _values(query, run, 2)
+        if len(values) > 1:
+            raise PredicateError(f"The query ({query}) must have one row, but has more.")
+        return tokens[at].start, values[0] if values else "NULL"
+    values = _values(query, run, _MOST_VALUES + 1)
+    if len(values) > _MOST_VALUES:
+        raise InvalidArgument(f"The query ({query}) has more than {_MOST_VALUES:,} values: {_INSTEAD}.")
+    negated = at > 1 and tokens[at - 2].is_word("NOT")
+    start = tokens[at - 2].start if negated else before.start
+    if not values:
+        # Spark 4.1: x IN () is FALSE and x NOT IN () is TRUE for every x, also for NULL.
+        return start, "<=> NULL IS NOT NULL" if negated else "<=> NULL IS NULL"
+    return start, f"{'NOT ' if negated else ''}IN ({', '.join(values)})"
+
+
+def _values(query: str, run: Callable[[str], Any], most: int) -> list[str]:
+    """The values of a query of one column as literals, at most so many."""
+    found = _rows(query, run, most)
+    if found and len(found[0]) != 1:
+        raise PredicateError(f"The query ({query}) must have one column, but has {len(found[0])}.")
+    return [exact_sql(literal_node(row[0], f"A value of the query ({query})")) for row in found]
+
+
+def _rows(query: str, run: Callable[[str], Any], most: int) -> list[Any]:
+    try:
+        frame = run(query)
+    except PredicateError as error:
+        raise PredicateError(
+            f"The query ({query}) in a predicate of DELETE or UPDATE must be one that can run by itself; if it uses "
+            f"columns of the table, {_INSTEAD}. {error}"
+        ) from error
+    if most > 1:
+        for field in frame.schema.fields:
+            kind = field.dataType.simpleString()
+            if kind not in _TYPES and not kind.startswith("decimal"):
+                raise InvalidArgument(
+                    f"The query ({query}) in a predicate of DELETE or UPDATE has values of the type {kind}, which "
+                    f"cannot be written into the predicate: {_INSTEAD}."
+                )
+    found: list[Any] = frame.limit(most).collect()
+    return found

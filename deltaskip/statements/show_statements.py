@@ -1,0 +1,217 @@
+"""SHOW and DESCRIBE of tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import sql_error
+from deltaskip.statements import answers
+from deltaskip.statements.answers import rows
+from deltaskip.statements.inserting import partition_predicate
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.session import StatementSession, path_of
+from deltaskip.statements.statement import Statement
+from deltaskip.statements.values import PartitionValue, Parts, StatementTable
+from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
+
+__all__ = [
+    "DescribeDetail",
+    "DescribeHistory",
+    "DescribeTable",
+    "ShowColumns",
+    "ShowCreateTable",
+    "ShowPartitions",
+    "ShowProperties",
+    "ShowTables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables(Statement):
+    """SHOW TABLES. pattern: as of SHOW NAMESPACES."""
+
+    namespace: Parts = ()
+    pattern: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowTables:
+        """SHOW TABLES [FROM | IN namespace] [[LIKE] pattern]"""
+        reader.need_words("SHOW", "TABLES")
+        namespace = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
+        pattern = reader.pattern()
+        reader.finish()
+        return ShowTables(namespace, pattern)
+
+    def run(self, session: StatementSession) -> Any:
+        idents = session.catalog.list_tables(session.namespace(self.namespace))
+        return answers.listed_tables(idents, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions(Statement):
+    """SHOW PARTITIONS, maybe only those with the values of columns."""
+
+    name: Parts
+    partition: tuple[PartitionValue, ...] = ()
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowPartitions:
+        """SHOW PARTITIONS name [PARTITION (…)]"""
+        reader.need_words("SHOW", "PARTITIONS")
+        name = reader.parts()
+        partition = reader.partition_values() if reader.take_words("PARTITION") else ()
+        reader.finish()
+        return ShowPartitions(name, partition)
+
+    def run(self, session: StatementSession) -> Any:
+        where = partition_predicate(self.partition)
+        return answers.partitions_of(session.table(self.name), where, session.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProperties(Statement):
+    """SHOW TBLPROPERTIES. key: the one property to show."""
+
+    name: Parts
+    key: str | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowProperties:
+        """SHOW TBLPROPERTIES name [(key)]"""
+        reader.need_words("SHOW", "TBLPROPERTIES")
+        name = reader.parts()
+        key = None
+        if reader.peek_symbol("("):
+            reader.expect("(")
+            key = reader.property_name()
+            reader.expect(")")
+        reader.finish()
+        return ShowProperties(name, key)
+
+    def run(self, session: StatementSession) -> Any:
+        return answers.properties_of(session.table(self.name), display_name(self.name), self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateTable(Statement):
+    """SHOW CREATE TABLE."""
+
+    name: Parts
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowCreateTable:
+        """SHOW CREATE TABLE name"""
+        reader.need_words("SHOW", "CREATE", "TABLE")
+        name = reader.parts()
+        reader.finish()
+        return ShowCreateTable(name)
+
+    def run(self, session: StatementSession) -> Any:
+        text = answers.create_statement(session.table(self.name), display_name(self.name))
+        return rows("createtab_stmt STRING NOT NULL", [(text,)])
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns(Statement):
+    """SHOW COLUMNS."""
+
+    name: Parts
+
+    @staticmethod
+    def read(reader: StatementReader) -> ShowColumns:
+        """SHOW COLUMNS FROM | IN name [FROM | IN namespace]"""
+        reader.need_words("SHOW", "COLUMNS")
+        if not reader.take_one("FROM", "IN"):
+            raise reader.error("FROM or IN and the name of a table is expected here")
+        name = reader.parts()
+        if reader.take_one("FROM", "IN"):
+            name = (*reader.parts("the name of a namespace"), name[-1])
+        reader.finish()
+        return ShowColumns(name)
+
+    def run(self, session: StatementSession) -> Any:
+        return answers.columns_of(session.table(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable(Statement):
+    """DESCRIBE TABLE. column: path of the one column to describe."""
+
+    name: StatementTable
+    extended: bool = False
+    column: Parts = ()
+
+    @staticmethod
+    def read(reader: StatementReader) -> DescribeTable:
+        """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]"""
+        reader.take_one("DESCRIBE", "DESC")
+        for word, instead in (("QUERY", "SELECT … LIMIT 0"), ("FUNCTION", "spark.sql")):
+            if reader.peek_word(word) and reader.at + 1 < len(reader.tokens):
+                raise reader.error(f"DESCRIBE {word} is not supported: use {instead}")
+        reader.take_words("TABLE")
+        extended = reader.take_one("EXTENDED", "FORMATTED") is not None
+        name = reader.table_name()
+        if reader.take_words("PARTITION"):
+            raise reader.error("DESCRIBE … PARTITION is not supported: use SHOW PARTITIONS")
+        if reader.take_words("AS", "JSON"):
+            raise reader.error("AS JSON is not supported: use DESCRIBE DETAIL, or DeltaTable.detail().to_dict()")
+        column: Parts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
+        reader.finish()
+        return DescribeTable(name, extended, column)
+
+    def run(self, session: StatementSession) -> Any:
+        table = session.table(self.name)
+        if self.column:
+            return answers.described_column(table, self.column)
+        return answers.described_table(table, display_name(self.name.parts), self.extended, session.catalog.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDetail(Statement):
+    """DESCRIBE DETAIL."""
+
+    name: Parts
+
+    @staticmethod
+    def read(reader: StatementReader) -> DescribeDetail:
+        """DESCRIBE DETAIL name"""
+        reader.take_one("DESCRIBE", "DESC")
+        reader.need_words("DETAIL")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        reader.finish()
+        return DescribeDetail(name)
+
+    def run(self, session: StatementSession) -> Any:
+        shown = display_name((session.catalog.name, *session.ident(self.name).namespace, self.name[-1]))
+        named = shown if path_of(self.name) is None else None
+        return rows(DETAIL, [detail_row(session.table(self.name).detail(), named)])
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeHistory(Statement):
+    """DESCRIBE HISTORY."""
+
+    name: Parts
+    limit: int | None = None
+
+    @staticmethod
+    def read(reader: StatementReader) -> DescribeHistory:
+        """DESCRIBE HISTORY name [LIMIT n]"""
+        reader.take_one("DESCRIBE", "DESC")
+        reader.need_words("HISTORY")
+        reader.take_words("TABLE")
+        name = reader.parts()
+        limit = None
+        if reader.take_words("LIMIT"):
+            at = reader.position
+            limit = reader.integer()
+            if limit < 0:
+                raise sql_error(reader.text, at, "the limit must not be negative")
+        reader.finish()
+        return DescribeHistory(name, limit)
+
+    def run(self, session: StatementSession) -> Any:
+        return rows(HISTORY, history_rows(session.table(self.name).history(self.limit)))

@@ -1,0 +1,20 @@
+"""A statement: what it names, with expressions and queries as the text that was typed, and how it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from deltaskip.records import dataclass
+from deltaskip.statements.session import StatementSession
+
+__all__ = ["Statement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(ABC):
+    """A statement. Its class says which, and its attributes what it names."""
+
+    @abstractmethod
+    def run(self, session: StatementSession) -> Any:
+        """Run the statement. Returns its rows: a table of Arrow, or the DataFrame of a query."""
