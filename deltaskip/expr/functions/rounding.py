@@ -155,7 +155,7 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
 
     Halves with so many digits that their text is another number in some versions of Java are left over.
     """
-    large = len(given) > 0 and not (-_FEW_DIGITS < np.fmin.reduce(given) and np.fmax.reduce(given) < _FEW_DIGITS)
+    large = len(given) > 0 and not (np.fmin.reduce(given) > -_FEW_DIGITS and np.fmax.reduce(given) < _FEW_DIGITS)
     halves = None
     if large:
         with np.errstate(invalid="ignore"):
