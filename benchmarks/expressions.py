@@ -7,8 +7,8 @@ with `where`, DataFusion's SQL through `deltalake.QueryBuilder`, and a query ove
 alternate, the first round warms up and is not counted, and they must find as many rows. The session's time zone is
 UTC, so that all three mean the same. The table shows medians, and how many times longer the peer takes in its best run
 than deltaskip in its own; a peer that has no such expression has no figure. The last column has the same two ratios of
-processor time, of which a busy machine takes nothing away. "Berlin" is the zone of local times where
-a case says so; the peers then convert the column.
+processor time, of which a busy machine takes nothing away. "Berlin" is the zone of local times where a case says so;
+the peers then convert the column. By asv, deltaskip alone.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.reads import _connection
+from benchmarks.sizes import sized
 from deltaskip import DeltaTable
 
 FILES = 4
@@ -38,6 +39,11 @@ class Case(NamedTuple):
     datafusion: str | None = None
     duckdb: str | None = None
     zone: str = "UTC"
+
+    @property
+    def label(self) -> str:
+        """The predicate, and its zone."""
+        return f"`{self.where}`" + ("" if self.zone == "UTC" else ", Berlin")
 
 
 _BERLIN = "Europe/Berlin"
@@ -281,8 +287,25 @@ def measure(path: Path, rounds: int, only: list[str]) -> None:
             for name in ("deltalake", "DuckDB")
         ]
         ratios[2:] = [", ".join(ratios[2:])]
-        zone = "" if case.zone == "UTC" else ", Berlin"
-        print(f"| `{case.where}`{zone} | {shown} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
+        print(f"| {case.label} | {shown} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
+
+
+class Predicates:
+    """The rows for which a predicate is TRUE, by deltaskip alone."""
+
+    params = (tuple(case.label for case in CASES),)
+    param_names = ("predicate",)
+
+    def setup_cache(self) -> str:
+        path = Path("expressions").absolute()
+        made(path, sized(1_000_000, 20_000))
+        return str(path)
+
+    def setup(self, path: str, label: str) -> None:
+        self.case = next(case for case in CASES if case.label == label)
+
+    def time_rows(self, path: str, label: str) -> None:
+        deltaskip_rows(Path(path), self.case)
 
 
 _COLUMN = {"deltaskip": "where", "deltalake": "datafusion", "DuckDB": "duckdb"}

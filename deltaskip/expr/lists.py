@@ -166,8 +166,8 @@ def among(
     lengths: np.ndarray, codes: np.ndarray, other_lengths: np.ndarray, others: np.ndarray, count: int
 ) -> npt.NDArray[np.bool_]:
     """Return for each element whether the other list of its row has its code."""
-    given = map(_integers, (lengths, codes, other_lengths, others))
-    return numpy_values(codes_among(*given, count)).astype(np.bool_)
+    one, other = (_integers(lengths), _integers(codes)), (_integers(other_lengths), _integers(others))
+    return numpy_values(codes_among(*one, *other, count)).astype(np.bool_)
 
 
 def _integers(values: np.ndarray) -> pa.Array:
@@ -187,7 +187,8 @@ def counted(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
     totals = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=totals[1:])
     ends = np.cumsum(lists.lengths)
-    return totals[ends] - totals[ends - lists.lengths]
+    found: npt.NDArray[np.int64] = totals[ends] - totals[ends - lists.lengths]
+    return found
 
 
 def distinct_key(value: Any) -> Any:

@@ -134,9 +134,9 @@ class RowReader:
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
         if paths is None and not keys <= names:
             # Of a struct that is not returned, only what the predicate reads.
-            read = columns_of(scan.predicate)
-            fields_read = (with_fields(each, read) if each.name in keys - names else each for each in stored.fields)
-            stored = StructType(tuple(fields_read))
+            used = columns_of(scan.predicate)
+            kept = (with_fields(each, used) if each.name in keys - names else each for each in stored.fields)
+            stored = StructType(tuple(kept))
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, stored, snapshot.mapping_mode, columns

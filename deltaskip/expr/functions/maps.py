@@ -194,10 +194,8 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     _, given = _rows_of(args)
     lists = [lists_of(each) for each in given]
     there = np.logical_and.reduce([each.valid for each in lists])
-    keys, items = (
-        chained([(found, part(each)) for found, each in zip(lists, given, strict=True)], there)
-        for part in (lambda each: each.keys, lambda each: each.items)
-    )
+    keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
+    items = chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
     return made_map(lists_of(keys).lengths, there, keys.values, items.values)
 
 
