@@ -176,7 +176,7 @@ def test_spark_joins_as_the_tasks_here(spark: Any, tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(planning, "BROADCAST_BYTES", broadcast_bytes)
         active = random_log(random.Random(seed), tmp_path / str(seed))
         scan = ds.DeltaTable(tmp_path / str(seed)).scan(engine="spark")
-        frame = scan.files_to_spark(spark, columns=["path", "deletion_vector"])  # type: ignore[attr-defined]
+        frame = scan.files_to_spark(spark, columns=["path", "deletion_vector"])
         frames.append(frame.selectExpr(f"{seed} AS seed", "path", "deletion_vector.path_or_inline_dv AS dv"))
         dvs = {name.replace("%20", " "): None if dv is None else f"/dv{dv}" for name, dv in active.items()}
         expected += [(seed, name, dv) for name, dv in dvs.items()]
@@ -186,7 +186,7 @@ def test_spark_joins_as_the_tasks_here(spark: Any, tmp_path: Path, monkeypatch: 
 
 def test_files_as_a_dataframe_have_the_columns_and_rows_of_the_list(spark: Any, large: Path) -> None:
     scan = ds.DeltaTable(large).scan("day = '2019-04-14' AND id < 25", engine="spark")
-    frame = scan.files_to_spark(spark, stats=True)  # type: ignore[attr-defined]
+    frame = scan.files_to_spark(spark, stats=True)
     assert frame.columns == list(ALL)
     expected = ds.DeltaTable(large).scan("day = '2019-04-14' AND id < 25").files(stats=True)
     found = [row.asDict(recursive=True) for row in frame.collect()]
@@ -285,13 +285,13 @@ def test_what_would_collect_is_refused_with_the_cure(large: Path) -> None:
     with pytest.raises(ds.InvalidArgument, match=r"limit\(3\)"):
         ds.DeltaTable(large).scan(limit=3, engine="spark").to_spark(None)
     with pytest.raises(ds.InvalidArgument, match="no column 'name'"):
-        scan.files_to_spark(None, columns=["name"])  # type: ignore[attr-defined]
+        scan.files_to_spark(None, columns=["name"])
 
 
 def test_a_damaged_add_is_an_error_of_the_job_that_names_the_log(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     TableBuilder(path, {"id": LONG, "s": STRING}).commit(add("a"), add("b%FF"))
-    frame = ds.DeltaTable(path).scan(engine="spark").files_to_spark(spark)  # type: ignore[attr-defined]
+    frame = ds.DeltaTable(path).scan(engine="spark").files_to_spark(spark)
     with pytest.raises(Exception, match="CorruptLog: The log of"):
         frame.collect()
 

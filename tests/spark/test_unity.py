@@ -64,7 +64,7 @@ def test_executors_read_commits_where_the_catalog_has_them(
             table.append(spark.range(start, start + 10).selectExpr("id", "concat('n', id) AS name"))
     assert len(server.table("main.db.t").commits) == 2
     scan = cat.load_table("db.t").scan("id >= 5", engine="spark")
-    files, rows = scan.files_to_spark(spark, columns=["path"]), scan.to_spark(spark)  # type: ignore[attr-defined]
+    files, rows = scan.files_to_spark(spark, columns=["path"]), scan.to_spark(spark)
     kept = sorted(row.path for row in files.collect())
     assert kept == sorted(cat.load_table("db.t").scan("id >= 5").files(columns=["path"])["path"].to_pylist())
     assert sorted(row.id for row in rows.collect()) == list(range(5, 20))

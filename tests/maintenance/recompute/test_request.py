@@ -79,7 +79,7 @@ def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
     with pytest.raises(ds.InvalidArgumentType, match=r"collation_versions must be a list of str, .* \['77\.1'\]"):
         table.recompute_stats("a session", collation_versions="77.1")
     with pytest.raises(ds.InvalidArgumentType, match=r"collations must be a mapping, not list"):
-        table.recompute_stats("a session", collations=["77.1"])  # type: ignore[arg-type]
+        table.recompute_stats("a session", collations=["77.1"])
     with pytest.raises(ds.InvalidArgument, match="batch_files must be 1 or greater, not 0"):
         table.recompute_stats("a session", batch_files=0)
     with pytest.raises(ds.InvalidArgument, match="mode must be auto, footer or scan, not 'fast'"):

@@ -87,7 +87,7 @@ def planned_on_spark(session: Session) -> None:
     files = {f"f{i}.parquet": ids(*range(10 * i, 10 * i + 10), name=[f"n{i}"] * 10) for i in range(4)}
     table = table_of(session.folder, {"id": LONG, "name": STRING}, files)
     scan = table.scan("id >= 15 AND name < 'n3'", columns=["id"], engine="spark")
-    equal(sorted(row["path"] for row in scan.files_to_spark(session.spark).collect()), ["f1.parquet", "f2.parquet"])  # type: ignore[attr-defined]
+    equal(sorted(row["path"] for row in scan.files_to_spark(session.spark).collect()), ["f1.parquet", "f2.parquet"])
     frame = scan.to_spark(session.spark)
     equal((frame.columns, numbers(frame)), (["id"], list(range(15, 30))))
     table.checkpoint()
