@@ -40,6 +40,7 @@ CHECKED = ["-O1", "-g", "-fno-omit-frame-pointer"] if SANITIZE else ["-O0", "-g"
 # (benchmarks/README.md, "Builds").
 FASTER_AT_O3 = {
     *("commit_json", "commit_lines", "icu_ascii", "icu_first_characters", "icu_keys", "icu_order", "lowercase"),
+    "digests",
     "stats_json",
 }
 EXACT = {"agreed_math", "strict_angles", "strict_math", "strict_powers"}

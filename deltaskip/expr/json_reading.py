@@ -14,7 +14,7 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.records import dataclass
 from deltaskip.schema.floats import float_text
 
-__all__ = ["Malformed", "Object", "Real", "double_text", "json_text", "quoted", "read_json"]
+__all__ = ["SHORT_ESCAPES", "Malformed", "Object", "Real", "double_text", "json_text", "quoted", "read_json"]
 
 _MOST_CHARACTERS = 1 << 20
 _MOST_DIGITS = 500
@@ -23,7 +23,8 @@ _SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
-_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+"""Escapes of a character and a letter; that of the backslash is first."""
 
 
 class Malformed(ValueError):
@@ -108,7 +109,7 @@ def quoted(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}"
+    return SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}"
 
 
 def _check(value: Any, left: int) -> None:

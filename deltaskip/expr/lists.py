@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.expr.failures import Undecided
+from deltaskip.expr.vectors import NotByColumn, numbers, ordered_floats
+from deltaskip.kernels.list_codes import codes_among, repeated_codes
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 
-__all__ = ["MOST_ELEMENTS", "Lists", "check_zeros", "distinct_key", "listed", "lists_of"]
+__all__ = [
+    "MOST_ELEMENTS",
+    "Lists",
+    "among",
+    "chained",
+    "check_zeros",
+    "coded",
+    "counted",
+    "distinct_key",
+    "elements_of",
+    "has_negative_zero",
+    "listed",
+    "lists_of",
+    "repeats",
+]
 
 MOST_ELEMENTS = 1 << 20
 """Longer arrays are left to Spark."""
@@ -71,6 +90,105 @@ def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Arr
     mask = None if valid.all() else arrow_array(~valid)
     kind = pa.list_(pa.field("element", elements.type))
     return pa.ListArray.from_arrays(arrow_array(offsets), elements, type=kind, mask=mask)
+
+
+def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
+    """Return the elements of all lists, in their order, which are not copied if there are no others between them."""
+    count = int(lists.lengths.sum())
+    if not count:
+        return elements.slice(0, 0)
+    filled = lists.lengths > 0
+    start = int(lists.starts[filled.argmax()])
+    last = len(filled) - 1 - int(filled[::-1].argmax())
+    if int(lists.starts[last] + lists.lengths[last]) - start == count:
+        return elements.slice(start, count)
+    return one_chunk(elements.take(arrow_array(lists.places())))
+
+
+def chained(parts: Sequence[tuple[Lists, pa.Array]], there: np.ndarray) -> pa.Array:
+    """Return lists of the elements of all parts of a row, one part after the other, null where not `there`.
+
+    Args:
+        parts: The lists, and the elements at whose places they are.
+        there: Whether each list is not null; those of no part are looked at where it is.
+    """
+    counts = [np.where(there, lists.lengths, 0) for lists, _ in parts]
+    total = np.add.reduce(counts)
+    starts = np.cumsum(total) - total
+    places: npt.NDArray[np.int64] = np.empty(int(total.sum()), np.int64)
+    base = 0
+    for (lists, elements), count in zip(parts, counts, strict=True):
+        kept = Lists(lists.starts, count, there)
+        places[np.repeat(starts, count) + kept.numbers()] = kept.places() + base
+        starts = starts + count
+        base += len(elements)
+    joined = one_chunk(parts[0][1] if len(parts) == 1 else pa.concat_arrays([elements for _, elements in parts]))
+    return listed(total, there, joined.take(arrow_array(places)))
+
+
+def coded(*elements: pa.Array) -> tuple[list[npt.NDArray[np.int64]], int]:
+    """Return codes of flat elements, equal where Spark takes the elements for equal or both are null, and their number.
+
+    Raises NotByColumn for nested elements, which have none.
+    """
+    joined = one_chunk(pa.concat_arrays(elements)) if len(elements) > 1 else elements[0]
+    kind = joined.type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise NotByColumn
+    if pa.types.is_floating(kind):
+        joined = ordered_floats(joined)
+    found = None if joined.null_count or not len(joined) else _few_integers(joined)
+    if found is None:
+        encoded = joined.dictionary_encode(null_encoding="encode")
+        found = numbers(encoded.indices).astype(np.int64), len(encoded.dictionary)
+    codes, count = found
+    ends = np.cumsum([len(each) for each in elements])
+    return np.split(codes, ends[:-1]), count
+
+
+def _few_integers(values: pa.Array) -> tuple[npt.NDArray[np.int64], int] | None:
+    """Integers as codes, if they are near each other."""
+    if not (pa.types.is_integer(values.type) or values.type == pa.date32()):
+        return None
+    given = numbers(values)
+    least, most = int(given.min()), int(given.max())
+    if most - least > 4 * len(values):
+        return None
+    return given.astype(np.int64) - least, most - least + 1
+
+
+def repeats(lengths: np.ndarray, codes: np.ndarray, count: int) -> npt.NDArray[np.bool_]:
+    """Return for each element whether one before it in its list has its code."""
+    return numpy_values(repeated_codes(_integers(lengths), _integers(codes), count)).astype(np.bool_)
+
+
+def among(
+    lengths: np.ndarray, codes: np.ndarray, other_lengths: np.ndarray, others: np.ndarray, count: int
+) -> npt.NDArray[np.bool_]:
+    """Return for each element whether the other list of its row has its code."""
+    one, other = (_integers(lengths), _integers(codes)), (_integers(other_lengths), _integers(others))
+    return numpy_values(codes_among(*one, *other, count)).astype(np.bool_)
+
+
+def _integers(values: np.ndarray) -> pa.Array:
+    return arrow_array(np.ascontiguousarray(values, np.int64))
+
+
+def has_negative_zero(elements: pa.Array) -> bool:
+    """Return whether an element is -0.0, which some of Spark's functions turn into 0.0."""
+    if not pa.types.is_floating(elements.type):
+        return False
+    values = numbers(pc.fill_null(elements, 1.0))
+    return bool((np.signbit(values) & (values == 0)).any())
+
+
+def counted(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
+    """Return how many elements of each list have a flag."""
+    totals = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=totals[1:])
+    ends = np.cumsum(lists.lengths)
+    found: npt.NDArray[np.int64] = totals[ends] - totals[ends - lists.lengths]
+    return found
 
 
 def distinct_key(value: Any) -> Any:

@@ -212,6 +212,33 @@ def edit_distances(object left, object right):
     return pa.Array.from_buffers(pa.int32(), one.length, [pa.py_buffer(valid), pa.py_buffer(out)])
 
 
+def has_parts(object texts, object parts, int place):
+    """Return as uint8 whether each text has the part of its row, null where one is null.
+
+    place: Where: 0 at the start, 1 anywhere, 2 at the end. Raises ValueError for arrays of different lengths.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef BinaryView other = binary_view(parts)
+    same_length(view.length, other.length)
+    cdef ByteBuffer out = zeros(view.length)
+    cdef ByteBuffer valid = zeros((view.length + 7) // 8)
+    cdef int64_t i
+    cdef Span text, part
+    with nogil:
+        for i in range(view.length):
+            if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
+                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+                text, part = row_of(view, i), row_of(other, i)
+                if part.size == 0:
+                    out.data[i] = 1
+                elif part.size <= text.size and place == 1:
+                    out.data[i] = _find(text, 0, part.data, part.size) >= 0
+                elif part.size <= text.size:
+                    text.data += text.size - part.size if place == 2 else 0
+                    out.data[i] = memcmp(text.data, part.data, part.size) == 0
+    return pa.Array.from_buffers(pa.uint8(), view.length, [pa.py_buffer(valid), pa.py_buffer(out)])
+
+
 cdef ByteBuffer _numbers(int64_t length):
     cdef ByteBuffer out = ByteBuffer()
     check(out.reserve(4 * length + 4))

@@ -132,6 +132,11 @@ class RowReader:
         shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
+        if paths is None and not keys <= names:
+            # Of a struct that is not returned, only what the predicate reads.
+            used = columns_of(scan.predicate)
+            kept = (with_fields(each, used) if each.name in keys - names else each for each in stored.fields)
+            stored = StructType(tuple(kept))
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, stored, snapshot.mapping_mode, columns

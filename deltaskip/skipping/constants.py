@@ -64,11 +64,14 @@ def constant_files(
         time_zone: The session's time zone.
         statistics: Statistics of the files.
     """
-    found = [_constants(field, statistics) for _, field in columns]
-    known = np.logical_and.reduce([column.state != _UNKNOWN for column in found])
     keep = np.ones(statistics.num_rows, dtype=bool)
-    if not known.any():
-        return arrow_array(keep)
+    known = keep.copy()
+    found: list[_Constants] = []
+    for _, field in columns:
+        found.append(_constants(field, statistics))
+        known &= found[-1].state != _UNKNOWN
+        if not known.any():
+            return arrow_array(keep)
     combined = np.zeros(int(known.sum()), dtype=np.int64)
     for column in found:
         width = 4 * (len(column.values) + 1)
@@ -113,13 +116,14 @@ def _may_match(
 def _constants(field: StatField, statistics: Statistics) -> _Constants:
     counts = statistics.null_count(field)
     all_null = _flags(pc.equal(counts, statistics.num_records()))
-    none_null = _flags(pc.equal(counts, arrow_scalar(0, pa.int64())))
     state = np.zeros(statistics.num_rows, dtype=np.int64)
     codes = np.zeros(statistics.num_rows, dtype=np.int64)
     values: list[Any] = []
     if field.kind is not None:
         same, mins = _same(field, statistics)
         flags = _flags(same)
+    if field.kind is not None and flags.any():
+        none_null = _flags(pc.equal(counts, arrow_scalar(0, pa.int64())))
         encoded = pc.if_else(arrow_array(flags), mins, arrow_scalar(None, mins.type)).dictionary_encode()
         codes[flags] = numpy_values(encoded.indices.filter(arrow_array(flags)))
         values = [_value(value, field) for value in encoded.dictionary.to_pylist()]

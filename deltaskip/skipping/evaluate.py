@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -72,12 +73,14 @@ def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array
     if abs(cycle.low) >= _FAR or abs(cycle.high) >= _FAR or cycle.grain >= _FAR:
         return arrow_array(np.ones(len(first), dtype=bool))
     from_cell, to_cell = (first + cycle.low) // cycle.grain, (last + cycle.high) // cycle.grain
-    steps = _steps_to_hit(np.frombuffer(cycle.hits, dtype=np.uint8) != 0)
+    steps = _steps_to_hit(cycle.hits)
     meets = (first <= last) & (from_cell + steps[from_cell % len(steps)] <= to_cell)
     return arrow_array(meets | ~known)
 
 
-def _steps_to_hit(hits: np.ndarray) -> np.ndarray:
+@lru_cache(maxsize=8)
+def _steps_to_hit(cells_hit: bytes) -> np.ndarray:
+    hits = np.frombuffer(cells_hit, dtype=np.uint8)
     at = np.flatnonzero(hits)
     cells = np.arange(len(hits))
     following = np.searchsorted(at, cells)

@@ -52,6 +52,14 @@ def test_parts_by_a_delimiter(values: list[Any], type_: pa.DataType, start: int,
         assert found == each(values, lambda text: twin.part_between(text, part, number))
 
 
+@given(st.lists(st.tuples(st.none() | TEXT, st.none() | PART), max_size=20), STRINGS, START)
+def test_parts_of_each_row(pairs: list[tuple[str | None, str | None]], type_: pa.DataType, start: int) -> None:
+    texts, parts = (sliced([pair[at] for pair in pairs], type_, start) for at in range(2))
+    for place, has in enumerate((str.startswith, str.__contains__, str.endswith)):
+        wanted = [None if text is None or part is None else has(text, part) for text, part in pairs]
+        assert checked(text_parts.has_parts(texts, parts, place)) == wanted
+
+
 @given(rows(TEXT), STRINGS, START, PART, NUMBER)
 def test_places_of_a_part(values: list[Any], type_: pa.DataType, start: int, part: str, number: int) -> None:
     found = checked(text_parts.located(sliced(values, type_, start), part.encode(), number))

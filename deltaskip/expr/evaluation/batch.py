@@ -16,11 +16,11 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.column_casts import cast_column
 from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
-from deltaskip.expr.evaluation.row_columns import Columns, column_at, has_few_values, taken_rows
+from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
-from deltaskip.expr.functions.text import like_column
+from deltaskip.expr.functions.text import like_column, with_parts
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -46,6 +46,7 @@ from deltaskip.expr.nodes import (
     children_of,
     columns_of,
     transform,
+    walk,
 )
 from deltaskip.expr.vectors import (
     NotByColumn,
@@ -87,6 +88,8 @@ _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75
 _ZERO = constant_of(0, pa.int8())
+# For fewer rows, it takes longer to find out how many dates there are.
+_MANY_DATES = 1024
 
 
 class CollatedOrder(Protocol):
@@ -113,11 +116,12 @@ class Batch:
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
         self._read: dict[tuple[str, ...], pa.Array] = {}
-        self._encoded = {name for name, each in columns.items() if has_few_values(each)}
+        self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
+        self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
 
     def value(self, node: Node) -> Values:
         """The values of a node. Raises EvaluationError where it fails for a row."""
-        if self._encoded and not isinstance(node, FieldRef | Literal):
+        if (self._encoded or self._dates) and not isinstance(node, FieldRef | Literal):
             found = self.by_dictionary(node)
             if found is not None:
                 return found
@@ -162,10 +166,17 @@ class Batch:
         None for other nodes, and if a value fails, which no row may have, or is not known.
         """
         paths = columns_of(node)
-        if len(paths) != 1 or paths[0][0] not in self._encoded:
+        if len(paths) != 1:
             return None
         name = paths[0][0]
-        column = self.columns[name]
+        if name in self._dates and any(isinstance(part, Call | Cast) for part in walk(node)):
+            self._dates.discard(name)
+            encoded = encoded_dates(self.columns[name])
+            if encoded is not None:
+                self._encoded[name] = encoded
+        column = self._encoded.get(name)
+        if column is None:
+            return None
         values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
         part = Batch({name: values}, len(values), self.time_zone, self.collations)
         try:
@@ -245,6 +256,10 @@ class Batch:
         type_ = type_of(node.left)
         if type_ is None or not same_type(type_, type_of(node.right)):
             raise Undecided("Values of two types cannot be compared.")
+        if isinstance(node.left, Case) and isinstance(node.right, Literal):
+            choice = _compared_choice(node, node.left)
+            if choice is not None:
+                return self.choice(choice)
         left = self.value(node.left)
         # `<=>` evaluates both sides.
         reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
@@ -261,8 +276,10 @@ class Batch:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
-        nulls = (pc.is_null(left), pc.is_null(right))
-        return pc.if_else(pc.or_(*nulls), pc.and_(*nulls), pc.fill_null(truth, FALSE))
+        truth = pc.fill_null(truth, FALSE)
+        if not any(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
+            return truth
+        return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
     def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
         """A comparison of arrays or structs: of equality by column."""
@@ -396,10 +413,13 @@ class Batch:
             if collation is not None and self.not_null(text, given).any():
                 raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
         try:
-            if is_constant(text) or not is_constant(given):
+            found: Values | Partly
+            if isinstance(node, StartsWith) and not is_constant(given):
+                found = with_parts(text, given, 0)
+            elif is_constant(text) or not is_constant(given):
                 raise NotByColumn
-            if isinstance(node, StartsWith):
-                found: Values | Partly = pc.starts_with(text, given.as_py())
+            elif isinstance(node, StartsWith):
+                found = pc.starts_with(text, given.as_py())
             else:
                 found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
         except (NotByColumn, pa.ArrowException):
@@ -521,6 +541,7 @@ class Batch:
         columns.update(zip(node.names, elements, strict=False))
         part = Batch(columns, len(owners), self.time_zone, self.collations)
         part._encoded.clear()
+        part._dates.clear()
         found = one_chunk(repeated(part.value(node.body), len(owners)))
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -586,6 +607,22 @@ class Batch:
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             found.append(known[key])
         return found
+
+
+def _compared_choice(node: Compare, choice: Case) -> Case | None:
+    """The comparison of each value of a CASE, if all are constants that need no collation; None if not."""
+    type_ = type_of(node.left) or VOID
+    last = choice.otherwise or Literal(None, type_)
+    values = [value for _, value in choice.branches]
+    if is_nested(type_) or not all(isinstance(each, Literal) for each in (*values, last)):
+        return None
+    if type_ == STRING and comparison_collation(node.left, node.right) is not None:
+        return None
+
+    def truth(value: Node) -> Node:
+        return Literal(evaluate(Compare(node.op, value, node.right), {}), BOOLEAN)
+
+    return Case(tuple((condition, truth(value)) for condition, value in choice.branches), truth(last))
 
 
 def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

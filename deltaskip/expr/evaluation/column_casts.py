@@ -71,6 +71,9 @@ _NEVER = {
     "date": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Tt][^Oo]|[Yy][^Ee])[ -~]*$",
     "time": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Yy][^Ee])[ -~]*$",
 }
+# Characters of which pyarrow makes what Spark makes of them, or nothing.
+_DIGITS = {"integer": b"0123456789-", "number": b"0123456789-."}
+_MOST_DIGITS_OF_TEXT = 25
 _TRUTH = {
     shown: truth
     for words, truth in ((("true", "t", "yes", "y", "1"), True), (("false", "f", "no", "n", "0"), False))
@@ -196,6 +199,9 @@ def _from_float(values: pa.Array, source: DataType, target: DataType) -> Convert
         return _decimal_of_doubles(found, values, target)
     if target not in INTEGRAL_BITS:
         raise NotByColumn
+    limit = 1 << (INTEGRAL_BITS[target] - 1)
+    if len(found) and -limit <= found.min() and found.max() < (limit if target == LONG else limit - 1):
+        return Converted(made(found.astype(arrow_type(target).to_pandas_dtype()), arrow_type(target), values))
     with np.errstate(invalid="ignore"):
         if target == LONG:
             # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
@@ -204,7 +210,6 @@ def _from_float(values: pa.Array, source: DataType, target: DataType) -> Convert
             whole = np.where(inside & ~above, found, 0).astype(np.int64)
             whole[above] = 2**63 - 1
         else:
-            limit = 1 << (INTEGRAL_BITS[target] - 1)
             inside = (np.ceil(found) >= -limit) & (np.floor(found) <= limit - 1)
             whole = np.where(inside, found, 0).astype(np.int64)
     array = made(whole, pa.int64(), values).cast(arrow_type(target))
@@ -344,6 +349,12 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
     """The values of the texts in the usual form. Those that no cast reads fail, and the others are left over."""
+    if kind in _DIGITS and _has_only(texts, _DIGITS[kind]):
+        try:
+            return Converted(read(texts))
+        except pa.ArrowInvalid:
+            # Such as a minus alone.
+            pass
     usual = pc.match_substring_regex(texts, _USUAL[kind])
     rest = numpy_values(pc.fill_null(pc.invert(usual), FALSE))
     if not rest.any():
@@ -353,6 +364,15 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     failed = numpy_values(pc.fill_null(pc.match_substring_regex(texts, _NEVER[kind]), FALSE))
     left = rest & ~failed
     return Converted(found, failed if failed.any() else None, left if left.any() else None)
+
+
+def _has_only(texts: pa.Array, allowed: bytes) -> bool:
+    """Whether strings, which are short, have no other characters."""
+    if not len(texts) or (pc.max(pc.binary_length(texts)).as_py() or 0) > _MOST_DIGITS_OF_TEXT:
+        return False
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = texts.buffers()[2]
+    return data is not None and not bytes(data[int(offsets[0]) : int(offsets[-1])]).translate(None, allowed)
 
 
 def _truth(texts: pa.Array) -> Converted:

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from deltaskip.expr.nodes import FieldRef, Node, Variable, walk
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 
-__all__ = ["Columns", "column_at", "has_few_values", "taken_rows"]
+__all__ = ["Columns", "column_at", "encoded_dates", "has_few_values", "taken_rows"]
+
+_ROWS_PER_DATE = 8
 
 Columns = Mapping[str, pa.Array]
 """The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
@@ -22,6 +24,17 @@ Columns = Mapping[str, pa.Array]
 def has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has a dictionary of at most half as many values as it has rows."""
     return isinstance(column, pa.DictionaryArray) and 2 * len(column.dictionary) <= len(column)
+
+
+def encoded_dates(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray | None:
+    """Return a column of dates with a dictionary of all from the first to the last; None if these are not few."""
+    array = one_chunk(column)
+    ends = pc.min_max(array.view(pa.int32()))
+    first, last = ends["min"].as_py(), ends["max"].as_py()
+    if first is None or _ROWS_PER_DATE * (last - first + 1) > len(array):
+        return None
+    days = arrow_array(np.arange(first, last + 1, dtype=np.int32)).view(pa.date32())
+    return pa.DictionaryArray.from_arrays(pc.subtract(array.view(pa.int32()), pa.scalar(first, pa.int32())), days)
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:

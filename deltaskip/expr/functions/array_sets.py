@@ -26,7 +26,20 @@ from deltaskip.expr.functions.array_types import (
     with_value,
 )
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed
-from deltaskip.expr.lists import check_zeros, distinct_key, listed, lists_of
+from deltaskip.expr.lists import (
+    Lists,
+    among,
+    chained,
+    check_zeros,
+    coded,
+    counted,
+    distinct_key,
+    elements_of,
+    has_negative_zero,
+    listed,
+    lists_of,
+    repeats,
+)
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import one_of
@@ -36,8 +49,10 @@ from deltaskip.expr.vectors import (
     column,
     is_constant,
     made,
+    ordered_floats,
+    repeated,
 )
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -77,35 +92,38 @@ def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return next(equal, 0)
 
 
-def _equal_elements(args: Sequence[Values]) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """The lists, the owner of each element, whether it is equal to the row's value, and whether it is null."""
+def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array]:
+    """The lists, whether each element is equal to the row's value, and the elements."""
     array = column(args[0])
-    if pa.types.is_nested(array.type.value_type) or pa.types.is_floating(array.type.value_type):
-        raise NotByColumn
     lists = lists_of(array)
-    owners = lists.owners()
-    elements = array.values.take(arrow_array(lists.places()))
-    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(owners))
-    equal = numpy_values(pc.fill_null(pc.equal(elements, wanted), FALSE))
-    return lists, owners, equal, numpy_values(elements.is_null())
+    elements = elements_of(array.values, lists)
+    if pa.types.is_nested(elements.type):
+        raise NotByColumn
+    wanted = args[1] if is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
+    left = elements
+    if pa.types.is_floating(elements.type):
+        wanted = ordered_floats(repeated(wanted, 1))
+        left, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
+    return lists, numpy_values(pc.fill_null(pc.equal(left, wanted), FALSE)), elements
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, null = _equal_elements(args)
-    found = np.zeros(len(lists.starts), np.bool_)
-    open_ = found.copy()
-    found[owners[equal]] = True
-    open_[owners[null]] = True
-    there = lists.valid & (found | ~open_)
-    there &= np.True_ if is_constant(args[1]) else valid_rows(args[1])
-    return pc.if_else(arrow_array(there), arrow_array(found), pa.scalar(None, pa.bool_()))
+    lists, equal, elements = _equal_elements(args)
+    found = counted(lists, equal) > 0
+    there = lists.valid
+    if elements.null_count:
+        there = there & (found | (counted(lists, numpy_values(elements.is_null())) == 0))
+    if not is_constant(args[1]):
+        there = there & valid_rows(args[1])
+    values = arrow_array(found)
+    return values if there.all() else pc.if_else(arrow_array(there), values, pa.scalar(None, pa.bool_()))
 
 
 def _position_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, _ = _equal_elements(args)
+    lists, equal, _ = _equal_elements(args)
     found = np.zeros(len(lists.starts), np.int64)
     hits = np.flatnonzero(equal)[::-1]
-    found[owners[hits]] = lists.numbers()[hits] + 1
+    found[lists.owners()[hits]] = lists.numbers()[hits] + 1
     return made(found, pa.int64(), *args)
 
 
@@ -120,8 +138,8 @@ def _remove(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    lists, owners, equal, _ = _equal_elements(args)
-    kept = ~equal
+    lists, equal, _ = _equal_elements(args)
+    owners, kept = lists.owners(), ~equal
     elements = args[0].values.take(arrow_array(lists.places()[kept]))
     there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
     kept_there = kept & there[owners]
@@ -201,15 +219,62 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return None if left and right and (None in left or None in right) else False
 
 
+def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
+    """Whether no array of a row is null, the lists, which are empty where one is, and their elements."""
+    rows = next(len(each) for each in args if not is_constant(each))
+    arrays = [repeated(each, rows) for each in args]
+    given = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in given])
+    lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
+    elements = [elements_of(a.values, each) for a, each in zip(arrays, lists, strict=True)]
+    return there, lists, elements
+
+
+def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`array_distinct`, and of two arrays `array_intersect` and `array_except`."""
+    there, lists, elements = _both(args)
+    if any(map(has_negative_zero, elements)):
+        raise NotByColumn
+    codes, count = coded(*elements)
+    kept = ~repeats(lists[0].lengths, codes[0], count)
+    if len(args) == 2:
+        inside = among(lists[0].lengths, codes[0], lists[1].lengths, codes[1], count)
+        kept &= inside if call.name == "array_intersect" else ~inside
+    return listed(counted(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
+
+
+def _union_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    there, lists, elements = _both(args)
+    parts = [
+        (Lists(np.cumsum(each.lengths) - each.lengths, each.lengths, there), given)
+        for each, given in zip(lists, elements, strict=True)
+    ]
+    return _set_column([chained(parts, there)], call, zone)
+
+
+def _overlap_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    there, (left, right), elements = _both(args)
+    (codes, others), count = coded(*elements)
+    nulls = [numpy_values(each.is_null()) for each in elements]
+    hit = among(left.lengths, codes, right.lengths, others, count) & ~nulls[0]
+    found = np.zeros(len(there), np.bool_)
+    found[left.owners()[hit]] = True
+    unknown = np.zeros(len(there), np.bool_)
+    for lists, null in zip((left, right), nulls, strict=True):
+        unknown[lists.owners()[null]] = True
+    unknown &= ~found & (left.lengths > 0) & (right.lengths > 0)
+    return pc.if_else(arrow_array(there & ~unknown), arrow_array(found), pa.scalar(None, pa.bool_()))
+
+
 _SET_OF_BOTH = _set_result(lambda one, other: one or other)
 
 ARRAY_SETS: Mapping[str, Row] = {
     "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column, preimage=one_of),
     "array_position": Function(_contains_signature(LONG), _position, by_column=_position_column),
     "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),
-    "array_distinct": Function(array_to(ordered_array), _distinct),
-    "array_union": Function(_SET_OF_BOTH, _union),
-    "array_intersect": Function(_set_result(lambda one, other: one and other), _intersect),
-    "array_except": Function(_set_result(lambda one, other: one), _except),
-    "arrays_overlap": Function(_overlap_signature, _overlap),
+    "array_distinct": Function(array_to(ordered_array), _distinct, by_column=_set_column),
+    "array_union": Function(_SET_OF_BOTH, _union, by_column=_union_column),
+    "array_intersect": Function(_set_result(lambda one, other: one and other), _intersect, by_column=_set_column),
+    "array_except": Function(_set_result(lambda one, other: one), _except, by_column=_set_column),
+    "arrays_overlap": Function(_overlap_signature, _overlap, by_column=_overlap_column),
 }

@@ -31,6 +31,7 @@ from deltaskip.expr.functions.array_types import (
     array_to,
     ordered_array,
     same_array,
+    taken_elements,
     with_value,
 )
 from deltaskip.expr.functions.elements import ELEMENTS
@@ -38,7 +39,17 @@ from deltaskip.expr.functions.function import ByColumn, Compute, Function, Repla
 from deltaskip.expr.functions.maps import MAPS
 from deltaskip.expr.functions.sequences import SEQUENCES
 from deltaskip.expr.functions.text import TEXT
-from deltaskip.expr.lists import MOST_ELEMENTS, check_zeros, listed, lists_of
+from deltaskip.expr.lists import (
+    MOST_ELEMENTS,
+    Lists,
+    chained,
+    check_zeros,
+    counted,
+    elements_of,
+    has_negative_zero,
+    listed,
+    lists_of,
+)
 from deltaskip.expr.nodes import Call, Column, Literal, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
@@ -52,17 +63,14 @@ from deltaskip.expr.vectors import (
     is_constant,
     made,
     numbers,
+    ordered_floats,
     repeated,
 )
-from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
-    BINARY,
     BOOLEAN,
-    DOUBLE,
-    FLOAT,
     INTEGER,
     LONG,
     STRING,
@@ -86,6 +94,19 @@ def _append(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if values is None:
         return None
     return (*values, value) if call.name == "array_append" else (value, *values)
+
+
+def _single(rows: int) -> Lists:
+    """Lists of one element each."""
+    return Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
+
+
+def _append_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    array, value = (repeated(each, rows) for each in args)
+    lists = lists_of(array)
+    parts = [(lists, array.values), (_single(rows), value)]
+    return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
 
 
 def _insert_signature(args: tuple[Node, ...]) -> Typed:
@@ -116,6 +137,34 @@ def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value, *([None] * -at), *values)
 
 
+def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    array, places, value = (repeated(each, rows) for each in args)
+    lists = lists_of(array)
+    there = lists.valid & numpy_values(places.is_valid())
+    place = np.where(there, numbers(places), 1).astype(np.int64)
+    if (place == 0).any():
+        raise EvaluationError("An index is 0 (INVALID_INDEX_OF_ZERO).")
+    if np.abs(place).max(initial=0) > MOST_ELEMENTS:
+        raise NotByColumn
+    at = np.where(place > 0, place - 1, lists.lengths + place + 1)
+    head = np.clip(at, 0, lists.lengths)
+    nothing = pa.nulls(1, array.type.value_type)
+
+    def nulls(counts: np.ndarray) -> tuple[Lists, pa.Array]:
+        lengths = np.maximum(counts, 0)
+        return Lists(np.zeros(rows, np.int64), lengths, there), pa.nulls(int(lengths.max(initial=0)), nothing.type)
+
+    parts = [
+        (Lists(lists.starts, head, there), array.values),
+        nulls(np.where(place > 0, at - lists.lengths, 0)),
+        (_single(rows), value),
+        nulls(-at),
+        (Lists(lists.starts + head, lists.lengths - head, there), array.values),
+    ]
+    return chained(parts, there)
+
+
 def _join_signature(args: tuple[Node, ...]) -> Typed:
     """An array of strings, the text between them, and one for NULL."""
     array = array_of(args[0]) if args else None
@@ -136,8 +185,15 @@ def _join(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     array = column(args[0])
-    if len(args) != 2 or array.values.null_count or not is_constant(args[1]):
-        raise NotByColumn
+    if array.values.null_count:
+        if len(args) == 2:
+            array = _compacted(array)
+        elif is_constant(args[2]):
+            lists = lists_of(array)
+            array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
+        else:
+            raise NotByColumn
+    # pyarrow joins with another text in each row, too.
     return pc.binary_join(array, args[1])
 
 
@@ -158,25 +214,42 @@ def _extreme(sign: int) -> Compute:
 
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """The extremes of integers, dates and times."""
+    """The extremes of flat elements: of numbers and times themselves, of others of the places in their order."""
     array = column(args[0])
-    type_ = call.type
-    assert type_ is not None
-    if type_ in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, VOID) or is_nested(type_):
+    kind = array.type.value_type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise NotByColumn
     lists = lists_of(array)
-    elements = array.values.take(arrow_array(lists.places()))
-    there = numpy_values(elements.is_valid())
-    owners, found = lists.owners()[there], np.asarray(numbers(elements), np.int64)[there]
-    order = np.lexsort((found if call.name == "array_min" else -found, owners))
-    if (found == np.iinfo(np.int64).min).any():
+    elements = elements_of(array.values, lists)
+    if has_negative_zero(elements):
         raise NotByColumn
-    firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
-    result, known = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
-    result[owners[order][firsts]] = found[order][firsts]
-    known[owners] = True
-    values = made(result, arrow_type(type_), array)
-    return pc.if_else(arrow_array(known), values, pa.nulls(1, values.type)[0])
+    known = numpy_values(elements.is_valid())
+    counts = counted(lists, known) if elements.null_count else lists.lengths
+    there = counts > 0
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    ordered = None if plain else _ranks(elements)
+    values = numbers(elements) if ordered is None else ordered[0]
+    values = values[known] if elements.null_count else values
+    # fmin leaves NaN out, which is the greatest.
+    least = np.fmin if pa.types.is_floating(kind) else np.minimum
+    best = least if call.name == "array_min" else np.maximum
+    found = np.zeros(len(array), values.dtype)
+    if len(values):
+        found[there] = best.reduceat(values, (np.cumsum(counts) - counts)[there])
+    if ordered is not None:
+        return taken_elements(ordered[1], found, there)
+    return pc.if_else(arrow_array(there), made(found, kind), pa.nulls(1, kind)[0])
+
+
+def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
+    """The place of each of some strings, decimals or booleans in the order of all, and these in their order."""
+    encoded = elements.dictionary_encode()
+    given = encoded.dictionary
+    order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
+    ranks = np.empty(len(given), np.int64)
+    ranks[np.asarray(order)] = np.arange(len(given))
+    places = numbers(encoded.indices.fill_null(0))
+    return ranks[places] if len(given) else np.zeros(len(elements), np.int64), given.take(order)
 
 
 def _repeat_signature(args: tuple[Node, ...]) -> Typed:
@@ -197,12 +270,27 @@ def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value,) * count
 
 
+def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    value, given = (repeated(each, rows) for each in args)
+    there = numpy_values(given.is_valid())
+    counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
+    if counts.max(initial=0) > MOST_ELEMENTS or counts.sum() >= 1 << 31:
+        raise NotByColumn
+    return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(rows), counts))))
+
+
 def _compact(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([each for each in args[0] if each is not None])
 
 
 def _compact_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     array = column(args[0])
+    return _compacted(array)
+
+
+def _compacted(array: pa.Array) -> pa.Array:
+    """The lists without nulls."""
     lists = lists_of(array)
     places = lists.places()
     kept = numpy_values(array.values.is_valid())[places] if len(places) else np.zeros(0, np.bool_)
@@ -243,22 +331,28 @@ def _sorted_last(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Integers, dates, times and strings in binary order."""
+    """Flat elements, strings in binary order."""
     array = column(args[0])
     kind = array.type.value_type
-    if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise NotByColumn
     ascending = True if len(args) == 1 else constant(args[1])
     lists = lists_of(array)
-    elements = array.values.take(arrow_array(lists.places()))
-    if pa.types.is_string(kind):
-        elements = elements.cast(pa.binary())
-    table = pa.table({"owner": lists.owners(), "element": elements})
-    order = "ascending" if ascending else "descending"
+    places, owners = lists.places(), lists.owners()
+    elements = elements_of(array.values, lists)
+    if has_negative_zero(elements):
+        raise NotByColumn
+    plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    if pa.types.is_floating(kind):
+        ordered = numbers(ordered_floats(elements))
+    else:
+        ordered = np.asarray(numbers(elements), np.int64) if plain else _ranks(elements)[0]
+    # The complement of an integer turns the order around, and has no overflow.
+    ordered = ordered if ascending else ~ordered
+    null = numpy_values(elements.is_null())
     last = call.name == "array_sort" or not ascending
-    nulls = "at_end" if last else "at_start"
-    by = pc.sort_indices(table, sort_keys=[("owner", "ascending", "at_end"), ("element", order, nulls)])
-    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(lists.places()).take(by)))
+    by = np.lexsort((ordered, null if last else ~null, owners))
+    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
 
 
 def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -342,6 +436,24 @@ def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
 
 
+def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """Structs of the elements at the same place, null behind the end of a shorter array."""
+    given = args[len(args) // 2 :]
+    rows = next(len(each) for each in given if not is_constant(each))
+    arrays = [repeated(each, rows) for each in given]
+    lists = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
+    whole = Lists(np.zeros(rows, np.int64), most, there)
+    owners, at = whole.owners(), whole.numbers()
+    members = [
+        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
+        for array, each in zip(arrays, lists, strict=True)
+    ]
+    names = [constant(each) for each in args[: len(args) // 2]]
+    return listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
+
+
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
     arrays = [array for arg in args if (array := array_of(arg)) is not None]
     met = common_type(arrays) if len(arrays) == len(args) else None
@@ -357,15 +469,7 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     arrays = [repeated(each, rows) for each in args]
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
-    elements = pa.concat_arrays(
-        [each.values.take(arrow_array(found.places())) for each, found in zip(arrays, lists, strict=True)]
-    )
-    owners = np.concatenate([each.owners() for each in lists])
-    # Within a row, the elements of the first array come first.
-    order = np.argsort(owners, kind="stable")
-    order = order[there[owners[order]]]
-    counts = np.where(there, np.add.reduce([each.lengths for each in lists]), 0)
-    return listed(counts, there, elements.take(arrow_array(order)))
+    return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
@@ -391,7 +495,18 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return joined([piece for text in texts for piece in (args[0], text)][1:], "")
 
 
-def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: ByColumn | None) -> Function:
+def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = next(len(each) for each in args if not is_constant(each))
+    every = np.ones(rows, np.bool_)
+    parts: list[tuple[Lists, pa.Array]] = []
+    for arg, node in zip(args[1:], call.args[1:], strict=True):
+        values = repeated(arg, rows)
+        nested = isinstance(type_of(node), ArrayType)
+        parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
+    return pc.binary_join(_compacted(chained(parts, every)), args[0])
+
+
+def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
     """A function of strings that arrays have, too."""
     assert isinstance(row, Function)
     plain = row
@@ -416,13 +531,13 @@ def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: B
 COLLECTIONS: Mapping[str, Row] = {
     **ELEMENTS,
     **ARRAY_SETS,
-    "array_append": Function(_append_signature, _append, False),
-    "array_prepend": Function(_append_signature, _append, False),
-    "array_insert": Function(_insert_signature, _insert, False),
+    "array_append": Function(_append_signature, _append, False, by_column=_append_column),
+    "array_prepend": Function(_append_signature, _append, False, by_column=_append_column),
+    "array_insert": Function(_insert_signature, _insert, False, by_column=_insert_column),
     "array_join": Function(_join_signature, _join, by_column=_join_column),
     "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
     "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
-    "array_repeat": Function(_repeat_signature, _repeat, False),
+    "array_repeat": Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
     "array_compact": Function(
         array_to(lambda array: ArrayType(array.element, False)), _compact, by_column=_compact_column
     ),
@@ -438,9 +553,9 @@ COLLECTIONS: Mapping[str, Row] = {
     "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
     "arrays_zip": Replaced(_zip_node, 1, 1_000_000),
     # `arrays_zip` with the names of its fields.
-    "arrays_zip()": Function(_zip_signature, _zip),
+    "arrays_zip()": Function(_zip_signature, _zip, by_column=_zip_column),
     "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
-    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, None),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, _concat_ws_column),
     "reverse": _or_of_arrays(
         TEXT["reverse"], array_to(same_array), lambda args, call, zone: args[0][::-1], _reverse_column
     ),

@@ -87,12 +87,15 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
     """The first of the values that are equal and beyond the others; in Spark's order, in which NaN is the greatest."""
     rows = next(len(each) for each in args if isinstance(each, pa.Array))
     beyond = pc.greater if call.name == "greatest" else pc.less
+    given = [repeated(value, rows) for value in args]
+    # Without NaN, Arrow compares numbers as Spark does.
+    plain = call.type in (FLOAT, DOUBLE) and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
     found: pa.Array | None = None
-    for each in (repeated(value, rows) for value in args):
+    for each in given:
         if found is None:
             found = each
             continue
-        better = beyond(_ordered(each), _ordered(found))
+        better = beyond(each, found) if plain else beyond(_ordered(each), _ordered(found))
         # NULL beside a value is not better, and worse than any.
         taken = pc.and_(each.is_valid(), pc.or_kleene(pc.fill_null(better, FALSE), found.is_null()))
         found = pc.if_else(taken, each, found)

@@ -31,7 +31,7 @@ from deltaskip.expr.functions.array_types import (
 from deltaskip.expr.functions.function import Compute, Function, Replaced, Row, Typed
 from deltaskip.expr.functions.maps import map_lookup
 from deltaskip.expr.intervals import INTERVALS
-from deltaskip.expr.lists import listed, lists_of
+from deltaskip.expr.lists import elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.vectors import (
@@ -257,16 +257,16 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 def _map_lookup_column(args: Sequence[Values]) -> Values:
     """The values of keys of maps: of the first entry with the key."""
     maps = column(args[0])
-    keys = maps.keys
+    lists = lists_of(maps)
+    keys = elements_of(maps.keys, lists)
     if pa.types.is_nested(keys.type) or pa.types.is_floating(keys.type):
         raise NotByColumn
-    lists = lists_of(maps)
-    owners, places = lists.owners(), lists.places()
-    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(owners))
-    equal = numpy_values(pc.fill_null(pc.equal(keys.take(arrow_array(places)), wanted), FALSE))
+    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
+    hits = np.flatnonzero(numpy_values(pc.fill_null(pc.equal(keys, wanted), FALSE)))[::-1]
+    ends = np.cumsum(lists.lengths)
+    owners = np.searchsorted(ends, hits, "right")
     found = np.full(len(maps), -1, np.int64)
-    hits = np.flatnonzero(equal)[::-1]
-    found[owners[hits]] = places[hits]
+    found[owners] = lists.starts[owners] + hits - (ends - lists.lengths)[owners]
     return taken_elements(maps.items, found, found >= 0)
 
 

@@ -25,7 +25,7 @@ from deltaskip.expr.functions.function import Function, Row, Signature, Typed, c
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, texts
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, none_of, texts
 from deltaskip.kernels.byte_digits import (
     base64_digits,
     digits_of_longs,
@@ -35,6 +35,7 @@ from deltaskip.kernels.byte_digits import (
     luhn_checks,
     valid_utf8,
 )
+from deltaskip.kernels.digests import digests
 from deltaskip.kernels.text_parts import first_code_points
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
@@ -203,15 +204,25 @@ def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
     return Partly(found, ~numpy_values(pc.fill_null(pc.string_is_ascii(text), TRUE)))
 
 
-def _digest(new: Callable[[Any], Any], *aliases: str) -> Function:
+def _digest(new: Callable[[Any], Any], bits: int, *aliases: str) -> Function:
     """A hash of bytes as hexadecimal text."""
-    return value_function(_bytes_signature(STRING), lambda args, call, zone: new(args[0]).hexdigest(), aliases=aliases)
+    return value_function(
+        _bytes_signature(STRING),
+        lambda args, call, zone: new(args[0]).hexdigest(),
+        lambda args, call, zone: digests(column(args[0]), bits),
+        aliases=aliases,
+    )
 
 
 def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`sha2(bytes, bits)`; NULL for other numbers of bits."""
     new = _SHA2.get(args[1] or 256)
     return None if new is None else new(args[0]).hexdigest()
+
+
+def _sha2_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    bits = constant(args[1]) or 256
+    return digests(column(args[0]), bits) if bits in _SHA2 else none_of(pa.string())
 
 
 def _of_bytes(result: DataType, compute: Callable[[Any], object], by_column: Any = None) -> Function:
@@ -298,8 +309,8 @@ ENCODINGS: Mapping[str, Row] = {
         aliases=("char",),
     ),
     "luhn_check": _of_text(BOOLEAN, text_encodings.passes_luhn, _luhn_column),
-    "md5": _digest(hashlib.md5),
-    "sha1": _digest(hashlib.sha1, "sha"),
-    "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2),
+    "md5": _digest(hashlib.md5, 128),
+    "sha1": _digest(hashlib.sha1, 160, "sha"),
+    "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2, _sha2_column),
     "crc32": _of_bytes(LONG, zlib.crc32),
 }

@@ -12,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.arithmetic import to_decimal
 from deltaskip.expr.casts import cast_value
@@ -19,9 +23,23 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
 from deltaskip.expr.collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed
-from deltaskip.expr.json_reading import Malformed, Object, Real, double_text, json_text, quoted, read_json
+from deltaskip.expr.json_reading import (
+    SHORT_ESCAPES,
+    Malformed,
+    Object,
+    Real,
+    double_text,
+    json_text,
+    quoted,
+    read_json,
+)
+from deltaskip.expr.lists import listed, lists_of
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.variant_reading import variant_json
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
+from deltaskip.kernels.json_paths import array_lengths, texts_at
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.floats import nearest_float
@@ -29,6 +47,7 @@ from deltaskip.schema.numerals import decimal_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
+    BYTE,
     DATE,
     DOUBLE,
     FLOAT,
@@ -62,6 +81,9 @@ _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
+# Kinds of values in kernels.json_paths.
+_NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 64, 255
+_COMMA = arrow_scalar(",", pa.string())
 
 
 class _Mismatch(ValueError):
@@ -111,6 +133,27 @@ def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return "".join(found) if _selected(value, steps, _RAW, found) else None
 
 
+def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    try:
+        steps = _path(constant(args[1]))
+    except Undecided as error:
+        raise NotByColumn from error
+    if steps is None:
+        return none_of(pa.string())
+    if _EACH in steps:
+        raise NotByColumn
+    found, kinds = _at_path(column(args[0]), steps)
+    return Partly(found, kinds == _LEFT)
+
+
+def _at_path(texts: pa.Array, steps: Sequence[Step], whole: bool = True) -> tuple[pa.Array, np.ndarray]:
+    """What is at the end of a path without steps to every element, and its kinds, see kernels.json_paths."""
+    names = [b"" if isinstance(step, int) else step.encode() for step in steps]
+    numbers = [step if isinstance(step, int) else -1 for step in steps]
+    found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), whole)
+    return found, numpy_values(kinds)
+
+
 def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> bool:
     """Whether there is something at the end of a path; its text is added to `out`.
 
@@ -156,6 +199,11 @@ def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     except Malformed:
         return None
     return len(value) if isinstance(value, list) else None
+
+
+def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
+    found, kinds = array_lengths(column(args[0]))
+    return Partly(found, numpy_values(kinds) == _LEFT)
 
 
 def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -251,6 +299,49 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
     if is_nested(type_):
         raise _Mismatch
     return _scalar(value, type_, zone)
+
+
+def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
+    """Objects with members that are integers, doubles, booleans, strings or such objects; others are left over."""
+    if not isinstance(call.type, StructType):
+        raise NotByColumn
+    texts = column(args[0])
+    rest = np.zeros(len(texts), np.bool_)
+    found = _member(texts, (), call.type, rest)
+    return Partly(found, rest | numpy_values(pc.and_not(texts.is_valid(), found.is_valid())))
+
+
+def _member(texts: pa.Array, steps: Sequence[Step], type_: DataType, rest: np.ndarray) -> pa.Array:
+    """The members at the end of a path as a type; `rest` gets the rows that are left over."""
+    found, kinds = _at_path(texts, steps, whole=type_ == STRING)
+    rest |= kinds >= _TWICE
+    if isinstance(type_, StructType):
+        members = [_member(texts, (*steps, field.name), field.type, rest) for field in type_.fields]
+        fields = [pa.field(field.name, member.type) for field, member in zip(type_.fields, members, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=fields, mask=arrow_array(kinds != _OBJECT))
+    if type_ == STRING:
+        return found
+    if type_ == BOOLEAN:
+        return _where(kinds == _BOOLEAN, pc.equal(found, arrow_scalar("true", pa.string())))
+    if type_ in INTEGRAL_BITS and type_ != BYTE:
+        whole = kinds == _INTEGER
+        long = numpy_values(pc.fill_null(pc.greater(pc.binary_length(found), 18), FALSE)) & whole
+        rest |= long
+        values = pc.cast(_where(whole & ~long, found), pa.int64())
+        most = arrow_scalar((1 << (INTEGRAL_BITS[type_] - 1)) - 1, pa.int64())
+        least = arrow_scalar(-(1 << (INTEGRAL_BITS[type_] - 1)), pa.int64())
+        fits = pc.and_(pc.less_equal(values, most), pc.greater_equal(values, least))
+        return _where(numpy_values(pc.fill_null(fits, FALSE)), values).cast(arrow_type(type_))
+    if type_ == DOUBLE:
+        rest |= kinds == _STRING
+        return pc.cast(_where((kinds == _INTEGER) | (kinds == _REAL), found), pa.float64())
+    rest |= kinds != _NOTHING
+    return pa.nulls(len(texts), arrow_type(type_))
+
+
+def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
+    """The values, null in the other rows."""
+    return pc.if_else(arrow_array(there), values, none_of(values.type))
 
 
 def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
@@ -368,6 +459,63 @@ def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _written(args[0], type_, zone)
 
 
+def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    type_ = type_of(call.args[0])
+    assert type_ is not None
+    return _texts(column(args[0]), type_)
+
+
+def _texts(values: pa.Array, type_: DataType) -> pa.Array:
+    """The values of a column as JSON texts, null where they are."""
+    match type_:
+        case ArrayType(element):
+            lists = lists_of(values)
+            inner = _or_null(_texts(one_chunk(values.values.take(arrow_array(lists.places()))), element))
+            return _around("[", pc.binary_join(listed(lists.lengths, lists.valid, inner), _COMMA), "]")
+        case MapType(key, inner_type) if key == STRING or key in INTEGRAL_BITS:
+            lists = lists_of(values)
+            places = arrow_array(lists.places())
+            keys = _texts(one_chunk(values.keys.take(places)), key)
+            keys = keys if key == STRING else _around('"', keys, '"')
+            inner = _or_null(_texts(one_chunk(values.items.take(places)), inner_type))
+            pairs = pc.binary_join_element_wise(keys, inner, arrow_scalar(":", pa.string()))
+            return _around("{", pc.binary_join(listed(lists.lengths, lists.valid, pairs), _COMMA), "}")
+        case StructType(fields):
+            shown = [
+                _around(f"{quoted(field.name)}:", _texts(one_chunk(pc.struct_field(values, at)), field.type), "")
+                for at, field in enumerate(fields)
+            ]
+            joined = pc.binary_join_element_wise(*shown, _COMMA, null_handling="skip")
+            return _where(numpy_values(values.is_valid()), _around("{", joined, "}"))
+    if type_ == STRING:
+        return _around('"', _escaped(values), '"')
+    if type_ == BOOLEAN or type_ in INTEGRAL_BITS:
+        return pc.cast(values, pa.string())
+    if type_ == VOID:
+        return pa.nulls(len(values), pa.string())
+    raise NotByColumn
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    """Strings with escapes, without quotes around them. Raises NotByColumn for those with rare control characters."""
+    if not pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
+        return texts
+    for character, escape in SHORT_ESCAPES.items():
+        texts = pc.replace_substring(texts, character, escape)
+    if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
+        raise NotByColumn
+    return texts
+
+
+def _or_null(texts: pa.Array) -> pa.Array:
+    return pc.fill_null(texts, arrow_scalar("null", pa.string()))
+
+
+def _around(before: str, texts: pa.Array, after: str) -> pa.Array:
+    parts = [arrow_scalar(before, pa.string()), texts, arrow_scalar(after, pa.string())]
+    return pc.binary_join_element_wise(*parts, NOTHING)
+
+
 def _written(value: Any, type_: DataType, zone: Zone) -> str:
     """A value as JSON text. NULLs of structs are left out."""
     if value is None:
@@ -428,9 +576,9 @@ def _instant(micros: int, type_: DataType, zone: Zone) -> str:
 
 
 JSONS: Mapping[str, Row] = {
-    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True),
-    "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True),
+    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column),
+    "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True, by_column=_length_column),
     "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True),
-    "from_json": Function(_from_signature, _from, zoned=True),
-    "to_json": Function(_to_signature, _to, zoned=True),
+    "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
+    "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
-from deltaskip.expr.functions.maps import built_map
-from deltaskip.expr.lists import distinct_key, listed, lists_of
+from deltaskip.expr.functions.maps import built_map, made_map
+from deltaskip.expr.lists import Lists, counted, distinct_key, elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Lambda, Node
 from deltaskip.expr.nullability import is_nullable
-from deltaskip.expr.vectors import Values
+from deltaskip.expr.vectors import NotByColumn, Values, scattered
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
@@ -29,6 +30,8 @@ __all__ = ["LAMBDAS"]
 
 # Longer arrays are not sorted by a function, whose answers are checked for each pair.
 _MOST_SORTED = 64
+# Of longer arrays, few rows have an element at each place.
+_MOST_STEPS = 1000
 
 
 def _of_array(indexed: bool) -> Variables:
@@ -261,7 +264,7 @@ def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.
     """The lists, the owners of elements, the elements, and what the function takes."""
     array = args[0]
     lists = lists_of(array)
-    elements = array.values.take(arrow_array(lists.places()))
+    elements = elements_of(array.values, lists)
     given = [elements]
     if numbered:
         given.append(arrow_array(lists.numbers().astype(np.int32)))
@@ -276,7 +279,7 @@ def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
     kept = numpy_values(pc.fill_null(args[1](given, owners), FALSE))
-    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
+    counts = counted(lists, kept)
     return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
 
@@ -286,10 +289,8 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     truth = args[1](given, owners)
     decisive = call.name == "exists"
     hit = numpy_values(pc.fill_null(truth if decisive else pc.invert(truth), FALSE))
-    decided, unknown = np.zeros(len(lists.lengths), np.bool_), np.zeros(len(lists.lengths), np.bool_)
-    decided[owners[hit]] = True
-    unknown[owners[numpy_values(truth.is_null())]] = True
-    known = lists.valid & (decided | ~unknown)
+    decided = counted(lists, hit) > 0
+    known = lists.valid & (decided | (counted(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
 
 
@@ -299,24 +300,53 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
     return lists, lists.owners(), [array.keys.take(places), array.items.take(places)]
 
 
-def _made_map(counts: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
-    offsets = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
-    mask = None if valid.all() else arrow_array(~valid)
-    type_ = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
-    return pa.MapArray.from_arrays(arrow_array(offsets), keys, items, type_, mask=mask)
-
-
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
     kept = numpy_values(pc.fill_null(args[1]([keys, items], owners), FALSE))
-    counts = np.bincount(owners[kept], minlength=len(lists.lengths))
-    return _made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
+    counts = counted(lists, kept)
+    return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
 
 def _values_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
-    return _made_map(lists.lengths, lists.valid, keys, args[1]([keys, items], owners))
+    return made_map(lists.lengths, lists.valid, keys, args[1]([keys, items], owners))
+
+
+def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    return made_map(lists.lengths, lists.valid, args[1]([keys, items], owners), items)
+
+
+def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """Elements at the same place, NULL behind the end of a shorter array."""
+    arrays = args[:2]
+    given = [lists_of(each) for each in arrays]
+    there = given[0].valid & given[1].valid
+    lists = Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
+    owners, at = lists.owners(), lists.numbers()
+    elements = [
+        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
+        for array, each in zip(arrays, given, strict=True)
+    ]
+    return listed(lists.lengths, there, args[2](elements, owners))
+
+
+def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """The first elements of all rows, then the second ones, and so on."""
+    array, found, merge = args[:3]
+    lists = lists_of(array)
+    longest = int(lists.lengths.max(initial=0))
+    if longest > _MOST_STEPS:
+        raise NotByColumn
+    for step in range(longest):
+        taken = lists.lengths > step
+        owners = np.flatnonzero(taken)
+        elements = array.values.take(arrow_array(lists.starts[owners] + step))
+        merged = merge([found.take(arrow_array(owners)), elements], owners)
+        found = pc.if_else(arrow_array(taken), scattered(merged, taken), found)
+    if len(args) == 4:
+        found = args[3]([found], np.arange(len(found)))
+    return pc.if_else(arrow_array(lists.valid), found, pa.nulls(1, found.type)[0])
 
 
 LAMBDAS: Mapping[str, Row] = {
@@ -330,12 +360,19 @@ LAMBDAS: Mapping[str, Row] = {
     "forall": Function(
         _of_condition(lambda given: BOOLEAN), _forall, by_column=_quantified_column, variables=_of_array(False)
     ),
-    "aggregate": Function(_aggregate_signature, _aggregate, False, variables=_of_aggregate, aliases=("reduce",)),
-    "zip_with": Function(_zip_signature, _zip, variables=_of_two_arrays),
+    "aggregate": Function(
+        _aggregate_signature,
+        _aggregate,
+        False,
+        by_column=_aggregate_column,
+        variables=_of_aggregate,
+        aliases=("reduce",),
+    ),
+    "zip_with": Function(_zip_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
     "map_filter": Function(
         _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
     ),
-    "transform_keys": Function(_keys_signature, _transform_keys, variables=_of_map),
+    "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
     "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
     "map_zip_with": Function(_map_zip_signature, _map_zip, variables=_of_two_maps),
     # `array_sort` with a comparison.

@@ -9,23 +9,35 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
 from deltaskip.expr.collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed
-from deltaskip.expr.lists import check_zeros, distinct_key, listed, lists_of
+from deltaskip.expr.lists import (
+    chained,
+    check_zeros,
+    coded,
+    distinct_key,
+    has_negative_zero,
+    listed,
+    lists_of,
+    repeats,
+)
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.vectors import Values
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.expr.vectors import NotByColumn, Values, column, constant, is_constant, repeated
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING, VOID, ArrayType, MapType, StructField, StructType
 
-__all__ = ["MAPS", "built_map", "map_lookup"]
+__all__ = ["MAPS", "built_map", "made_map", "map_lookup"]
 
 _PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
@@ -149,8 +161,85 @@ def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return built_map((pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs)
 
 
+def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """Return maps of so many entries each, null where they are not valid. Keys are checked as by `built_map`."""
+    if keys.null_count:
+        raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
+    if has_negative_zero(keys):
+        raise NotByColumn
+    [codes], count = coded(keys)
+    if repeats(lengths, codes, count).any():
+        raise EvaluationError("A key occurs twice in a map (DUPLICATED_MAP_KEY).")
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    mask = None if valid.all() else arrow_array(~valid)
+    type_ = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
+    return pa.MapArray.from_arrays(arrow_array(offsets), keys, items, type_, mask=mask)
+
+
+def _rows_of(args: Sequence[Values]) -> tuple[int, list[pa.Array]]:
+    rows = next(len(each) for each in args if not is_constant(each))
+    return rows, [repeated(each, rows) for each in args]
+
+
+def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows, given = _rows_of(args)
+    count = len(given) // 2
+    order = arrow_array(np.ascontiguousarray(np.arange(rows * count).reshape(count, rows).T.ravel()))
+    keys, items = (one_chunk(pa.concat_arrays(given[at::2]).take(order)) for at in range(2))
+    return made_map(np.full(rows, count), np.ones(rows, np.bool_), keys, items)
+
+
+def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    _, given = _rows_of(args)
+    lists = [lists_of(each) for each in given]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
+    items = chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
+    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+
+
+def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    _, given = _rows_of(args)
+    lists = [lists_of(each) for each in given]
+    there = np.logical_and(lists[0].valid, lists[1].valid)
+    if (there & (lists[0].lengths != lists[1].lengths)).any():
+        raise EvaluationError("The arrays of keys and of values of a map have the same length.")
+    keys, items = (chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
+    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+
+
+def _from_entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    entries = one_chunk(args[0].values.take(arrow_array(lists.places())))
+    there = lists.valid.copy()
+    there[lists.owners()[numpy_values(entries.is_null())]] = False
+    kept = arrow_array(there[lists.owners()])
+    keys, items = (one_chunk(pc.struct_field(entries, at).filter(kept)) for at in range(2))
+    return made_map(np.where(there, lists.lengths, 0), there, keys, items)
+
+
+def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    between = constant(args[1]) if len(args) > 1 else ","
+    inside = constant(args[2]) if len(args) > 2 else ":"
+    if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
+        raise NotByColumn
+    parts = pc.split_pattern(column(args[0]), between)
+    lists = lists_of(parts)
+    pairs = pc.split_pattern(one_chunk(parts.values.take(arrow_array(lists.places()))), inside, max_splits=1)
+    halves = lists_of(pairs)
+    keys = pairs.values.take(arrow_array(halves.starts))
+    items = taken_elements(pairs.values, halves.starts + 1, halves.lengths > 1)
+    return made_map(lists.lengths, lists.valid, keys, items)
+
+
 MAPS: Mapping[str, Row] = {
-    "map": Function(_map_signature, lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)), False),
+    "map": Function(
+        _map_signature,
+        lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)),
+        False,
+        by_column=_map_column,
+    ),
     "map_keys": Function(
         _keys_signature, lambda args, call, zone: tuple([key for key, _ in args[0]]), by_column=_keys_column
     ),
@@ -160,11 +249,15 @@ MAPS: Mapping[str, Row] = {
     "map_entries": Function(_entries_signature, lambda args, call, zone: args[0], by_column=_entries_column),
     "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
     "map_concat": Function(
-        _concat_signature, lambda args, call, zone: built_map(entry for each in args for entry in each)
+        _concat_signature,
+        lambda args, call, zone: built_map(entry for each in args for entry in each),
+        by_column=_concat_column,
     ),
-    "map_from_arrays": Function(_from_arrays_signature, _from_arrays),
+    "map_from_arrays": Function(_from_arrays_signature, _from_arrays, by_column=_from_arrays_column),
     "map_from_entries": Function(
-        _from_entries_signature, lambda args, call, zone: None if None in args[0] else built_map(args[0])
+        _from_entries_signature,
+        lambda args, call, zone: None if None in args[0] else built_map(args[0]),
+        by_column=_from_entries_column,
     ),
-    "str_to_map": Function(_text_signature, _text_to_map),
+    "str_to_map": Function(_text_signature, _text_to_map, by_column=_text_to_map_column),
 }

@@ -36,8 +36,8 @@ from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant
-from deltaskip.kernels.text_parts import capitalized
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant, repeated
+from deltaskip.kernels.text_parts import capitalized, has_parts
 from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
@@ -49,7 +49,7 @@ from deltaskip.schema.types import (
     DataType,
 )
 
-__all__ = ["TEXT", "like_column"]
+__all__ = ["TEXT", "like_column", "with_parts"]
 
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10
@@ -75,13 +75,22 @@ def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | 
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`contains(text, part)` with a constant part."""
+    """`contains(text, part)`."""
+    if not is_constant(args[1]):
+        return with_parts(args[0], args[1], 1)
     return pc.match_substring(column(args[0]), constant(args[1]))
 
 
 def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`endswith(text, part)` with a constant part."""
+    """`endswith(text, part)`."""
+    if not is_constant(args[1]):
+        return with_parts(args[0], args[1], 2)
     return pc.ends_with(column(args[0]), constant(args[1]))
+
+
+def with_parts(text: Values, part: pa.Array, place: int) -> Values:
+    """Return whether each text has the part of its row at a place, see kernels.text_parts.has_parts."""
+    return pc.cast(has_parts(repeated(text, len(part)), part, place), pa.bool_())
 
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

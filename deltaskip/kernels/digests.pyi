@@ -1,0 +1,5 @@
+import pyarrow as pa
+
+from deltaskip.kernels.lane import ArrowArrayExportable
+
+def digests(values: ArrowArrayExportable, bits: int) -> pa.StringArray: ...

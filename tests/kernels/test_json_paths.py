@@ -1,0 +1,104 @@
+"""Values at the end of paths in JSON: those that the evaluator of one row finds, or the text is left to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deltaskip.expr import EvaluationError
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import Call
+from deltaskip.kernels.json_paths import array_lengths, texts_at
+from deltaskip.schema.calendar import zone_of
+from tests.extent import extent
+
+NAMES = ("a", "b", "", "\u00e9", 'q"')
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.decimals(-1000, 1000, places=3).map(float)
+    | st.text('ab"\\/\n\u00e9\U0001f600\x7f', max_size=4)
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
+)
+PATHS = st.lists(st.sampled_from((*NAMES[:2], "\u00e9")) | st.integers(0, 2), max_size=3)
+FORMS = ((",", ":"), (" , ", " : "), (",\n", ":\t"))
+ODD = (
+    '{"a":1,"a":2}', '{"a":null,"a":2}', '{"a":{"b":1},"a":{"a":2}}', '{"a":-0}', '{"a":-0.0}', '{"a":1.50}',
+    '{"a":0.001}', '{"a":0.0001}', '{"a":12345678.5}', '{"a":1e3}', '{"a":"\\u0041"}', '{"\\u0061":1}', '{"a":01}',
+    '{"a":1}x', '[1] 2', "1 2", "1x", "", " ", "{", '{"a"', '{"a":', '{"a":1', "[", "[1", "[1,", "[1,]", "{,}",
+    "{'a':1}", '{"a":NaN}', '{"a":\x01}', '{"a":"\x01"}', "\ufeff{}", '{"a":' + "[" * 70 + "]" * 70 + "}", "null",
+    '{"a":' + "1" * 401 + "}", '"a"', "[null]", '{"a":[1, 2.0, {"b" : "x y"}]}', '{"a":123456789012345.25}',
+)  # fmt: skip
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from(ODD))
+    text = json.dumps(draw(VALUES), separators=draw(st.sampled_from(FORMS)), ensure_ascii=draw(st.booleans()))
+    cut = draw(st.integers(0, 12))
+    return text[:cut] + text[cut + 1 :] if draw(st.integers(0, 4)) == 0 else text
+
+
+def alone(name: str, *args: Any) -> Any:
+    return FUNCTIONS[name].compute(args, Call(name, ()), zone_of("UTC"))
+
+
+def path_of(steps: list[str | int]) -> str:
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f"['{step}']" for step in steps)
+
+
+@given(st.lists(st.none() | texts(), max_size=5), PATHS, st.integers(0, 3))
+@example(list(ODD), [], 0)
+@example(list(ODD), ["a"], 0)
+@example(list(ODD), ["a", 2, "b"], 0)
+@example(list(ODD), [0], 0)
+def test_values_at_the_end_of_a_path(given_texts: list[str | None], steps: list[str | int], start: int) -> None:
+    names = pa.array([b"" if isinstance(step, int) else step.encode() for step in steps], pa.binary())
+    indices = pa.array([step if isinstance(step, int) else -1 for step in steps], pa.int64())
+    array = pa.array([None] * start + given_texts, pa.string())[start:]
+    found, kinds = texts_at(array, names, indices)
+    found.validate(full=True)
+    lengths, length_kinds = array_lengths(array)
+    lengths.validate(full=True)
+    rows = zip(
+        given_texts, found.to_pylist(), kinds.to_pylist(), lengths.to_pylist(), length_kinds.to_pylist(), strict=True
+    )
+    for text, value, kind, length, length_kind in rows:
+        if text is None:
+            assert (value, kind, length, length_kind) == (None, 0, None, 0)
+            continue
+        if kind != 255:
+            assert value == alone("get_json_object", text, path_of(steps)), text
+        if length_kind != 255:
+            assert length == alone("json_array_length", text), text
+
+
+def test_common_texts_are_not_left() -> None:
+    values = [{"a": number, "b": {"c": f"x{number}", "d": [1, 2.5, None]}} for number in range(extent(50, 1))]
+    array = pa.array([json.dumps(value) for value in values])
+    for steps in (["a"], ["b"], ["b", "c"], ["b", "d", 1], ["z"]):
+        names = pa.array([b"" if isinstance(step, int) else step.encode() for step in steps], pa.binary())
+        indices = pa.array([step if isinstance(step, int) else -1 for step in steps], pa.int64())
+        found, kinds = texts_at(array, names, indices)
+        assert 255 not in kinds.to_pylist()
+        assert found.to_pylist() == [alone("get_json_object", text, path_of(steps)) for text in array.to_pylist()]
+
+
+def test_steps_that_do_not_fit_are_refused() -> None:
+    text = pa.array(["{}"])
+    with pytest.raises(ValueError, match="length"):
+        texts_at(text, pa.array([b"a"]), pa.array([], pa.int64()))
+    with pytest.raises(TypeError):
+        texts_at(text, pa.array([b"a"]), pa.array([1], pa.int32()))
+    with pytest.raises(EvaluationError):
+        alone("get_json_object", '{"a":1}', "$ a")
