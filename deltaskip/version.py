@@ -9,7 +9,7 @@ __all__ = ["engine_info"]
 
 @cache
 def engine_info() -> str:
-    """The name and version of this package as commits record it: `deltaskip/0.2.0`."""
+    """The name and version of this package as commits record it: `deltaskip/0.3.0`."""
     # Only writers need it, and it is slow to import.
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed_version

@@ -15,6 +15,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
+    "base64_lines",
     "decoded",
     "encoded",
     "from_base64",
@@ -38,6 +39,7 @@ _MARKS = {"UTF-16": ((b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))}
 _MARKS["UTF-32"] = ((b"\0\0\xfe\xff", "utf-32-be"), (b"\xff\xfe\0\0", "utf-32-le"))
 _HEX = re.compile(r"[0-9A-Fa-f]*+\Z")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_LINE_BYTES = 57
 _IGNORED = bytes(set(range(256)) - set(_ALPHABET))
 _ONE_LINE = re.compile(r"([A-Za-z0-9+/]*+)(={0,2})\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -57,6 +59,12 @@ def from_hex(text: str) -> bytes | None:
     if not _HEX.match(text):
         return None
     return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+
+
+def base64_lines(data: bytes) -> str:
+    """`base64(data)`: padded, in lines of 76 characters as in MIME, between which CRLF stands."""
+    lines = (data[start : start + _LINE_BYTES] for start in range(0, len(data), _LINE_BYTES))
+    return "\r\n".join(base64.b64encode(line).decode() for line in lines)
 
 
 def from_base64(text: str) -> bytes:

@@ -16,6 +16,9 @@ from deltaskip.kernels.utf8 cimport REPLACEMENT, decode
 from deltaskip.kernels.written cimport Span, Written, row_of, written_for, written_like
 
 cdef const char* HEX = "0123456789ABCDEF"
+cdef enum:
+    LINE_BYTES = 57  # of a line of 76 characters
+
 cdef const char* BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -102,7 +105,7 @@ def from_hex(object texts):
 
 
 def base64_digits(object values):
-    """Return the bytes of strings or binary in base 64, padded, in one line."""
+    """Return the bytes of strings or binary in base 64, padded, in lines of 76 characters that CRLF divides."""
     cdef BinaryView view = binary_view(values)
     cdef Written out = written_like(view)
     cdef int64_t i, at
@@ -112,7 +115,7 @@ def base64_digits(object values):
     with nogil:
         for i in range(view.length):
             row = row_of(view, i)
-            if out.reserve(4 * (row.size // 3 + 1)) != 0:
+            if out.reserve(4 * (row.size // 3 + 1) + 2 * (row.size // LINE_BYTES + 1)) != 0:
                 break
             to = out.data.data + out.data.size
             at = 0
@@ -121,6 +124,9 @@ def base64_digits(object values):
                 _quad(word, to)
                 to += 4
                 at += 3
+                if at % LINE_BYTES == 0 and at < row.size:
+                    to[0], to[1] = 0x0D, 0x0A
+                    to += 2
             if at < row.size:
                 word = row.data[at] << 16 | (row.data[at + 1] << 8 if at + 2 == row.size else 0)
                 _quad(word, to)

@@ -272,15 +272,16 @@ def _remove_made(folders: list[str]) -> None:
 
 def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
     """Create a file and return its handle, and note the folders that were made: another writer may take them away."""
-    for last in (False, False, True):
+    left = 3
+    while True:
         try:
             if folder is not None:
                 _make_folders(folder, made)
             return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
-            if folder is None or last:
+            left -= 1
+            if folder is None or not left:
                 raise
-    raise AssertionError("unreachable")
 
 
 def _make_folders(folder: str, made: list[str]) -> None:

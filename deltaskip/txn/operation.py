@@ -44,7 +44,9 @@ def commit_operation(
     with Turn(snapshot) as turn:
         if repeatable:
             turn.take_if_busy()
-        for left in reversed(range(MAX_TRIES if repeatable else 1)):
+        left = MAX_TRIES if repeatable else 1
+        while True:
+            left -= 1
             snapshot = refresh(snapshot)
             transaction = begin(snapshot)
             transaction.turn = turn
@@ -64,7 +66,6 @@ def commit_operation(
             except BaseException:
                 transaction.discard()
                 raise
-    raise AssertionError("unreachable")
 
 
 def _tried(

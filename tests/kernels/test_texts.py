@@ -108,14 +108,15 @@ def test_distances_of_edits(pairs: list[tuple[Any, Any]], start: int) -> None:
     assert found == [None if None in pair else twin.edit_distance(*pair) for pair in pairs]
 
 
-@given(rows(st.binary(max_size=9)), START)
+@given(rows(st.binary(max_size=9) | st.binary(min_size=55, max_size=180)), START)
 def test_digits_of_bytes_and_back(values: list[Any], start: int) -> None:
     data = sliced(values, pa.binary(), start)
     digits, base64 = byte_digits.hex_digits(data), byte_digits.base64_digits(data)
     assert checked(digits) == each(values, twin.hex_digits)
     assert checked(base64) == each(values, twin.base64_digits)
     assert checked(byte_digits.from_hex(digits)) == values
-    assert checked(byte_digits.from_base64(base64)) == values
+    in_one_line = [value if value is None or len(value) <= 57 else None for value in values]
+    assert checked(byte_digits.from_base64(base64)) == in_one_line
 
 
 @given(rows(st.text("0aFg=+/Y \u00e9", max_size=9)), START)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import textwrap
 
 from deltaskip.expr import strings, text_encodings
 
@@ -58,7 +59,7 @@ def binary_digits(number: int, bits: int) -> str:
 
 
 def base64_digits(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    return "\r\n".join(textwrap.wrap(base64.b64encode(data).decode(), 76))
 
 
 def from_base64(text: str) -> bytes | None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -275,7 +274,7 @@ ENCODINGS: Mapping[str, Row] = {
     "unhex": _of_text(BINARY, text_encodings.from_hex, _from_hex_column),
     "base64": _of_bytes(
         STRING,
-        lambda data: base64.b64encode(data).decode("ascii"),
+        text_encodings.base64_lines,
         lambda args, call, zone: base64_digits(column(args[0])),
     ),
     "unbase64": _of_text(BINARY, text_encodings.from_base64, _from_base64_column),
