@@ -2,8 +2,9 @@
 
 Where a library below is called, its errors become those of `errors` with a cure. What is not expected there becomes one
 here, at the public function, method or class that is marked with `door`: a StorageError, OutOfMemory or UnexpectedError
-that names the function, the table and the reason. Interrupts, warnings that a filter turns into errors, and exceptions
-that do not derive from Exception pass.
+that names the function, the table and the reason. A call that does not fit the function's signature is an
+InvalidArgumentType. Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from
+Exception pass, except panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
+from inspect import signature
 from threading import local
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -30,6 +32,11 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, of which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
+# Of a message of this package, which may quote an expression of a table: more is cut out of its middle.
+_LONGEST_MESSAGE = 10_000
+_LONGEST_END = 2_000
+# The module of the exception that stands for a panic, which is no Exception: it would end a worker or a server.
+_RUST = "pyo3_runtime"
 # The object of a method, such as a catalog, and its first argument, such as the name of a table.
 _MOST_NAMED = 2
 
@@ -131,7 +138,7 @@ def _guarded(function: Callable[..., Any]) -> Any:
     def guarded(*args: Any, **named: Any) -> Any:
         try:
             result = function(*args, **named)
-        except Exception as error:
+        except BaseException as error:
             found = _leaving(error, function, args, named)
             if found is error:
                 raise
@@ -153,7 +160,9 @@ def _guarded_rows(
 ) -> Iterator[Any]:
     try:
         yield from rows
-    except Exception as error:
+    except GeneratorExit:
+        raise
+    except BaseException as error:
         found = _leaving(error, function, args, named)
         if found is error:
             raise
@@ -165,8 +174,12 @@ def _guarded_rows(
         del found
 
 
-def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Exception:
+def _leaving(
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> BaseException:
     """The error to raise for one that leaves the function."""
+    if not isinstance(error, Exception) and type(error).__module__ != _RUST:
+        return error
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:
         # The names of delta-spark raise the errors of PySpark, as delta-spark does.
@@ -179,8 +192,11 @@ def _leaving(error: Exception, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def _converted(
-    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> DeltaSkipError:
+    wrong = _wrong_call(function, args, named) if isinstance(error, TypeError) else None
+    if wrong is not None:
+        return InvalidArgumentType(wrong)
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
@@ -200,6 +216,21 @@ def _converted(
                 f"{doing}: {said}. {whose} raised this where deltaskip does not expect it; check the arguments and the "
                 f"table's files, otherwise report it with the traceback."
             )
+
+
+def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What is wrong with the arguments that Python refuses to call the function with; None if nothing is."""
+    known = signature(function)
+    try:
+        known.bind(*args, **named)
+    except TypeError as error:
+        name, parameters = function.__name__, list(known.parameters)
+        if args and parameters[:1] in (["self"], ["cls"]):
+            of = args[0] if isinstance(args[0], type) else type(args[0])
+            name = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"
+            parameters = parameters[1:]
+        return f"{name} {first_line(error)}. Its arguments are {', '.join(parameters) or 'none'}."
+    return None
 
 
 def first_line(error: BaseException) -> str:
@@ -237,13 +268,22 @@ def _name_of(value: object) -> str:
 
 
 def _redact(error: DeltaSkipError) -> None:
-    args = tuple(redacted(each) if isinstance(each, str) else each for each in error.args)
+    args = tuple(_bounded(each) if isinstance(each, str) else each for each in error.args)
     if args != error.args:
         error.args = args
     for name in _TEXTS:
         text = getattr(error, name, None)
         if isinstance(text, str) and redacted(text) != text:
             setattr(error, name, redacted(text))
+
+
+def _bounded(text: str) -> str:
+    """A message without secrets. Of a long one, its beginning and its end, which has the cure."""
+    if len(text) <= _LONGEST_MESSAGE + _LONGEST_END:
+        return redacted(text)
+    # A secret at the place of a cut is found in twice as much.
+    begin, end = redacted(text[: 2 * _LONGEST_MESSAGE]), redacted(text[-2 * _LONGEST_END :])
+    return f"{begin[:_LONGEST_MESSAGE]} … {end[-_LONGEST_END:]}"
 
 
 def _clean(error: BaseException) -> BaseException:

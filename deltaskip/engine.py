@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from deltaskip.log import Snapshot
 
 __all__ = [
+    "SESSION_ZONE",
     "Engine",
     "ListedScan",
     "PlannedScan",
@@ -32,7 +33,11 @@ __all__ = [
     "is_column",
     "session_ansi",
     "session_function",
+    "zone_or_session",
 ]
+
+SESSION_ZONE = "session"
+"""The time zone of the active session, or UTC without one, as an argument."""
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.engine"
@@ -130,6 +135,9 @@ class Engine(Protocol):
     def files_read(self, frame: Any) -> int | None:
         """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""
 
+    def session_time_zone(self) -> str | None:
+        """The time zone of the active session of this process; None without a session that answers."""
+
     def session_ansi(self) -> bool | None:
         """Whether the active session of this process evaluates in ANSI mode; None without a session."""
 
@@ -210,6 +218,19 @@ def session_function(name: str) -> bool:
         return _loaded().session_function(name)
     except ModuleNotFoundError:
         return False
+
+
+def zone_or_session(time_zone: str) -> str:
+    """Return a time zone; for SESSION_ZONE that of the active session, and UTC without one. Never loads the library."""
+    if time_zone != SESSION_ZONE:
+        return time_zone
+    found = None
+    if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
+        try:
+            found = _loaded().session_time_zone()
+        except ModuleNotFoundError:
+            found = None
+    return found or "UTC"
 
 
 def session_ansi() -> bool | None:

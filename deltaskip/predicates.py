@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaskip.engine import engine, is_column
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
 from deltaskip.schema.types import StructType
 
@@ -41,6 +42,10 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
         return ColumnExpr(_of_polars(where, schema))
     if module.startswith("pyarrow.") and type(where).__name__ == "Expression":
         return ColumnExpr(_of_arrow(where, schema))
+    if not is_column(where) and (callable(where) or hasattr(where, "__len__")):
+        raise InvalidArgumentType.of(
+            "where", "SQL text, deltaskip.col('id') > 5, or tuples like [('id', '>', 5)]", where
+        )
     return where
 
 

@@ -1,7 +1,9 @@
-"""Texts without secrets: what other libraries say may hold tokens, passwords, keys and signed URLs.
+"""What is a secret, and texts without them: other libraries say tokens, passwords, keys and signed URLs.
 
 `redacted` is the one function through which texts of other libraries come into messages, warnings and logs. It knows
-the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment.
+the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment. What
+leaves the process otherwise, in a pickle or as the address of a table, has no secret that `options_without_secrets` and
+`url_without_secrets` find. Nothing else in the package decides what is a secret.
 """
 
 from __future__ import annotations
@@ -11,9 +13,18 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from threading import Lock
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-__all__ = ["HIDDEN", "is_secret_name", "keep_options_secret", "keep_secret", "redacted"]
+__all__ = [
+    "HIDDEN",
+    "is_secret_name",
+    "keep_options_secret",
+    "keep_secret",
+    "options_without_secrets",
+    "redacted",
+    "secret_in_url",
+    "url_without_secrets",
+]
 
 HIDDEN = "***"
 """What stands for a secret."""
@@ -32,6 +43,14 @@ _ASSIGNED = (
     r"(?:access|account|private|master|shared|api|sas|storage|encryption)[_.\-]?key|"
     r"(?:session|security|bearer|access|auth|refresh|sas|storage|api)[_.\-]?token)[\w.\-]*"
 )
+# The parameters of URLs that are secrets: what signs those of S3, Google Cloud Storage and Azure, and others' names.
+_SIGNING = (
+    r"x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|awsaccesskeyid|googleaccessid|access_token"
+)
+_IN_QUERY = r"[\w.\-]*(?:sig|signature|credential|token|secret|password|passwd|pwd|auth|accessid|key(?:id)?)"
+_FIRST = r"(?:[?&;]|%3f|%26)"
+_SIGNED = re.compile(rf"(?i){_FIRST}(?:{_SIGNING})(?:=|%3d)")
+_QUERY = re.compile(rf"(?i){_FIRST}{_IN_QUERY}=")
 _FORMS = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), HIDDEN),
     # scheme://user:password@host
@@ -39,8 +58,7 @@ _FORMS = (
     # ?X-Amz-Signature=…&sig=…, also percent-encoded
     (
         re.compile(
-            r"(?i)((?:[?&;]|%3f|%26)[\w.\-]*(?:sig|signature|credential|token|secret|password|passwd|pwd|accessid|key)"
-            r"(?:=|%3d))(?:(?!%26)[^\s&;'\"<>)])+?(?=%26|:?(?:[\s&;'\"<>)]|$))"
+            rf"(?i)({_FIRST}{_IN_QUERY}(?:=|%3d))(?:(?!%26)[^\s&;'\"<>)])+?(?=%26|:?(?:[\s&;'\"<>)]|$))"
         ),
         rf"\1{HIDDEN}",
     ),
@@ -58,6 +76,26 @@ _SHORTEST = 8
 # A longer value stands for itself wherever it is found, a shorter one only as a word.
 _UNIQUE = 12
 _MOST = 4096
+
+# Storage options that are known not to be secrets, without the prefix of their store;
+# every other one counts as a secret where it would be kept.
+_PUBLIC = frozenset(
+    (
+        "account_name", "allow_http", "allow_invalid_certificates", "application_credentials", "authority_host",
+        "authority_id", "authority_url", "base_url", "checksum_algorithm", "client_id", "conditional_put",
+        "connect_timeout", "copy_if_not_exists", "default_content_type", "default_region", "disable_tagging",
+        "endpoint", "endpoint_url", "federated_token_file", "http1_only", "http2_only", "imdsv1_fallback",
+        "metadata_endpoint", "msi_endpoint", "msi_resource_id", "object_id", "pool_idle_timeout",
+        "pool_max_idle_per_host", "proxy_excludes", "proxy_url", "randomize_addresses", "read_timeout", "region",
+        "request_payer", "role_arn", "role_session_name", "s3_express", "server_side_encryption", "service_account",
+        "service_account_path", "skip_signature", "sse_bucket_key_enabled", "sse_kms_key_id", "storage_account_name",
+        "storage_use_emulator", "tenant_id", "timeout", "unsigned_payload", "use_azure_cli", "use_emulator",
+        "use_fabric_endpoint", "user_agent", "virtual_hosted_style_request", "web_identity_token_file",
+    )
+)  # fmt: skip
+_PREFIX = re.compile(r"(aws|azure|google)_")
+# The text of a key or certificate, or a URL with user, password or signature, in place of a name or path.
+_SUSPICIOUS = re.compile(r"[{}?\n\r]|-----|://[^/]*@|sig=|^[^/]*:[^/]*@")
 
 _known: dict[str, re.Pattern[str]] = {}
 _lock = Lock()
@@ -85,6 +123,47 @@ def keep_options_secret(options: Mapping[str, object]) -> None:
 def is_secret_name(name: str) -> bool:
     """Whether an option, setting or parameter of this name holds a secret, such as `aws_secret_access_key`."""
     return _NAME.search(name) is not None and _NO_SECRET.search(name) is None
+
+
+def options_without_secrets(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the storage options that are certainly no secrets, and the names of the others.
+
+    Args:
+        options: Storage options, in any spelling that obstore accepts.
+    """
+    kept = {
+        name: text
+        for name, text in options.items()
+        if _PREFIX.sub("", name.strip().lower(), count=1) in _PUBLIC and not _SUSPICIOUS.search(text)
+    }
+    return kept, tuple(sorted(name for name in options if name not in kept))
+
+
+def secret_in_url(url: str) -> str | None:
+    """Return what secret a URL contains, `a password` or `a signature or token`; None if it contains none.
+
+    Args:
+        url: A URL of a web server, or of an object store, whose path may contain `?` and `&`.
+    """
+    scheme, colon, rest = url.partition("://")
+    if not colon:
+        return None
+    user = rest.partition("/")[0].rpartition("@")[0]
+    if ":" in user:
+        return "a password"
+    is_web = scheme.lower() in ("http", "https")
+    return "a signature or token" if _SIGNED.search(url) or (is_web and _QUERY.search(url)) else None
+
+
+def url_without_secrets(url: str) -> str:
+    """Return a URL without its password, and without its query if that contains a secret."""
+    if "://" not in url or url.lower().startswith("file:"):
+        return url
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    netloc = f"{name}{at}{host}" if colon else parts.netloc
+    return parts._replace(netloc=netloc, query="" if _QUERY.search(f"?{parts.query}") else parts.query).geturl()
 
 
 def redacted(text: str, also: Iterable[str] = ()) -> str:

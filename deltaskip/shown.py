@@ -88,7 +88,7 @@ def _text(name: str, value: Any) -> str:
             return "none"
         case bool():
             return "" if value else "no"
-        case int() if name == "bytes" or name.endswith(("_bytes", "Bytes", "FileSize")):
+        case int() if name == "bytes" or name.endswith(("_bytes", "Bytes", "BytesAdded", "BytesRemoved", "FileSize")):
             return human_bytes(value)
         case int() if name.endswith("TimeMs"):
             return f"{value:,} ms"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
+
+# The source tree, which need be neither installed nor compiled.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from deltaskip.cli.commands import program
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,11 +21,13 @@ from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
 from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
+from deltaskip.doors import first_line
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,
     InvalidArgument,
     InvalidArgumentType,
+    MaintenanceWarning,
     NamespaceAlreadyExists,
     NamespaceNotEmpty,
     NamespaceNotFound,
@@ -45,6 +47,8 @@ from deltaskip.table.replacement import replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 from deltaskip.transforms.given import transforms_of
+from deltaskip.txn.latest import opening_after
+from deltaskip.warning import warn
 
 __all__ = ["LocatedCatalog", "TableEntry", "changed_properties"]
 
@@ -135,6 +139,10 @@ class LocatedCatalog(TransactionalTableCatalog):
     def table_names(self, namespace: Namespace) -> Iterable[str]:
         """Return the names of the tables of a namespace that exists."""
 
+    def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
+        """Return the names of the tables of a namespace that exists, as far as they match."""
+        return filter(matches, self.table_names(namespace))
+
     @abstractmethod
     def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
         """Return the namespaces directly below a namespace that exists."""
@@ -202,8 +210,24 @@ class LocatedCatalog(TransactionalTableCatalog):
         if not self.remove_entry(entry):
             return False
         if with_files:
-            self.remove_files(entry)
+            self.delete_dropped(entry.location, lambda _: self.remove_files(entry))
         return True
+
+    def delete_dropped(self, location: str, delete: Callable[[str], None]) -> None:
+        """Delete what has no name in the catalog any more. Issues a MaintenanceWarning for what stays.
+
+        Args:
+            location: Of the files.
+            delete: Deletes them.
+        """
+        try:
+            delete(location)
+        except Exception as error:
+            warn(
+                f"{location} was dropped from the catalog {self.name}, but could not be deleted: {first_line(error)}. "
+                f"Delete it.",
+                MaintenanceWarning,
+            )
 
     def rename_table(self, old: Ident, new: Ident) -> None:
         before, after = self._entry(identifier_of(old, "old")), identifier_of(new, "new")
@@ -224,6 +248,13 @@ class LocatedCatalog(TransactionalTableCatalog):
         found = namespace_of(namespace)
         self._check_namespace(found)
         return [CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
+
+    def matching_tables(
+        self, namespace: str | Sequence[str], matches: Callable[[str], bool]
+    ) -> list[CatalogIdentifier]:
+        found = namespace_of(namespace)
+        self._check_namespace(found)
+        return [CatalogIdentifier(found, name) for name in sorted(self.matching_names(found, matches))]
 
     # Namespaces
 
@@ -343,7 +374,8 @@ class LocatedCatalog(TransactionalTableCatalog):
                 if not added or not isinstance(error, CatalogError):
                     raise
             kill_point("entry added")
-            return self._open(entry)
+            with opening_after(f"The table {ident} was created"):
+                return self._open(entry)
 
         return StagedTable(ident, transaction, order, finish)
 
@@ -360,7 +392,12 @@ class LocatedCatalog(TransactionalTableCatalog):
         new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
         transaction = replacement(latest, *new)
         transaction.set_operation(operation)
-        return StagedTable(entry.identifier, transaction, order, lambda: self._open(entry))
+
+        def finish() -> DeltaTable:
+            with opening_after(f"The table {entry.identifier} was replaced"):
+                return self._open(entry)
+
+        return StagedTable(entry.identifier, transaction, order, finish)
 
     # Checks
 

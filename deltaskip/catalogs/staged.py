@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.doors import Unpicklable, door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidCommit
 from deltaskip.log.new_table import check_no_files
 
@@ -84,12 +85,13 @@ class StagedTable(Unpicklable):
         snapshot = self._transaction.snapshot
         check_no_files(snapshot.storage, snapshot.root)
 
-    def append(self, data: object, *, time_zone: str = "UTC") -> None:
+    def append(self, data: object, *, time_zone: str = SESSION_ZONE) -> None:
         """Write rows, which become visible with the commit. It can be called several times.
 
         Args:
             data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.

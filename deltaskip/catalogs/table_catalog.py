@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from importlib import import_module
@@ -182,6 +182,12 @@ class TableCatalog(Unpicklable, ABC):
 
         Raises NamespaceNotFound if it does not exist.
         """
+
+    def matching_tables(
+        self, namespace: str | Sequence[str], matches: Callable[[str], bool]
+    ) -> list[CatalogIdentifier]:
+        """Return the names of the tables of a namespace whose last part matches, sorted. Raises NamespaceNotFound."""
+        return [ident for ident in self.list_tables(namespace) if matches(ident.name)]
 
     @abstractmethod
     def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[tuple[str, ...]]:

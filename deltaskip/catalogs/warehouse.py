@@ -11,6 +11,7 @@ of folders are those of `folder_names`, so that none begins with `_` or contains
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -53,6 +54,7 @@ _CHECKPOINTS = frozenset(
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST = 200
+_AS_NAMED = re.compile(rf"[a-z0-9-][a-z0-9_-]{{0,{_LONGEST - 1}}}")
 
 
 def folder_of(name: str) -> str:
@@ -76,6 +78,8 @@ def folder_of(name: str) -> str:
 
 def name_of(folder: str) -> str | None:
     """Return the part of a name that a folder stands for; None if `folder_of` gives no name this folder."""
+    if _AS_NAMED.fullmatch(folder):
+        return folder
     try:
         name = unquote_to_bytes(folder).decode()
         return name if name and folder_of(name) == folder else None
@@ -191,7 +195,12 @@ class WarehouseCatalog(LocatedCatalog):
                 f"The table {old} cannot be renamed to {new}, because {after} contains files of a table that is being "
                 f"created, or whose creation was interrupted: delete the folder if no writer is at work."
             ) from error
-        if self._storage.exists(after + _POINTER):
+        try:
+            is_taken = self._storage.exists(after + _POINTER)
+        except BaseException:
+            self._storage.move(after, before)
+            raise
+        if is_taken:
             self._storage.move(after, before)
             raise taken
 
@@ -202,15 +211,19 @@ class WarehouseCatalog(LocatedCatalog):
         return folder
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
+        return self.matching_names(namespace, lambda name: True)
+
+    def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
+        """No folder is looked into whose name does not match."""
         folders, found = [], set()
         for entry in self._listed(self._folder(*namespace)):
             if entry.kind == "directory":
                 name = name_of(entry.name)
-                if name is not None:
+                if name is not None and matches(name):
                     folders.append((entry.path, name))
             elif entry.name.endswith(_POINTER):
                 name = name_of(entry.name[: -len(_POINTER)])
-                if name is not None:
+                if name is not None and matches(name):
                     found.add(name)
         tables = self._each(self._is_table, [path for path, _ in folders])
         found.update(name for (_, name), is_table in zip(folders, tables, strict=True) if is_table)
@@ -240,7 +253,12 @@ class WarehouseCatalog(LocatedCatalog):
             self._storage.put_if_absent(marker, _json({"properties": dict(properties)}))
         except FileExistsError as error:
             raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {name} already.") from error
-        if self._is_table(folder):
+        try:
+            is_table = self._is_table(folder)
+        except BaseException:
+            self._delete(marker)
+            raise
+        if is_table:
             self._delete(marker)
             raise NamespaceAlreadyExists(
                 f"The catalog {self.name} has a table {name}, and a warehouse keeps no namespace in the folder of a "
@@ -274,11 +292,16 @@ class WarehouseCatalog(LocatedCatalog):
             away = self._moved_away(folder)
             if away is None:
                 return False
-            if self._has_content(away):
+            try:
+                has_content = self._has_content(away)
+            except BaseException:
+                self._storage.move(away, folder)
+                raise
+            if has_content:
                 with suppress(FileExistsError):
                     self._storage.move(away, folder)
                 raise not_empty
-            self._delete_folder(away)
+            self.delete_dropped(away, self._delete_folder)
             return True
         content = self._read(marker)
         self._delete(marker)
@@ -376,7 +399,7 @@ class WarehouseCatalog(LocatedCatalog):
         away = self._moved_away(path)
         if away is None:
             return False
-        self._delete_folder(away) if path[-len(_POINTER) :] != _POINTER else self._delete(away)
+        self.delete_dropped(away, self._delete if path.endswith(_POINTER) else self._delete_folder)
         return True
 
     def _delete(self, path: str) -> None:

@@ -51,8 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = show_warning
             status = program.main(args=given, prog_name="deltaskip", standalone_mode=False)
             sys.stdout.flush()
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
+    except click.Abort as error:
+        # As click ends a command that raises EOFError, which libraries do for files that are too short.
+        if not isinstance(error.__cause__, EOFError):
+            return INTERRUPTED
+        _print_error(_sentence(error.__cause__))
+        return FAILED
     except (BrokenPipeError, SystemExit):  # click raises SystemExit if the pipe is closed while a command runs
         _abandon_stdout()
         return PIPE_CLOSED

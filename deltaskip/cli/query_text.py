@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -141,7 +140,7 @@ def _by_duckdb(
     try:
         connection.execute("SET TimeZone = ?", [time_zone])
         for table, name in names.items():
-            connection.register(name, _readable(tables[table], time_zone))
+            tables[table].scan(time_zone=time_zone).to_duckdb(connection, name)
         found = pa.RecordBatchReader.from_stream(connection.sql(text))
     except duckdb.Error as error:
         raise PredicateError(f"DuckDB refuses the query: {redacted(str(error))}") from error
@@ -153,14 +152,3 @@ def _by_duckdb(
             raise PredicateError(f"DuckDB cannot finish the query: {redacted(str(error))}") from error
 
     return pa.RecordBatchReader.from_batches(found.schema, batches())
-
-
-def _readable(table: DeltaTable, time_zone: str) -> Any:
-    """What DuckDB reads columns and filters of; where pyarrow would not have the rows, all of them."""
-    from deltaskip.errors import UnsupportedFeature
-
-    scan = table.scan(time_zone=time_zone)
-    try:
-        return scan.to_dataset()
-    except UnsupportedFeature:
-        return scan.to_arrow()

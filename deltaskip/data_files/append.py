@@ -187,7 +187,9 @@ def plan_append(
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
     # Only appended rows are sorted; rows that a change or OPTIMIZE moves keep their order.
     sort_by = sort_columns(metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root)
-    return PlannedAppend(plan, replace(layout, sort_by=sort_by), protocol, metadata, begun)
+    return PlannedAppend(
+        plan, replace(layout, sort_by=sort_by, unsynced=transaction.unsynced), protocol, metadata, begun
+    )
 
 
 def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenRows) -> None:

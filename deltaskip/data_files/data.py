@@ -21,7 +21,13 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import StructType
 
-__all__ = ["GivenRows"]
+__all__ = ["ROWS", "GivenRows"]
+
+ROWS = (
+    "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "
+    "or pyarrow.parquet.read_table(file)"
+)
+"""What rows can be given as, for messages."""
 
 # Libraries whose objects have the same rows each time that they are asked.
 _REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
@@ -34,22 +40,24 @@ class GivenRows:
         data: A DataFrame of PySpark, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
             readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans of deltaskip; a
             dataset or scanner of pyarrow; or a LazyFrame of polars.
+        name: The name of the argument, for messages.
 
     Raises:
         InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
         InvalidArgument: A LazyFrame cannot be computed.
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, name: str = "data") -> None:
         self._frame = self._reader = None
         self._data = data
+        self._name = name
         self._schema: StructType | None = None
         # Rows that are kept, in the layout in which they were given.
         self._kept: pa.Table | None = None
         if is_column(data) and hasattr(data, "sparkSession"):
             self._frame = data
         else:
-            self._reader = _reader_of(data)
+            self._reader = _reader_of(data, name)
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """Return the schema of the rows, for a plan of a table with this schema.
@@ -63,7 +71,9 @@ class GivenRows:
                 raise
             except Exception as error:
                 # A Connect client analyzes the DataFrame only now.
-                raise InvalidArgument(f"Spark cannot determine the columns of data: {_first_line(error)}") from error
+                raise InvalidArgument(
+                    f"Spark cannot determine the columns of {self._name}: {_first_line(error)}"
+                ) from error
         given = self._opened().schema if self._kept is None else self._kept.schema
         self._schema = incoming_schema(given, table_schema)
         return self._schema
@@ -125,7 +135,7 @@ class GivenRows:
     def _opened(self) -> pa.RecordBatchReader:
         """The reader of the rows, from which none was read yet."""
         if self._reader is None:
-            self._reader = _reader_of(self._data)
+            self._reader = _reader_of(self._data, self._name)
         return self._reader
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -138,14 +148,16 @@ class GivenRows:
             except DeltaSkipError:
                 raise
             except Exception as error:
-                raise InvalidArgument(f"The rows of data cannot be read: {_first_line(error)}") from error
+                raise InvalidArgument(f"The rows of {self._name} cannot be read: {_first_line(error)}") from error
             if not batch.schema.equals(reader.schema):
-                raise InvalidArgument("The rows of data cannot be read: a batch has another schema than the stream.")
+                raise InvalidArgument(
+                    f"The rows of {self._name} cannot be read: a batch has another schema than the stream."
+                )
             yield batch
 
 
-def _reader_of(data: Any) -> pa.RecordBatchReader:
-    """A reader of the rows. Raises InvalidArgumentType if there are none."""
+def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
+    """A reader of the rows. Raises InvalidArgumentType with the argument's name if there are none."""
     if isinstance(data, pa.RecordBatchReader):
         return data
     library = _library(data)
@@ -156,7 +168,7 @@ def _reader_of(data: Any) -> pa.RecordBatchReader:
             reader: pa.RecordBatchReader = data.to_batches()
             return reader
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "lazy"):
-        return _computed(data)
+        return _computed(data, name)
     datasets = sys.modules.get("pyarrow.dataset")
     if datasets is not None and isinstance(data, datasets.Dataset):
         data = data.scanner()
@@ -173,9 +185,9 @@ def _reader_of(data: Any) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(data)
     except Exception as error:
         raise InvalidArgumentType(
-            f"data, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
+            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
         ) from error
-    raise InvalidArgumentType.of("data", "a Spark DataFrame, or Arrow data with __arrow_c_stream__", data)
+    raise InvalidArgumentType.of(name, ROWS, data)
 
 
 def _library(data: Any) -> str:
@@ -191,16 +203,24 @@ def _is_repeatable(data: Any) -> bool:
     return _library(data) in _REPEATABLE and not isinstance(data, once)
 
 
-def _computed(data: Any) -> pa.RecordBatchReader:
+def _computed(data: Any, name: str) -> pa.RecordBatchReader:
     """A reader of the rows of a LazyFrame of polars, which computes them while they are read.
 
-    Raises InvalidArgument if its columns are not known.
+    Raises InvalidArgument if its columns are not known, and InvalidArgumentType for a column of Python objects.
     """
     frame = data.lazy()
     try:
-        schema = frame.collect_schema().to_frame().to_arrow().schema
+        columns = frame.collect_schema()
+        schema = columns.to_frame().to_arrow().schema
     except Exception as error:
-        raise InvalidArgument(f"The rows of data cannot be computed: {_first_line(error)}") from error
+        raise InvalidArgument(f"The rows of {name} cannot be computed: {_first_line(error)}") from error
+    for column, kind in columns.items():
+        # Polars hands over the addresses of the objects.
+        if kind.is_object():
+            raise InvalidArgumentType(
+                f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: the column {column} has "
+                f"Python objects; give it another type, such as String."
+            )
 
     def batches() -> Iterator[pa.RecordBatch]:
         # Polars has it since 1.34.

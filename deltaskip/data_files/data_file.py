@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
 import numpy as np
@@ -39,7 +39,7 @@ _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 class OpenDataFile:
     """A data file that is being written: a local file, which its storage publishes when it is closed.
 
-    in_memory: whether the file is small enough to be kept in memory until then, and is written by one call.
+    put: creates the file from its bytes, if it is small enough to be kept in memory until it is closed.
 
     Attributes:
         without_statistics: Leaves that have no statistics in the footer. Those of Arrow leave NaN out, which readers
@@ -55,15 +55,15 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
-        in_memory: bool = False,
+        put: Callable[[str, bytes], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics
         counted = [leaf for f in schema for leaf in leaf_paths(f.name, f.type) if leaf not in without_statistics]
         self._path = path
         self._location = location
-        self._storage = storage
         self._stack = ExitStack()
-        self._local: str | None = None if in_memory else self._stack.enter_context(storage.publish(location))
+        self._put = put
+        self._local: str | None = None if put else self._stack.enter_context(storage.publish(location))
         try:
             with self._naming():
                 # A writer that opens a path keeps it open after an error, and so the space that the file takes.
@@ -106,12 +106,13 @@ class OpenDataFile:
             finally:
                 # Otherwise pyarrow closes it again when it is collected, and prints the error.
                 self._parquet.is_open = False
-            if self._local is None:
+            if self._put is not None:
                 data = self._sink.getvalue()
                 size = data.size
                 facts = reader.facts(_Written(data), self._location, size=size)
-                self._storage.put_if_absent(self._location, data.to_pybytes())
+                self._put(self._location, data.to_pybytes())
             else:
+                assert self._local is not None
                 size = self.size
                 facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
             stats = stats_json(facts, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any
@@ -28,6 +29,7 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
+from deltaskip.storage.unsynced import Unsynced
 
 __all__ = ["CHANGE_FOLDER", "DEFAULT_CODEC", "DEFAULT_FILE_BYTES", "DataFileLayout", "write_data_files"]
 
@@ -110,6 +112,7 @@ class DataFileLayout:
         arranged: Whether each task of Spark has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants, which only Spark writes.
+        unsynced: Gets a single small file, which the commit makes durable; None to make every file durable at once.
     """
 
     storage: Storage
@@ -129,6 +132,7 @@ class DataFileLayout:
     arranged: bool = False
     sort_by: tuple[SortColumn, ...] = ()
     may_shred: bool = False
+    unsynced: Unsynced | None = dataclasses.field(default=None, compare=False)
 
     def partition_fields(self) -> list[StructField]:
         """The partition columns, in order."""
@@ -339,9 +343,11 @@ class _Writer:
             path = f"{folder}/{name}" if folder else name
             self._written.append(path)
             location = join(layout.root, path)
-            in_memory = self._encoders.alone and not layout.storage.remote
+            put = None
+            if self._encoders.alone and not layout.storage.remote:
+                put = layout.storage.put_if_absent if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, in_memory)
+            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

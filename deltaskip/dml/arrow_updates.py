@@ -20,7 +20,7 @@ from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator, column_at
-from deltaskip.expr.nodes import FieldRef
+from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import expression_node
 from deltaskip.rows.arrow import ArrowRows
@@ -158,7 +158,11 @@ class ArrowUpdates(NewRows):
         try:
             bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)
         except PredicateError as error:
-            raise PredicateError(f"The new value {to_sql(node)} for {self._table} is not valid: {error}") from error
+            text = isinstance(node, Column) and isinstance(value, str)
+            cure = f" New values are SQL, in which a text is written in quotes: \"'{value}'\"." if text else ""
+            raise PredicateError(
+                f"The new value {to_sql(node)} for {self._table} is not valid: {error}{cure}"
+            ) from error
         why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
         if why is not None:
             raise self._needs_session(to_sql(node), why)

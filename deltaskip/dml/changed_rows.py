@@ -358,6 +358,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     properties = snapshot.typed(metadata.configuration)
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
     marks = has_feature(protocol, "deletionVectors") and properties.deletion_vectors
+    layout = replace(layout, unsynced=transaction.unsynced)
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 
 
@@ -411,7 +412,7 @@ def _union(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
 def _mark(transaction: Transaction, left: _Touched, layout: DataFileLayout, now: int) -> None:
     """Add the files again with deletion vectors that contain the changed rows too."""
     prefix = "" if layout.random_prefix is None else random_folder(layout.random_prefix)
-    written = write_deletion_vectors(layout.storage, layout.root, left.after, prefix)
+    written = write_deletion_vectors(layout.storage, layout.root, left.after, prefix, transaction.unsynced.put)
     transaction.undo_by(lambda: delete_data_files(layout.storage, layout.root, written.paths))
     for add, vector, before, total in zip(
         left.files.adds(), written.descriptors, left.before, left.num_records, strict=True

@@ -247,7 +247,7 @@ def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
 
 
 def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequence[str]) -> DataFiles:
-    indices = arrow_array(rows, pa.int64())
+    indices = None if len(rows) == batch.num_rows else arrow_array(rows, pa.int64())
     listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     logged = pa.table(batch.rows(list(columns), indices), names=list(columns)).cast(schema)

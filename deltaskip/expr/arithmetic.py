@@ -160,11 +160,11 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
     """
     if not math.isfinite(value) or value == 0:
         return value + 0.0
+    if abs(scale) > _PLACES:
+        raise Undecided(f"A number rounded to {scale} places is left to Spark.")
     if scale >= 0 and abs(value) < _WHOLE and value.is_integer():
         # Every version writes all digits of these.
         return value
-    if abs(scale) > _PLACES:
-        raise Undecided(f"A number rounded to {scale} places is left to Spark.")
 
     def result(text: Decimal) -> float:
         found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)

@@ -133,7 +133,8 @@ def bind(
             time zone does not exist.
     """
     bound = bind_expression(node, schema, partition_columns, mode, time_zone, ansi=ansi)
-    return _fold(_as_boolean(bound, "A predicate"), time_zone)
+    cast = _as_boolean(bound, "A predicate")
+    return bound if cast is bound else _fold(cast, time_zone)
 
 
 def bind_expression(
@@ -204,7 +205,9 @@ def _check_quotes(right: Column, scope: _Scope) -> None:
     except (AmbiguousName, InsideCollection):
         return
     except PredicateError as error:
-        raise type(error)(f"{error} A text is written in quotes: '{'.'.join(right.parts)}'.") from error
+        name = ".".join(right.parts)
+        cure = "Python's None is NULL: use IS NULL." if name == "None" else f"A text is written in quotes: '{name}'."
+        raise type(error)(f"{error} {cure}") from error
 
 
 def _as_column(node: Node, scope: _Scope) -> Column | None:
@@ -279,10 +282,12 @@ def _coerced(node: Node, scope: _Scope) -> Node:
         case In(child, values):
             return _membership(child, values, scope.ansi)
         case Like(child, pattern, escape, case_insensitive):
+            comparison_collation(child, pattern)
             return Like(_as_text(child), _as_text(pattern), escape, case_insensitive)
         case StartsWith(child, prefix):
             if type_of(child) == type_of(prefix) == BINARY:
                 return node
+            comparison_collation(child, prefix)
             return StartsWith(_as_text(child), _as_text(prefix))
         case Cast():
             return _cast(node)

@@ -238,7 +238,7 @@ def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> Data
         return wider_type(left, right, ansi=ansi)
     other = right if left == STRING else left
     if isinstance(other, DecimalType):
-        return DOUBLE
+        return DOUBLE if other.scale else other
     return other if other in ATOMIC else None
 
 

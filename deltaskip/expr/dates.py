@@ -132,7 +132,10 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
     """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
     if name in _INSTANT_UNITS:
-        return micros - micros % _INSTANT_UNITS[name]
+        found = micros - micros % _INSTANT_UNITS[name]
+        if found < -(2**63):
+            raise Undecided("Where a timestamp wraps around is left to Spark.")
+        return found
     local = local_of(micros, zone)
     if name in _TIME_UNITS:
         truncated = local - local % _TIME_UNITS[name]
@@ -144,7 +147,7 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
 
 
 def checked_micros(micros: int | None) -> int | None:
-    """Return `micros` if a timestamp can hold it; else raise EvaluationError: Spark raises too, or wraps around."""
+    """Return `micros` if a timestamp can hold it; else raise EvaluationError, as Spark does."""
     if micros is not None and not -(2**63) <= micros < 2**63:
         raise EvaluationError("The timestamp is out of range.")
     return micros

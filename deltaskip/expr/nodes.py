@@ -103,6 +103,10 @@ class FieldRef(Node):
     partition: bool = False
     collation: str | None = None
 
+    def __hash__(self) -> int:
+        # The path identifies the column, and the predicate of thousands of leaves is hashed for each of them.
+        return hash(self.logical)
+
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):

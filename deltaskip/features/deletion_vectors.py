@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 from urllib.parse import quote
@@ -187,7 +187,11 @@ class WrittenVectors:
 
 
 def write_deletion_vectors(
-    storage: Storage, root: str, rows: Iterable[pa.Int64Array], prefix: str = ""
+    storage: Storage,
+    root: str,
+    rows: Iterable[pa.Int64Array],
+    prefix: str = "",
+    put: Callable[[str, bytes], None] | None = None,
 ) -> WrittenVectors:
     """Write deletion vectors into as few files as possible, of which each begins with the version byte.
 
@@ -196,6 +200,7 @@ def write_deletion_vectors(
         root: Location of the table.
         rows: For each data file the ordinals of its deleted rows, from 0, in ascending order.
         prefix: Folder below the root, of letters and digits; "" for the root.
+        put: Creates a file; None to make each file durable at once.
 
     Raises:
         StorageError: A file cannot be written. The files so far are deleted.
@@ -203,12 +208,12 @@ def write_deletion_vectors(
     descriptors: list[DeletionVectorDescriptor] = []
     paths: list[str] = []
     content, offset = bytearray(), 0
-    name = uuid4()
+    name, put = uuid4(), storage.put if put is None else put
     try:
         for each in rows:
             data = encode(each)
             if content and len(content) + len(data) > _FILE_BYTES:
-                _put_vectors(storage, root, prefix, name, content, paths)
+                _put_vectors(put, root, prefix, name, content, paths)
                 content, name = bytearray(), uuid4()
             if not content:
                 content.append(_FORMAT_VERSION)
@@ -218,7 +223,7 @@ def write_deletion_vectors(
             text = f"{prefix}{z85_encode(name.bytes)}"
             descriptors.append(DeletionVectorDescriptor("u", text, len(data), len(each), offset))
         if content:
-            _put_vectors(storage, root, prefix, name, content, paths)
+            _put_vectors(put, root, prefix, name, content, paths)
     except BaseException:
         for path in paths:
             with suppress(OSError, DeltaSkipError):
@@ -227,10 +232,12 @@ def write_deletion_vectors(
     return WrittenVectors(tuple(descriptors), tuple(paths))
 
 
-def _put_vectors(storage: Storage, root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]) -> None:
+def _put_vectors(
+    put: Callable[[str, bytes], None], root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]
+) -> None:
     path = f"{prefix}/{_file_name(name)}" if prefix else _file_name(name)
     paths.append(path)
-    storage.put(join(root, path), bytes(content))
+    put(join(root, path), bytes(content))
 
 
 def _file_name(name: UUID) -> str:

@@ -6,7 +6,7 @@ A new feature is one row here. The table of the documentation is `support_table(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -70,7 +70,7 @@ class TableFeature:
     by_name: bool = False
 
 
-class TableProtocol(Protocol):
+class TableProtocol(Hashable, Protocol):
     """The part of a protocol action that the checks need."""
 
     @property

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import UnsupportedFeature
@@ -157,10 +158,11 @@ def _check_rules(
         )
 
 
-def _features(protocol: TableProtocol) -> list[str]:
+@lru_cache(maxsize=16)
+def _features(protocol: TableProtocol) -> tuple[str, ...]:
     """All features of the table, including those that its protocol version implies."""
     listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
-    return sorted(listed | {name for name in FEATURES if has_feature(protocol, name)})
+    return tuple(sorted(listed | {name for name in FEATURES if has_feature(protocol, name)}))
 
 
 def _is_active(name: str, properties: TableProperties, schema: StructType) -> bool:

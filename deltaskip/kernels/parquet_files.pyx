@@ -50,6 +50,9 @@ cdef struct Chunk:
     int64_t values
     int64_t size
     int64_t start
+    # How many repetition and definition levels its size statistics count; 0 if they do not.
+    int64_t repetitions
+    int64_t definitions
 
 cdef struct File:
     int handle
@@ -190,6 +193,9 @@ cdef class ParquetFiles:
             return COUNT
         if not _has_width(chunk.kind, taker.int96, taker.width):
             return HEADER
+        # pyarrow raises an error for other numbers of levels than those of the column.
+        if chunk.repetitions > 1 or (chunk.definitions and chunk.definitions != 1 + taker.optional):
+            return COUNT
         if self._read(file, chunk.start, chunk.size) != FINE:
             return ACCESS
         data.at = self.scratch.data
@@ -405,8 +411,34 @@ cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
             fault = read_int(cursor, &field, I64, &data_page)
         elif field.number == 11:
             fault = read_int(cursor, &field, I64, &dictionary_page)
+        elif field.number == 16:
+            fault = _size_statistics(cursor, chunk) if field.kind == STRUCT else HEADER
         else:
             fault = pass_field(cursor, &field, 4)
+        if fault:
+            return fault
+
+
+cdef int _size_statistics(Cursor* cursor, Chunk* chunk) noexcept nogil:
+    """Read how many levels the histograms of a column chunk have (parquet.thrift, SizeStatistics)."""
+    cdef Field field
+    cdef Cursor ahead
+    cdef int item = STOP
+    cdef int fault
+    field.number = 0
+    while True:
+        fault = read_field(cursor, &field)
+        if fault or field.kind == STOP:
+            return fault
+        ahead = cursor[0]
+        if field.number == 1 and chunk.kind != 6:
+            return HEADER
+        if field.number == 2:
+            fault = _pass_list(cursor, &field, I64) or read_list(&ahead, &item, &chunk.repetitions)
+        elif field.number == 3:
+            fault = _pass_list(cursor, &field, I64) or read_list(&ahead, &item, &chunk.definitions)
+        else:
+            fault = pass_field(cursor, &field, 5)
         if fault:
             return fault
 

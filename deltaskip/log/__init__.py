@@ -3,7 +3,15 @@
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
 from deltaskip.log.history import History, HistoryEntry, chosen_version, history, version_at_timestamp
-from deltaskip.log.loading import advanced, check_same_table, is_fresh, load_snapshot, refresh, same_table
+from deltaskip.log.loading import (
+    advanced,
+    check_same_table,
+    is_cleaned_up,
+    is_fresh,
+    load_snapshot,
+    refresh,
+    same_table,
+)
 from deltaskip.log.replay import Superseded, dv_ids
 from deltaskip.log.segment import CheckpointRef, LogSegment
 from deltaskip.log.snapshot import Snapshot
@@ -24,6 +32,7 @@ __all__ = [
     "chosen_version",
     "dv_ids",
     "history",
+    "is_cleaned_up",
     "is_fresh",
     "load_snapshot",
     "refresh",

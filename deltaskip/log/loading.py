@@ -31,10 +31,21 @@ from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["advanced", "check_same_table", "is_fresh", "list_log", "load_snapshot", "refresh", "same_table"]
+__all__ = [
+    "advanced",
+    "check_same_table",
+    "is_cleaned_up",
+    "is_fresh",
+    "list_log",
+    "load_snapshot",
+    "refresh",
+    "same_table",
+]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
+# Damaged checkpoints that are tried before the commits are read without one.
+_MOST_DAMAGED = 100
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
@@ -306,6 +317,13 @@ def _is_still(storage: Storage, commit: LogFile, listed: LogFile | None) -> bool
     return listed is not None and is_managed(storage) and listed.file.size == commit.file.size
 
 
+def is_cleaned_up(snapshot: Snapshot) -> bool:
+    """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
+    part, read = snapshot.segment.checkpoint, snapshot.checkpoint
+    paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
+    return not all(snapshot.storage.exists(path) for path in paths)
+
+
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:
     """Whether the checkpoint was deleted after the segment was listed."""
     return segment.checkpoint is not None and not storage.exists(segment.checkpoint.files[0].path)
@@ -313,7 +331,10 @@ def _is_gone(storage: Storage, segment: LogSegment) -> bool:
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
     unusable: CorruptLog | None = None
+    damaged = 0
     for segment in candidate_segments(listing, version):
+        if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
+            continue
         if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
             tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
             return Snapshot(storage, segment, None, tail, checksum)
@@ -326,6 +347,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
                     checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
                 except CorruptLog as error:
                     unusable = unusable or error
+                    damaged += 1
                     continue
             tail, checksum = progress.result(reading)
         return Snapshot(storage, segment, checkpoint, tail, checksum)

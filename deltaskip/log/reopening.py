@@ -11,9 +11,9 @@ from deltaskip.errors import CatalogError, StorageError, TableNotFound, VersionN
 from deltaskip.log.loading import load_snapshot
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.schema.properties import FloatBounds
 from deltaskip.storage import CatalogStorage, Storage, open_storage
-from deltaskip.storage.secrets import without_secrets, without_userinfo
 
 __all__ = ["Reopened", "SnapshotReference"]
 
@@ -53,9 +53,9 @@ class SnapshotReference:
         options, root = getattr(storage, "options", None), snapshot.root
         left_out = ()
         if not secrets:
-            root = without_userinfo(root)
+            root = url_without_secrets(root)
             if options is not None:
-                options, left_out = without_secrets(options)
+                options, left_out = options_without_secrets(options)
             if root != snapshot.root:
                 left_out = (*left_out, "the password or signature in its URL")
         options = None if options is None else dict(options)

@@ -107,7 +107,7 @@ def _renamed(field: StructField, mode: MappingMode) -> Iterator[str]:
     """The columns at or below a field that have another name in files."""
     if physical_name(field, mode) != field.name:
         yield field.name
-    for each in nested_types(field.type):
+    for each in nested_types(field.type, into_structs=False):
         if isinstance(each, StructType):
             yield from (name for below in each.fields for name in _renamed(below, mode))
 

@@ -79,6 +79,7 @@ class ScanPiece:
         """
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
+    @door
     def _batches(self) -> Iterator[pa.RecordBatch]:
         reader = RowReader.of(self._scan, len(self._calls))
         with same_table(self._scan.snapshot):

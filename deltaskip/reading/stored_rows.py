@@ -57,6 +57,8 @@ SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one
 _BATCH_ROWS = 1 << 16
 # Row groups of at most so many bytes, not compressed, are read at once.
 _AT_ONCE_BYTES = 64 << 20
+# Fewer bytes are decoded in less time than other threads need to wake up.
+_LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 # Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
 _LENGTH_BYTES = 4
@@ -419,7 +421,8 @@ class StoredRows:
         if size > _AT_ONCE_BYTES:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
             return batches
-        found = parquet.read_row_groups(numbers, columns=columns, use_threads=self._threads)
+        threads = self._threads and size > _LITTLE_BYTES
+        found = parquet.read_row_groups(numbers, columns=columns, use_threads=threads)
         self._check_rows(len(found), rows, opened.location)
         return found.to_batches()  # type: ignore[no-any-return]
 

@@ -24,6 +24,7 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
     MapType,
+    PrimitiveType,
     StructField,
     StructType,
 )
@@ -97,6 +98,8 @@ def arrow_type(data_type: DataType) -> pa.DataType:
 
     Raises SchemaError for a type that this package does not support.
     """
+    if isinstance(data_type, PrimitiveType):
+        return _ARROW[data_type]
     match data_type:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
@@ -109,8 +112,6 @@ def arrow_type(data_type: DataType) -> pa.DataType:
                 pa.field("key", arrow_type(key), False),
                 pa.field("value", arrow_type(value), value_contains_null or value == VOID),
             )
-        case _ if data_type in _ARROW:
-            return _ARROW[data_type]
         case _:
             raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} is not supported.")
 

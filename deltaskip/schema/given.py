@@ -17,6 +17,8 @@ __all__ = ["field_of", "schema_of"]
 
 _PARTS_OF_TYPE = (CHAR_VARCHAR_KEY, COLLATIONS_KEY)
 
+_SCHEMA = "column definitions as text, such as 'id BIGINT, name STRING', or a PySpark, Arrow or deltaskip schema"
+
 
 def schema_of(value: object) -> StructType:
     """Return the schema that `value` describes.
@@ -40,7 +42,7 @@ def schema_of(value: object) -> StructType:
     as_json = getattr(value, "json", None)
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
         return parse_schema(as_json())
-    raise InvalidArgumentType.of("schema", "column definitions as text, or a PySpark, Arrow or deltaskip schema", value)
+    raise InvalidArgumentType.of("schema", _SCHEMA, value)
 
 
 def field_of(name: str, value: object) -> StructField:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import SchemaError
@@ -41,6 +42,9 @@ _CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
 # Deeper schemas would exhaust Python's stack in functions that walk over types.
 _DEEPEST = 100
 
+# Characters of a text that is kept with its schema: the versions of a table that is changed again and again have one.
+_SHORT = 1 << 18
+
 # Names that Spark's reader of this JSON still accepts: NullType was once "null".
 _OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
 
@@ -56,6 +60,10 @@ def parse_schema(text: str | None) -> StructType:
     """
     if text is None:
         return StructType()
+    return _again(text) if len(text) <= _SHORT else _parsed(text)
+
+
+def _parsed(text: str) -> StructType:
     try:
         value = parse_json(text)
         parsed = _type(value, "the schema")
@@ -68,6 +76,9 @@ def parse_schema(text: str | None) -> StructType:
     if not isinstance(parsed, StructType):
         raise SchemaError(f"schemaString is of type {simple_string(parsed)}; a table's schema must be a struct.")
     return parsed
+
+
+_again = lru_cache(maxsize=8)(_parsed)
 
 
 def parse_type(text: str) -> DataType:

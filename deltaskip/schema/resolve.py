@@ -115,7 +115,7 @@ def collation_inside(field: StructField) -> str | None:
     if declared:
         first = next(iter(declared.values()), None) if isinstance(declared, Mapping) else None
         return str(first) if first is not None else "unknown"
-    for each in nested_types(field.type):
+    for each in nested_types(field.type, into_structs=False):
         for inner in each.fields if isinstance(each, StructType) else ():
             found = collation_inside(inner)
             if found is not None:

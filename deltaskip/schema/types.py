@@ -90,13 +90,16 @@ def _require(value: object, kind: type, what: str) -> None:
         raise InvalidArgumentType.of(what, f"{article} {kind.__name__}", value)
 
 
+_PRIMITIVES: dict[str, PrimitiveType] = {}
+
+
 class DataType:
     """Base class of all data types."""
 
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PrimitiveType(DataType):
     """A type without parameters, such as long or timestamp.
 
@@ -107,10 +110,16 @@ class PrimitiveType(DataType):
 
     name: str
 
-    def __post_init__(self) -> None:
-        _require(self.name, str, "The name of a PrimitiveType")
-        if self.name not in _PRIMITIVE_NAMES:
-            raise SchemaError(f"{self.name!r} is not a primitive type of the protocol; use UnknownType to keep it.")
+    def __new__(cls, name: str) -> PrimitiveType:
+        """Return the one object of the name: types are compared so often that this has to be fast."""
+        _require(name, str, "The name of a PrimitiveType")
+        if name not in _PRIMITIVE_NAMES:
+            raise SchemaError(f"{name!r} is not a primitive type of the protocol; use UnknownType to keep it.")
+        found = _PRIMITIVES.get(name)
+        return _PRIMITIVES.setdefault(name, object.__new__(cls)) if found is None else found
+
+    def __reduce__(self) -> tuple[type[PrimitiveType], tuple[str]]:
+        return PrimitiveType, (self.name,)
 
 
 STRING = PrimitiveType("string")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.doors import door
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import AddGroup, add_column, struct_fields
 from deltaskip.log.column_cache import ColumnCache
@@ -38,6 +39,7 @@ _CACHE_BYTES = 16 << 20
 _RECORDS = "numRecords"
 
 
+@door
 def file_batches(
     snapshot: Snapshot, program: Program, planned: Callable[[], _Keep], names: Sequence[str], zone: str | None
 ) -> Iterator[pa.RecordBatch]:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
+from deltaskip.engine import SESSION_ZONE, session_ansi, session_function, zone_or_session
 from deltaskip.engine import collation_version as running_collation_version
-from deltaskip.engine import session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql
 from deltaskip.expr.collation import compared_collations
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["LogScan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
+_MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
 # What notebooks draw without being asked must not take long.
@@ -84,14 +85,19 @@ class LogScan(Reopened):
         self._diagnosed = self._is_planned = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
-        self.limit = arguments.non_negative("limit", options.limit, self._at_version())
+        most = arguments.non_negative("limit", options.limit, self._at_version())
+        # A table has no more rows.
+        self.limit = None if most is None else min(most, _MOST_ROWS)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)
         self.columns = self._named if reads_hidden or columns is not None else self._shown()
+        of_session = time_zone == SESSION_ZONE
         if time_zone is not None:
-            self._check_zone(arguments.text("time_zone", time_zone))
+            time_zone = zone_or_session(arguments.text("time_zone", time_zone))
         self._parsed = self._parse(self.where)
+        if time_zone is not None:
+            self._check_zone(time_zone, required=not of_session or self._reads_zone())
         self.ansi = None if options.ansi is None else arguments.flag("ansi", options.ansi)
         if collation_version is not None:
             arguments.collation_version("collation_version", collation_version)
@@ -137,8 +143,7 @@ class LogScan(Reopened):
         ansi = self.in_ansi if ansi is None else ansi
         if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self.in_ansi):
             return self
-        zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
-        self._check_zone(time_zone, required=self._parsed is not None or zoned)
+        self._check_zone(time_zone, required=self._reads_zone())
         scan = copy(self)
         scan.__dict__.pop("complement", None)
         scan._plan(time_zone, collation_version, ansi)
@@ -165,6 +170,8 @@ class LogScan(Reopened):
             given["columns"] = list(self._named)
         if self.limit is not None:
             given["limit"] = self.limit
+        if self.time_zone != "UTC":
+            given["time_zone"] = self.time_zone
         return given
 
     @property
@@ -372,6 +379,10 @@ class LogScan(Reopened):
             f"No file can be skipped, and strict=True requires that some can: {shown}"
             f"{'' if len(parts) <= _SHOWN_PARTS else f'; and {len(parts) - _SHOWN_PARTS} more'} {self._at_version()}."
         )
+
+    def _reads_zone(self) -> bool:
+        """Whether the scan may read timestamps in its time zone."""
+        return self._parsed is not None or any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
 
     def _check_zone(self, time_zone: str, required: bool = True) -> None:
         """Raise InvalidArgument for a wrong time zone; not `required`: accept regions that this process lacks."""

@@ -199,6 +199,9 @@ class Leaf(Term):
     term: Term
     reason: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
 
 @dataclass(frozen=True)
 class Program:

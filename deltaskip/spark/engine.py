@@ -17,7 +17,13 @@ from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
-from deltaskip.spark.session.active import active_session, local_session, session_ansi, session_function
+from deltaskip.spark.session.active import (
+    active_session,
+    local_session,
+    session_ansi,
+    session_function,
+    session_time_zone,
+)
 from deltaskip.spark.session.checks import checked, session_id
 from deltaskip.spark.session.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.session.failures import spark_errors_named
@@ -52,15 +58,18 @@ class SparkEngine(Engine):
     def scan_to_dataframe(
         self, session: SparkSession, scan: ListedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
+        from deltaskip.spark.session.servers import rows_for_other_server
+
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
-            return scan_to_dataframe(spark, scan, metadata, listing=listing)
+            found = rows_for_other_server(spark, scan, metadata)
+            return scan_to_dataframe(spark, scan, metadata, listing=listing) if found is None else found
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
         """Return a DataFrame of the files of a scan, which executors find."""
         from deltaskip.spark.planning.planned_files import planned_files
 
-        spark = checked(session)
+        spark = _of_spark(session, "Planning a scan on executors")
         with spark_errors_named(spark, _name(scan.snapshot), "plan a scan of"):
             return planned_files(spark, scan, columns)
 
@@ -68,7 +77,7 @@ class SparkEngine(Engine):
         """Return a DataFrame of the rows of a scan, whose files executors find."""
         from deltaskip.spark.planning.planned_rows import planned_rows
 
-        spark = checked(session)
+        spark = _of_spark(session, "Planning a scan on executors")
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             return planned_rows(spark, scan)
 
@@ -77,7 +86,7 @@ class SparkEngine(Engine):
     ) -> DataFrame:
         from deltaskip.spark.read.queries import query
 
-        return query(checked(session), text, scans, conditions)
+        return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
         from deltaskip.spark.read.queries import arrow_to_dataframe
@@ -88,7 +97,7 @@ class SparkEngine(Engine):
         """Return a DataFrame of changes."""
         from deltaskip.spark.read.change_feed import changes_to_dataframe
 
-        spark = checked(session)
+        spark = _of_spark(session, "Reading changes as a DataFrame")
         with spark_errors_named(spark, _name(scan.snapshot), "read the changes of"):
             return changes_to_dataframe(spark, scan)
 
@@ -115,6 +124,9 @@ class SparkEngine(Engine):
     def files_read(self, frame: DataFrame) -> int | None:
         return files_read(frame)
 
+    def session_time_zone(self) -> str | None:
+        return session_time_zone()
+
     def session_ansi(self) -> bool | None:
         return session_ansi()
 
@@ -128,6 +140,7 @@ class SparkEngine(Engine):
         """Write the rows of a DataFrame by a job."""
         from deltaskip.spark.write.data_files import write_dataframe
 
+        _of_spark(frame.sparkSession, "Writing a DataFrame")
         return write_dataframe(frame, plan, layout)
 
     def has_session(self) -> bool:
@@ -150,13 +163,13 @@ class SparkEngine(Engine):
         """Return what changes rows by jobs. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.execution import SparkExecution
 
-        return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
+        return SparkExecution(_of_spark(session, f"Changing {snapshot.root}"), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
         """Return what writes the rows of files anew by jobs."""
         from deltaskip.spark.write.rewriting import SparkRewriting
 
-        return SparkRewriting(checked(session), snapshot)
+        return SparkRewriting(_of_spark(session, f"Rewriting {snapshot.root}"), snapshot)
 
     def writing_session(self, session: SparkSession) -> AbstractContextManager[None]:
         from deltaskip.spark.write.rewriting import writing_session
@@ -168,7 +181,7 @@ class SparkEngine(Engine):
         from deltaskip.spark.dml.merge_source import SparkMergeSource
         from deltaskip.spark.session.releases import broadcast_rows
 
-        spark = checked(getattr(session, "sparkSession", session))
+        spark = _of_spark(session, "Merging a DataFrame")
         return SparkMergeSource(spark, broadcast_rows(spark, data) if isinstance(data, pa.Table) else data, alias)
 
     def recompute_statistics(
@@ -184,7 +197,7 @@ class SparkEngine(Engine):
         """Compute statistics by jobs. Reading a table does not need what a job does."""
         from deltaskip.spark.recompute.job import recompute_statistics
 
-        spark = checked(session)
+        spark = _of_spark(session, f"Recomputing statistics of {snapshot.root}")
         with spark_errors_named(spark, _name(snapshot), "recompute statistics of"):
             yield from recompute_statistics(spark, snapshot, files, request, merge=merge, job_files=job_files)
 
@@ -207,6 +220,15 @@ class SparkEngine(Engine):
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         return local_session(scratch)
+
+
+def _of_spark(session: SparkSession | DataFrame, doing: str) -> SparkSession:
+    """The session, or that of a DataFrame, checked to be one of a server of Spark."""
+    from deltaskip.spark.session.servers import refuse_other_server
+
+    spark = checked(getattr(session, "sparkSession", session))
+    refuse_other_server(spark, doing)
+    return spark
 
 
 def _name(snapshot: Snapshot) -> str:

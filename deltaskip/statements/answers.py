@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ __all__ = [
     "described_table",
     "listed_namespaces",
     "listed_tables",
+    "matching",
     "partitions_of",
     "properties_of",
     "rows",
@@ -81,13 +82,14 @@ def _value(value: Any) -> Any:
 
 def listed_namespaces(names: Iterable[tuple[str, ...]], pattern: str | None) -> pa.Table:
     """Return the rows of SHOW NAMESPACES."""
-    shown = (display_name(name) for name in names)
-    return rows("namespace STRING NOT NULL", ((name,) for name in shown if _matches(name, pattern)))
+    shown: Iterable[str] = map(display_name, names)
+    found = shown if pattern is None else filter(matching(pattern), shown)
+    return rows("namespace STRING NOT NULL", ((name,) for name in found))
 
 
-def listed_tables(idents: Iterable[CatalogIdentifier], pattern: str | None) -> pa.Table:
+def listed_tables(idents: Iterable[CatalogIdentifier]) -> pa.Table:
     """Return the rows of SHOW TABLES."""
-    found = ((display_name(ident.namespace), ident.name, False) for ident in idents if _matches(ident.name, pattern))
+    found = ((display_name(ident.namespace), ident.name, False) for ident in idents)
     return rows("namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL", found)
 
 
@@ -251,15 +253,11 @@ def _literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _matches(name: str, pattern: str | None) -> bool:
-    """Whether a name matches a pattern.
+def matching(pattern: str) -> Callable[[str], bool]:
+    """Return what tells whether a name matches the pattern of a SHOW.
 
     # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, in any letter case
     """
-    if pattern is None:
-        return True
-    for each in pattern.strip().split("|"):
-        regex = ".*".join(map(re.escape, each.strip().split("*")))
-        if re.fullmatch(regex, name, re.IGNORECASE):
-            return True
-    return False
+    alternatives = (".*".join(map(re.escape, each.strip().split("*"))) for each in pattern.strip().split("|"))
+    regex = re.compile("|".join(f"(?:{each})" for each in alternatives), re.IGNORECASE)
+    return lambda name: regex.fullmatch(name) is not None

@@ -65,8 +65,9 @@ def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
 
 
 def path_of(parts: Parts) -> str | None:
-    """The path of a name such as ``delta.`/data/events` ``; None for another name."""
-    return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None
+    """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
+    is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
+    return parts[1] if is_path else None
 
 
 def catalog_name(session: StatementSession, parts: Parts) -> CatalogIdentifier:

@@ -45,8 +45,10 @@ class ShowTables(Statement):
         return ShowTables(namespace, pattern)
 
     def run(self, session: StatementSession) -> Any:
-        idents = session.catalog.list_tables(session.namespace(self.namespace))
-        return answers.listed_tables(idents, self.pattern)
+        catalog, within = session.catalog, session.namespace(self.namespace)
+        if self.pattern is None:
+            return answers.listed_tables(catalog.list_tables(within))
+        return answers.listed_tables(catalog.matching_tables(within, answers.matching(self.pattern)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     DataType,
     DecimalType,
+    PrimitiveType,
 )
 
 __all__ = [
@@ -64,20 +65,18 @@ class BoundKind(Enum):
     """string as UTF-8 bytes."""
 
 
-_INTEGRAL: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_KINDS: dict[DataType, BoundKind] = {
+    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ), BoundKind.INT64),
+    **dict.fromkeys((FLOAT, DOUBLE), BoundKind.DOUBLE),
+    STRING: BoundKind.TEXT,
+}
 
 
 def bound_kind(type_: DataType) -> BoundKind | None:
     """The kernel layout of a column's bounds, or None for types whose bounds are not used (binary, variant, nested)."""
-    if type_ in _INTEGRAL:
-        return BoundKind.INT64
-    if type_ in (FLOAT, DOUBLE):
-        return BoundKind.DOUBLE
     if isinstance(type_, DecimalType):
         return BoundKind.DECIMAL
-    if type_ == STRING:
-        return BoundKind.TEXT
-    return None
+    return _KINDS.get(type_) if isinstance(type_, PrimitiveType) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,9 @@ class StatField:
     type: DataType
     label: str
     widened_from: frozenset[str] = frozenset()
+
+    def __hash__(self) -> int:
+        return hash(self.physical)
 
     @property
     def kind(self) -> BoundKind | None:

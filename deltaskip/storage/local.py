@@ -23,7 +23,17 @@ from deltaskip.storage.interface import (
     not_found,
     too_large,
 )
-from deltaskip.storage.local_writing import create, delete_tree, move, publish, remove_empty, replace, unlink
+from deltaskip.storage.local_writing import (
+    create,
+    create_unseen,
+    delete_tree,
+    move,
+    publish,
+    remove_empty,
+    replace,
+    sync,
+    unlink,
+)
 
 __all__ = ["LocalStorage"]
 
@@ -147,6 +157,14 @@ class LocalStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it."""
         create(path, data)
+
+    def put_unseen(self, path: str, data: bytes) -> None:
+        """Write the file under its own name, without syncing it."""
+        create_unseen(path, data)
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """Sync the files, and then their folders."""
+        sync(paths)
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file atomically: write and sync a temporary file beside it, then rename it."""

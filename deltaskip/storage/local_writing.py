@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from deltaskip.doors import first_line
@@ -19,7 +19,17 @@ from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import temporary_name
 
-__all__ = ["create", "delete_tree", "move", "publish", "remove_empty", "replace", "unlink"]
+__all__ = [
+    "create",
+    "create_unseen",
+    "delete_tree",
+    "move",
+    "publish",
+    "remove_empty",
+    "replace",
+    "sync",
+    "unlink",
+]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
 _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -50,6 +60,53 @@ def create(path: str, data: bytes) -> None:
         if in_log and isinstance(error.__cause__, FileNotFoundError):
             raise not_found(folder) from error
         raise
+
+
+def create_unseen(path: str, data: bytes) -> None:
+    """Create a file that no reader looks for, under its own name. Raises FileExists or StorageError.
+
+    After a crash VACUUM finds it, whole or not, as a file that no commit adds.
+    """
+    _check_name(path)
+    made: list[str] = []
+    with _naming(path):
+        try:
+            handle = _create_empty(path, os.path.dirname(path), made)
+        except BaseException:
+            _remove_made(made)
+            raise
+        try:
+            _write_all(handle, data)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            _remove_made(made)
+            raise
+        finally:
+            os.close(handle)
+
+
+def sync(paths: Sequence[str]) -> None:
+    """Make files that `create_unseen` has created, and their names, durable. Raises StorageError.
+
+    Files that were deleted since are left out: what wrote them has failed, or the table is gone, which the commit says.
+    """
+    last: dict[str, str] = {}
+    for path in paths:
+        with _naming(path):
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        last[os.path.dirname(path)] = path
+        kill_point("synced")
+    # File systems that write a name with its file have nothing left to do.
+    for path in last.values():
+        _sync_folder(path)
 
 
 def replace(path: str, data: bytes, durable: bool = True) -> None:
@@ -161,18 +218,25 @@ def move(path: str, target: str) -> None:
 @contextmanager
 def _written(path: str, data: bytes, durable: bool = True, makes_folder: bool = True) -> Iterator[str]:
     with _naming(path), _temporary(path, makes_folder) as temporary:
-        with open(temporary, "wb", buffering=0) as file:
-            kill_point("opened")
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) or 0 :]
-                kill_point("written")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            _write_all(handle, data)
             if durable:
-                os.fsync(file.fileno())
+                os.fsync(handle)
+        finally:
+            os.close(handle)
         kill_point("synced")
         yield temporary
     if durable:
         _sync_folder(path)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    kill_point("opened")
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+        kill_point("written")
 
 
 @contextmanager
@@ -187,7 +251,7 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     temporary = f"{folder}/{temporary_name(name, hidden=_LOG in folder.split('/'))}"
     made: list[str] = []
     try:
-        _create_empty(temporary, folder if makes_folder else None, made)
+        os.close(_create_empty(temporary, folder if makes_folder else None, made))
         try:
             yield temporary
         finally:
@@ -195,24 +259,28 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
                 os.unlink(temporary)
             kill_point("tidied")
     except BaseException:
-        # Folders that other writers use by now are not empty.
-        with suppress(OSError):
-            for each in reversed(made):
-                os.rmdir(each)
+        _remove_made(made)
         raise
 
 
-def _create_empty(path: str, folder: str | None, made: list[str]) -> None:
-    """Create a file, and note the folders that were made for it: another writer that fails may take them away."""
+def _remove_made(folders: list[str]) -> None:
+    """Delete the folders that were made for a file. Those that other writers use by now are not empty."""
+    with suppress(OSError):
+        for each in reversed(folders):
+            os.rmdir(each)
+
+
+def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
+    """Create a file and return its handle, and note the folders that were made: another writer may take them away."""
     for last in (False, False, True):
         try:
             if folder is not None:
                 _make_folders(folder, made)
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
-            return
+            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
             if folder is None or last:
                 raise
+    raise AssertionError("unreachable")
 
 
 def _make_folders(folder: str, made: list[str]) -> None:

@@ -1,6 +1,5 @@
 """The storage of a location that is not local; what it needs is imported only where a location is remote."""
 
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from importlib.util import find_spec
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.redaction import is_secret_name, keep_secret, redacted
+from deltaskip.redaction import is_secret_name, keep_secret, redacted, secret_in_url
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import HADOOP_SCHEMES, scheme_of, split_authority
 from deltaskip.storage.object_options import (
@@ -28,24 +27,12 @@ _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
 _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
 
 
-# What signs a URL of S3, Google Cloud Storage and Azure.
-_SIGNED = re.compile(
-    r"(?i)(?:[?&]|%3f|%26)(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|awsaccesskeyid|"
-    r"googleaccessid|access_token)(?:=|%3d)"
-)
-_QUERY_OF_WEB = re.compile(r"(?i)[?&](?:\w*token|\w*key|password|secret|auth)=")
-
-
 def refuse_secrets(location: str) -> None:
     """Raise StorageError for a URI with a password or signature in it, which messages and the log would show."""
-    user = split_authority(location)[0].partition("://")[2].rpartition("@")[0]
-    if ":" in user:
-        keep_secret(user.partition(":")[2])
-        found = "a password"
-    elif _SIGNED.search(location) or (scheme_of(location) in ("http", "https") and _QUERY_OF_WEB.search(location)):
-        found = "a signature or token"
-    else:
+    found = secret_in_url(location)
+    if found is None:
         return
+    keep_secret(split_authority(location)[0].partition("://")[2].rpartition("@")[0].partition(":")[2])
     raise StorageError(
         f"Cannot open {redacted(location)}: the URI contains {found}, which the log and messages would show; pass "
         f"credentials in storage_options."

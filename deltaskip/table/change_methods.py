@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, overload
 
 from deltaskip import arguments
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot, refresh
 from deltaskip.table.write_methods import time_zone_argument
@@ -39,7 +40,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: Literal[False] = False,
     ) -> WriteResult: ...
 
@@ -52,7 +53,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: Literal[True],
     ) -> ChangePlan: ...
 
@@ -64,7 +65,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
         """Delete rows of the latest version of the table, and move to the version without them.
@@ -81,6 +82,7 @@ class ChangingMethods:
             txn: Application id and version, as in `append`.
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of `where`; with a session its own applies.
+                The default is that of the active Spark session, and UTC without one.
             dry_run: Whether only the plan is returned: which files may be touched, and why. Nothing is read but the
                 log, and nothing is written.
 
@@ -119,7 +121,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: Literal[False] = False,
     ) -> WriteResult: ...
 
@@ -133,7 +135,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: Literal[True],
     ) -> ChangePlan: ...
 
@@ -146,7 +148,7 @@ class ChangingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
         """Set columns of rows of the latest version of the table, and move to the version that contains them.
@@ -168,6 +170,7 @@ class ChangingMethods:
             txn: Application id and version, as in `append`.
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of expressions; with a session its own applies.
+                The default is that of the active Spark session, and UTC without one.
             dry_run: Whether only the plan is returned, as by `delete`.
 
         Returns:
@@ -213,7 +216,7 @@ class ChangingMethods:
         *,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> MergeBuilder:
         """Return a builder for a merge: rows of a source update, delete and add to rows of the table.
 
@@ -234,6 +237,7 @@ class ChangingMethods:
             txn: Application id and version, as in `append`.
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of expressions and casts; with a session its own applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Returns:
             The builder. Nothing happens before its `execute`.
@@ -243,9 +247,10 @@ class ChangingMethods:
             InvalidArgument: An argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
+        from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.names import default_aliases
-        from deltaskip.dml.merge.source import given_source, merge_source
+        from deltaskip.dml.merge.source import merge_source
         from deltaskip.dml.merge.statement import Merge, merge, plan_merge
         from deltaskip.table.merge_builder import MergeBuilder
 
@@ -258,7 +263,7 @@ class ChangingMethods:
         zone = time_zone_argument(time_zone, self.uri)
         application = arguments.app_version("txn", txn)
         metadata = arguments.text_or_none("user_metadata", user_metadata)
-        given = given_source(source)
+        given = GivenRows(source, "source")
         target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
 
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:

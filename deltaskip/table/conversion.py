@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from deltaskip import arguments
 from deltaskip.doors import door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgument, TableNotFound
 from deltaskip.log import load_snapshot
 from deltaskip.log.new_table import check_no_table
@@ -14,6 +15,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
 from deltaskip.table.write_methods import time_zone_argument
+from deltaskip.txn.latest import opening_after
 
 __all__ = ["convert_to_delta"]
 
@@ -24,7 +26,7 @@ def convert_to_delta(
     partition_schema: object = None,
     *,
     properties: Mapping[str, str] | None = None,
-    time_zone: str = "UTC",
+    time_zone: str = SESSION_ZONE,
     storage_options: Mapping[str, str] | None = None,
 ) -> DeltaTable:
     """Make a folder of Parquet files a table in the same place, and return it. Needs no Spark.
@@ -40,6 +42,7 @@ def convert_to_delta(
             or a schema of PySpark, Arrow or deltaskip. Values must be of these types. None if there are no partitions.
         properties: Properties of the table.
         time_zone: Time zone of timestamps in the names of folders.
+            The default is that of the active Spark session, and UTC without one.
         storage_options: Options of object stores, as for DeltaTable.
 
     Raises:
@@ -78,4 +81,6 @@ def convert_to_delta(
         )
         add_folder(transaction, folder, zone)
         transaction.commit()
+        with opening_after(f"{root} was converted"):
+            return DeltaTable(path, storage_options=storage_options)
     return DeltaTable(path, storage_options=storage_options)

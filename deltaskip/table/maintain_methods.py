@@ -13,7 +13,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, 
 from deltaskip.log import Snapshot, check_same_table, chosen_version, load_snapshot, refresh
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
-from deltaskip.txn.latest import latest_after
+from deltaskip.txn.latest import latest_after, opening_after
 
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests
@@ -177,7 +177,8 @@ class MaintainingMethods:
             check_same_table(source)
             source = load_snapshot(source.storage, source.root, chosen)
         clone(source, storage, root, replace_table=replaced, properties=given, user_metadata=note)
-        return DeltaTable(table, storage_options=storage_options)
+        with opening_after(f"{source.root} was cloned to {root}"):
+            return DeltaTable(table, storage_options=storage_options)
 
     def generate(self, mode: Literal["symlink_format_manifest"] = "symlink_format_manifest") -> Manifests:
         """Write manifests of the latest version for engines that read Parquet files by a list of their paths.

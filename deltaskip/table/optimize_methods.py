@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaskip import arguments
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, refresh
 from deltaskip.table.write_methods import time_zone_argument
@@ -40,7 +41,7 @@ class OptimizingMethods:
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> OptimizeResult:
@@ -69,6 +70,7 @@ class OptimizingMethods:
                 application or a later one. Of several commits the last has it.
             user_metadata: Text that the table's history has with each commit.
             time_zone: Time zone of `where`.
+                The default is that of the active Spark session, and UTC without one.
             dry_run: Whether only the plan is returned, and nothing is written.
             progress: Called after each group of files with the bytes of the files that were rewritten so far, and of
                 all files to rewrite, in place of a progress bar.
@@ -116,7 +118,7 @@ class OptimizingMethods:
         *transforms: str | Transform,
         new_data_only: bool = False,
         spark: object = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
         user_metadata: str | None = None,
     ) -> PartitioningResult:
         """Partition the latest version of the table in another way, and move to the version that is so.
@@ -137,6 +139,7 @@ class OptimizingMethods:
                 partition columns.
             spark: A session, classic or Connect, that writes the rows. Without one they are written in this process.
             time_zone: Time zone of dates and hours of timestamps. With a session its own time zone applies.
+                The default is that of the active Spark session, and UTC without one.
             user_metadata: Text that the table's history has with the commit.
 
         Returns:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
-from deltaskip.engine import engine
+from deltaskip.engine import SESSION_ZONE, engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
 from deltaskip.log import Snapshot
 from deltaskip.schema.sql_text import quoted_name
@@ -34,7 +34,7 @@ class ReadingMethods:
         columns: Sequence[str] | None = None,
         *,
         allow_out_of_range: bool = False,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         params: Mapping[str, object] | Sequence[object] | None = None,
         strict: bool = False,
@@ -86,7 +86,7 @@ class ReadingMethods:
         chosen = (where, columns, None, time_zone, collation_version)
         return ChangeScan(versions, ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden))
 
-    def files_since(self, version: int, time_zone: str = "UTC") -> pa.Table:
+    def files_since(self, version: int, time_zone: str = SESSION_ZONE) -> pa.Table:
         """Return the files that the versions after `version`, up to that of this table, added and removed.
 
         One row for each add and remove action, in the order of the log, with the columns `version`, `action` ("add" or
@@ -99,6 +99,7 @@ class ReadingMethods:
         Args:
             version: The version that is known, which must not be newer than this table.
             time_zone: Time zone of timestamps without a zone in partition values.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             VersionNotFound: The version is newer than this table, or the commits after it have been cleaned up.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
@@ -33,6 +35,7 @@ from deltaskip.table.optimize_methods import OptimizingMethods
 from deltaskip.table.read_methods import ReadingMethods
 from deltaskip.table.recompute_methods import RecomputingMethods
 from deltaskip.table.write_methods import WritingMethods
+from deltaskip.txn.latest import opening_after
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,12 +192,14 @@ class DeltaTable(
             if mode == "error":
                 raise
             is_new = False
-        created = cls(table, storage_options=storage_options)
+        with opening_after(f"The table {root} was created") if is_new else nullcontext():
+            created = cls(table, storage_options=storage_options)
         if mode == "replace" and not is_new:
             from deltaskip.table.replacement import replace_table
 
             replace_table(created.snapshot, *described)
-            created.refresh()
+            with opening_after(f"The table {root} was replaced"):
+                created.refresh()
         return created
 
     @staticmethod
@@ -307,7 +312,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -323,7 +328,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -338,7 +343,7 @@ class DeltaTable(
         where: object = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
@@ -359,6 +364,7 @@ class DeltaTable(
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
+                The default is that of the active Spark session, and UTC without one.
             collation_version: Version of the collations that the rows will be compared with. The default is the
                 version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
                 other versions are not used.
@@ -396,7 +402,7 @@ class DeltaTable(
         self,
         where: object = None,
         *,
-        time_zone: str | None = "UTC",
+        time_zone: str | None = SESSION_ZONE,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> pa.Table:
         """Return the partitions with the numbers of their files, rows and bytes, from the log alone.
@@ -423,6 +429,7 @@ class DeltaTable(
         """
         from deltaskip.table.detail import table_detail
 
+        check_same_table(self.snapshot)
         return table_detail(self.snapshot)
 
     def history(self, limit: int | None = None) -> History:

@@ -20,6 +20,7 @@ from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.dml.update import update_in
 from deltaskip.doors import door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.table.write_methods import overwrite_argument, time_zone_argument
 from deltaskip.transforms import Transform
@@ -53,13 +54,16 @@ class TableTransaction(Transaction):
         after = self.snapshot.with_state(self.protocol, self.metadata)
         write_inserts(self, found, execution_of(after, self._session, "UTC", "Appending"))
 
-    def append(self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC") -> None:
+    def append(
+        self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = SESSION_ZONE
+    ) -> None:
         """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
 
         Args:
             data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
@@ -79,7 +83,7 @@ class TableTransaction(Transaction):
         paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
         *,
         partition_values: Mapping[str, object] | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> None:
         """Add Parquet files that something else wrote, as DeltaTable.add_files does. They are never deleted.
 
@@ -87,6 +91,7 @@ class TableTransaction(Transaction):
             paths: Files and folders, as for DeltaTable.add_files.
             partition_values: Values of partition columns that all files have.
             time_zone: Time zone of timestamps in the names of folders, and of constraints.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             DataFileMissing: A file or folder does not exist, or a folder contains no files.
@@ -112,7 +117,7 @@ class TableTransaction(Transaction):
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
         partition_by: Sequence[str | Transform] | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> None:
         """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
 
@@ -126,6 +131,7 @@ class TableTransaction(Transaction):
             partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
@@ -163,7 +169,7 @@ class TableTransaction(Transaction):
         spark: object = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> None:
         """Delete rows, as DeltaTable.delete does; before other rows are written in the transaction.
 
@@ -172,6 +178,7 @@ class TableTransaction(Transaction):
             spark: A session that reads and rewrites files of which some rows go.
             params: Values of the parameters of `where`, as in `read`.
             time_zone: Time zone of `where`; with a session its own applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
@@ -190,7 +197,7 @@ class TableTransaction(Transaction):
         spark: object = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> None:
         """Set columns of rows, as DeltaTable.update does; before other rows are written in the transaction.
 
@@ -200,6 +207,7 @@ class TableTransaction(Transaction):
             spark: A session that reads and writes the rows.
             params: Values of the parameters of `where`, and by name of those of new values.
             time_zone: Time zone of expressions; with a session its own applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Raises:
             PredicateError: The predicate or a new value is not valid, or fails for a row.

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
+from deltaskip.engine import SESSION_ZONE, zone_or_session
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.log import Snapshot
+from deltaskip.progress import LOGGER
 from deltaskip.schema.calendar import zone_of
 from deltaskip.txn.latest import latest_after
 
@@ -37,7 +39,7 @@ class WritingMethods:
         *,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
         """Append rows to the latest version of the table, and move to the version that contains them.
 
@@ -54,6 +56,7 @@ class WritingMethods:
                 version of the application, or a later one.
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -143,7 +146,7 @@ class WritingMethods:
         partition_by: Sequence[str | Transform] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
         """Replace rows of the latest version of the table by new ones, and move to the version that contains them.
 
@@ -168,6 +171,7 @@ class WritingMethods:
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
+                The default is that of the active Spark session, and UTC without one.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -205,7 +209,7 @@ class WritingMethods:
         partition_values: Mapping[str, object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
         """Add Parquet files that something else wrote, where they are, and move to the version that contains them.
 
@@ -223,6 +227,7 @@ class WritingMethods:
             txn: Application id and version, as in `append`.
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of timestamps in the names of folders, and of constraints.
+                The default is that of the active Spark session, and UTC without one.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -265,10 +270,14 @@ def overwrite_argument(
 
 
 def time_zone_argument(time_zone: str, table: str) -> str:
-    """Return the argument `time_zone`. Raises InvalidArgument if there is no such time zone."""
+    """Return the argument `time_zone`, or what it is by default. Raises InvalidArgument if there is no such zone."""
+    zone = zone_or_session(arguments.text("time_zone", time_zone))
     try:
-        zone_of(arguments.text("time_zone", time_zone))
+        zone_of(zone)
     except LookupError as error:
         known = "a time zone such as Europe/Berlin, +02:00 or UTC"
-        raise InvalidArgument(f"time_zone must be {known}, not {time_zone!r} (table {table}).") from error
-    return time_zone
+        whose = ", that of the active Spark session" if time_zone == SESSION_ZONE else ""
+        raise InvalidArgument(f"time_zone must be {known}, not {zone!r}{whose} (table {table}).") from error
+    if time_zone == SESSION_ZONE and zone != "UTC":
+        LOGGER.info("%s: the time zone is that of the active Spark session, %s", table, zone)
+    return zone

@@ -52,7 +52,7 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
     naming it.
     """
     if isinstance(given, str | Transform) or not isinstance(given, Sequence):
-        raise InvalidArgumentType.of(argument, "a list of names of columns and transforms", given)
+        raise InvalidArgumentType.of(argument, "a list of names of columns and transforms, such as ['day']", given)
     found: list[Transform] = []
     for each in given:
         if is_column(each):

@@ -26,11 +26,13 @@ from deltaskip.records import dataclass
 from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.row_level import unite
+from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
 
@@ -67,12 +69,14 @@ class CommitLoop:
         base: The version of the table that the transaction reads.
 
     Attributes:
+        unsynced: The files of the transaction that the commit makes durable.
         outcome_unknown: Whether storage failed before it answered if it has the commit, so that readers may see it.
     """
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
         self._txn_id = str(uuid4())
+        self.unsynced = Unsynced(base.storage)
         self.outcome_unknown = False
         # Files of deletion vectors that were written to unite rows with those of winners, and those they replace.
         self._written: list[str] = []
@@ -96,7 +100,8 @@ class CommitLoop:
         """
         self._written, self._superseded = [], []
         try:
-            committed = self._committed(intent, look_up_files)
+            with Turn(self._base, "commit") as turn:
+                committed = self._committed(intent, look_up_files, turn)
         except BaseException:
             if not self.outcome_unknown:
                 self._delete(self._written)
@@ -105,17 +110,18 @@ class CommitLoop:
             self._delete(self._superseded)
         return committed
 
-    def _committed(self, intent: Intent, look_up_files: bool) -> Committed:
+    def _committed(self, intent: Intent, look_up_files: bool, turn: Turn) -> Committed:
         base, already_gone = self._base, 0
         prepared = prepare(intent, base)
         if look_up_files:
             check_data_files(prepared.candidate)
         kill_point("prepared")
+        turn.take_if_busy()
         latest, checked, contradictions = base, base.version, 0
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
             before = latest.version
-            if not creates and (attempt or not is_fresh(latest)):
+            if not creates and (attempt or turn.is_taken or not is_fresh(latest)):
                 latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
@@ -140,14 +146,16 @@ class CommitLoop:
                 # The winners do not conflict, but the rules are those of the version that the commit now follows.
                 prepared, checked = prepare(intent, latest), latest.version
             text = commit_text(prepared, latest, self._txn_id)
-            if self._try(text, latest):
+            if not self._is_late(latest) and self._try(text, latest):
                 return Committed(latest, latest.version + 1, text, already_gone)
             contradictions += 1
             if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
                 raise self._contradicted(latest)
             if creates:
                 raise already_exists(latest.root)
-            _pause(attempt, base.storage.remote)
+            turn.take()
+            if contradictions > 1 or not turn.is_taken:
+                _pause(attempt, base.storage.remote)
         raise CommitConflict(
             f"Other writers of {base.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again when fewer "
             f"writers are active.",
@@ -170,7 +178,7 @@ class CommitLoop:
                     after_commit(committed.latest, committed.version, committed.text, None)
                 kept.result()
                 return following.result()
-            after = None if committed.text is None else advanced(committed.latest, committed.text)
+            after = _advanced(committed)
             self._check_kept(committed)
             after_commit(committed.latest, committed.version, committed.text, after)
             return after
@@ -195,7 +203,8 @@ class CommitLoop:
             if not self._is_alone(committed):
                 return
             raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
-        except DeltaSkipError:
+        except Exception:
+            # The commit is there, whatever fails after it.
             return
 
     def _is_alone(self, committed: Committed) -> bool:
@@ -218,7 +227,7 @@ class CommitLoop:
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or nobody knows."""
         try:
-            self._base.storage.size(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)))
+            self._base.storage.size(_next_commit(latest))
         except FileNotFoundError:
             return False
         except StorageError:
@@ -241,9 +250,15 @@ class CommitLoop:
             with suppress(OSError, DeltaSkipError):
                 delete_file(base.storage, base.root, path.removeprefix(f"{base.root}/"))
 
+    def _is_late(self, latest: Snapshot) -> bool:
+        """Whether another writer has the version after `latest`, so that nothing needs to be written to find out."""
+        storage = latest.storage
+        return not (storage.remote or is_managed(storage)) and storage.exists(_next_commit(latest))
+
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
-        path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
+        self.unsynced.sync()
+        path = _next_commit(latest)
         self.outcome_unknown = True
         try:
             put_commit(latest, text)
@@ -278,6 +293,19 @@ class CommitLoop:
             return False
         self.outcome_unknown = ours
         return ours
+
+
+def _advanced(committed: Committed) -> Snapshot | None:
+    """The version of the commit, made of its own text; None where that is not possible."""
+    try:
+        return None if committed.text is None else advanced(committed.latest, committed.text)
+    except Exception:
+        # As below.
+        return None
+
+
+def _next_commit(latest: Snapshot) -> str:
+    return join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
 
 
 def _read_after(committed: Committed) -> Snapshot | None:

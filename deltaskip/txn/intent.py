@@ -134,9 +134,12 @@ class Intent:
 
         keys: those of the files; None for all of them.
         """
-        pairs = [(each, each.divided(())[0]) if keys is None else each.divided(keys) for each in self.removed]
-        copy = replace(self, removes={}, removed=[others for _, others in pairs if len(others)])
-        for action in chain(*(these.actions() for these, _ in pairs), self.removes.values()):
+        these, others = self.removed, []
+        if keys is not None:
+            pairs = [each.divided(keys) for each in self.removed]
+            these, others = [pair[0] for pair in pairs], [pair[1] for pair in pairs if len(pair[1])]
+        copy = replace(self, removes={}, removed=others)
+        for action in chain(*(each.actions() for each in these), self.removes.values()):
             copy.put_remove(action)
         return copy
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from deltaskip.doors import first_line
-from deltaskip.errors import MaintenanceWarning
+from deltaskip.errors import MaintenanceWarning, StorageError, TableNotFound
 from deltaskip.log import Snapshot, refresh
 from deltaskip.warning import warn
 
-__all__ = ["latest_after"]
+__all__ = ["latest_after", "opening_after"]
 
 
 def latest_after(snapshot: Snapshot) -> Snapshot:
@@ -28,3 +31,22 @@ def latest_after(snapshot: Snapshot) -> Snapshot:
             MaintenanceWarning,
         )
         return snapshot
+
+
+@contextmanager
+def opening_after(done: str) -> Iterator[None]:
+    """Say in errors of opening a table that the operation before has succeeded, so that nobody repeats it.
+
+    Args:
+        done: What was done, such as `The table /data/t was created`.
+
+    Raises:
+        TableNotFound: Another writer has dropped the table meanwhile.
+        StorageError: The table cannot be read.
+    """
+    try:
+        yield
+    except TableNotFound:
+        raise
+    except Exception as error:
+        raise StorageError(f"{done}, but cannot be read now: open it with DeltaTable. {first_line(error)}.") from error

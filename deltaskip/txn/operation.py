@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.turns import turn
+from deltaskip.txn.turns import Turn
 
 __all__ = ["MAX_TRIES", "commit_operation"]
 
@@ -42,10 +41,13 @@ def commit_operation(
     """
     cost: CostMeter | None = None
     given = snapshot
-    with ExitStack() as stack:
+    with Turn(snapshot) as turn:
+        if repeatable:
+            turn.take_if_busy()
         for left in reversed(range(MAX_TRIES if repeatable else 1)):
             snapshot = refresh(snapshot)
             transaction = begin(snapshot)
+            transaction.turn = turn
             if cost is not None:
                 transaction.cost = cost.repeat()
             cost = transaction.cost
@@ -58,8 +60,7 @@ def commit_operation(
                 transaction.discard()
                 if not left:
                     raise
-                if left == MAX_TRIES - 1:
-                    stack.enter_context(turn(snapshot))
+                turn.take()
             except BaseException:
                 transaction.discard()
                 raise

@@ -12,6 +12,7 @@ from typing import Any, Self
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
 from deltaskip.doors import Unpicklable, door
+from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import (
     CommitConflict,
     CorruptLog,
@@ -21,7 +22,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.features.domains import check_settable_domain
-from deltaskip.log import Snapshot, same_table
+from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
@@ -34,6 +35,7 @@ from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
 from deltaskip.txn.removed_files import RemovedFiles
+from deltaskip.txn.turns import Turn
 
 __all__ = ["Transaction"]
 
@@ -67,6 +69,8 @@ class Transaction(Unpicklable):
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
         after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
+        unsynced: The data files that the commit makes durable.
+        turn: The turn of the operation, if it takes one, which ends with the commit.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class Transaction(Unpicklable):
         self._look_up_files = flag("look_up_files", look_up_files)
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
+        self.turn = Turn(snapshot)
+        self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
@@ -178,7 +184,7 @@ class Transaction(Unpicklable):
         changed = {**self.snapshot.domains, **self._intent.domains}
         return {name: domain for name, domain in changed.items() if not domain.removed}
 
-    def read(self, where: object, time_zone: str | None = "UTC", *, params: object = None) -> Scan:
+    def read(self, where: object, time_zone: str | None = SESSION_ZONE, *, params: object = None) -> Scan:
         """Return a scan of the snapshot and make the transaction depend on the files that it keeps.
 
         The transaction conflicts with a commit that removes one of these files or adds rows that may match.
@@ -542,7 +548,7 @@ class Transaction(Unpicklable):
             with same_table(self.snapshot) if self.new_folders is None else nullcontext():
                 return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
         except CorruptLog as error:
-            if not _is_cleaned_up(self.snapshot):
+            if not is_cleaned_up(self.snapshot):
                 raise
             base = self.snapshot
             raise CommitConflict(
@@ -573,6 +579,7 @@ class Transaction(Unpicklable):
     def _finish(self, committed: Committed) -> int:
         # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
+        self.turn.end()
         kill_point("committed")
         try:
             self.after = self._loop.settle(committed)
@@ -592,10 +599,3 @@ def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
         return metadata
     carried = carry_collations(snapshot.schema, new)
     return metadata if carried == new else replace(metadata, schema_string=schema_to_json(carried))
-
-
-def _is_cleaned_up(snapshot: Snapshot) -> bool:
-    """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
-    part, read = snapshot.segment.checkpoint, snapshot.checkpoint
-    paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
-    return not all(snapshot.storage.exists(path) for path in paths)

@@ -1,51 +1,99 @@
-"""Taking turns: operations on a local table that lost against another writer are repeated one at a time.
+"""Taking turns: operations on a local table that other processes change too follow each other, instead of losing.
 
 Of several processes that change the same files only one can commit, and what the others have read and written is lost.
-A lock of the log's folder, which the system releases when a process ends, lets them follow each other. It protects
-nothing: commits are atomic without it, and where it cannot be had, an operation is repeated as if there were none.
+A lock of a folder of the table, which the system releases when a process ends, lets them follow each other. It protects
+nothing: commits are atomic without it, and where it cannot be had, an operation goes on as if there were none.
+
+There are two kinds of turns. That of an operation is as long as the operation reads and writes; an operation waits for
+it after it has lost, and from the beginning while its process has lost or waited lately. That of a commit is as long
+as one attempt of a commit whose actions do not depend on the order.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal
 
 from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.storage import LocalStorage, join
 
-__all__ = ["turn"]
+__all__ = ["Turn"]
 
 _LONGEST_SECONDS = 5.0
-_PAUSE_SECONDS = 0.002
+# A commit waits for other commits only, and an operation that has not lost may go on without its turn.
+_SHORT_SECONDS = 0.5
+_FIRST_PAUSE_SECONDS = 0.0005
+_LONGEST_PAUSE_SECONDS = 0.004
+_BUSY_SECONDS = 2.0
+
+_busy_until: dict[str, float] = {}
+"""Until when others are expected to want turns too, by the folder that is locked."""
 
 
-@contextmanager
-def turn(snapshot: Snapshot) -> Iterator[None]:
-    """Return a context that begins when no other process is in one for the same table, or after a few seconds."""
-    handle = _locked(snapshot) if isinstance(snapshot.storage, LocalStorage) else None
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
+class Turn:
+    """The turn of one operation or commit, which is taken at most once. The block ends it.
 
+    Args:
+        snapshot: A version of the table.
+        of: Whether other operations, or only other commits, are to wait.
+    """
 
-def _locked(snapshot: Snapshot) -> int | None:
-    """An open handle of the log's folder, which is locked if possible; None if it cannot be opened."""
-    try:
-        import fcntl
+    def __init__(self, snapshot: Snapshot, of: Literal["operation", "commit"] = "operation") -> None:
+        self._folder = join(snapshot.root, LOG_FOLDER) if of == "operation" else snapshot.root
+        self._is_local = isinstance(snapshot.storage, LocalStorage)
+        self._longest = _LONGEST_SECONDS if of == "operation" else _SHORT_SECONDS
+        self._handle: int | None = None
 
-        handle = os.open(join(snapshot.root, LOG_FOLDER), os.O_RDONLY | os.O_CLOEXEC)
-    except (ImportError, OSError):
-        return None
-    until = time.monotonic() + _LONGEST_SECONDS
-    with suppress(OSError):
-        while time.monotonic() < until:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(_PAUSE_SECONDS)
-    return handle
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether all others that take turns wait for the end of this one."""
+        return self._handle is not None
+
+    def take_if_busy(self) -> None:
+        """Wait for the turn for a short time, if the process has lost or waited for such a turn lately."""
+        if time.monotonic() < _busy_until.get(self._folder, 0.0):
+            self._take(_SHORT_SECONDS)
+        else:
+            _busy_until.pop(self._folder, None)
+
+    def take(self) -> None:
+        """Wait for the turn after a loss, at most for a few seconds."""
+        if self._is_local and self._handle is None:
+            _busy_until[self._folder] = time.monotonic() + _BUSY_SECONDS
+            self._take(self._longest)
+
+    def end(self) -> None:
+        """Let others have the turn."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _take(self, longest: float) -> None:
+        try:
+            import fcntl
+
+            self._handle = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+        except (ImportError, OSError):
+            return
+        until, pause = time.monotonic() + longest, _FIRST_PAUSE_SECONDS
+        with suppress(OSError):
+            while time.monotonic() < until:
+                try:
+                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    _busy_until[self._folder] = time.monotonic() + _BUSY_SECONDS
+                    time.sleep(pause)
+                    pause = min(_LONGEST_PAUSE_SECONDS, pause * 2)
+        self.end()

@@ -361,3 +361,21 @@ def test_the_first_three_arguments_of_the_spip_are_told_from_column_type_and_com
         ],
         check,
     )
+
+
+@pytest.mark.parametrize(
+    "nested",
+    ["STRUCT<id: INT, c: INT>", "STRUCT<c: STRUCT<c: INT, id: INT>>", "ARRAY<STRUCT<id: INT>>",
+     "MAP<STRING, STRUCT<c: ARRAY<STRUCT<c: INT>>>>"],
+)  # fmt: skip
+def test_fields_of_one_name_in_several_structs_keep_their_ids(tmp_path: Path, nested: str) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", f"id BIGINT, c {nested}")
+    table.append(pa.table({"id": [1]}))
+    # The physical names are the names that the columns had, which are not unique at all depths.
+    table.alter(ds.SetProperty("delta.columnMapping.mode", "name"))
+    table.alter(ds.RenameColumn("id", "key"))
+    table.alter(ds.AddColumn("d", "INT"))
+    table.alter(ds.DeleteColumn("d"))
+    table.append(pa.table({"key": [2], "e": ["x"]}), schema_mode="merge")
+    rows = sorted(table.scan(columns=["key", "e"]).to_arrow().to_pylist(), key=lambda row: row["key"])
+    assert rows == [{"key": 1, "e": None}, {"key": 2, "e": "x"}]

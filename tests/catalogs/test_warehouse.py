@@ -23,6 +23,7 @@ from deltaskip.errors import (
     TableAlreadyExists,
     TableNotFound,
 )
+from deltaskip.storage import LocalStorage
 from tests.catalogs.contract import NUMBERS, SCHEMA
 from tests.dml.tables import ids_of
 from tests.extent import extent
@@ -256,3 +257,22 @@ def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalo
         transaction.commit()
     assert not (tmp_path / "wh/db/t").exists()
     assert [ident.name for ident in warehouse.list_tables("db")] == (["u"] if act == "rename" else [])
+
+
+def test_show_tables_looks_only_into_folders_whose_names_match(
+    warehouse: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sales", "Sales 2", "other"):
+        warehouse.create_table(f"db.`{name}`", "id BIGINT")
+    looked: list[str] = []
+    exists = LocalStorage.exists
+
+    def counted(storage: LocalStorage, path: str) -> bool:
+        looked.append(path)
+        return exists(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "exists", counted)
+    found = warehouse.sql(None, "SHOW TABLES IN db LIKE 's*|nothing'").to_pylist()
+    assert [row["tableName"] for row in found] == ["Sales 2", "sales"]
+    assert not [path for path in looked if "/other/" in path]
+    assert [ident.name for ident in warehouse.list_tables("db")] == ["Sales 2", "other", "sales"]

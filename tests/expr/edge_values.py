@@ -79,7 +79,8 @@ def _integers(bits: int, *more: int) -> list[Any]:
     return [0, 1, -1, 2, 7, -7, 100, low, low + 1, high - 1, high, high // 2 + 1, *more]
 
 
-def _decimals(precision: int, scale: int, *more: str) -> list[Any]:
+def decimals(precision: int, scale: int, *more: str) -> list[Any]:
+    """Decimals at the edges of a precision and a scale, and more."""
     unit = Decimal((0, (1,), -scale))
     nines = Decimal((0, (9,) * precision, -scale))
     found = [
@@ -188,11 +189,11 @@ EDGES: dict[DataType, list[Any]] = {
         3.4028235677973362e38,
         1e-45,
     ],
-    DecimalType(5, 2): _decimals(5, 2, "127.99", "128", "-128.99", "-129", "0.5", "-0.5", "1.25"),
-    DecimalType(18, 0): _decimals(18, 0, "2147483647", "2147483648", "-2147483649", "9007199254740993"),
-    DecimalType(20, 20): _decimals(20, 20, "0.5", "0.00000000000000000005"),
-    DecimalType(21, 20): _decimals(21, 20, "0.5", "0.99999999999999999999", "-0.99999999999999999999", "1.5"),
-    DecimalType(20, 2): _decimals(
+    DecimalType(5, 2): decimals(5, 2, "127.99", "128", "-128.99", "-129", "0.5", "-0.5", "1.25"),
+    DecimalType(18, 0): decimals(18, 0, "2147483647", "2147483648", "-2147483649", "9007199254740993"),
+    DecimalType(20, 20): decimals(20, 20, "0.5", "0.00000000000000000005"),
+    DecimalType(21, 20): decimals(21, 20, "0.5", "0.99999999999999999999", "-0.99999999999999999999", "1.5"),
+    DecimalType(20, 2): decimals(
         20,
         2,
         "2147483647.99",
@@ -204,7 +205,7 @@ EDGES: dict[DataType, list[Any]] = {
         "32767.99",
         "0.5",
     ),
-    DecimalType(38, 0): _decimals(
+    DecimalType(38, 0): decimals(
         38,
         0,
         "9223372036854775807",
@@ -220,7 +221,7 @@ EDGES: dict[DataType, list[Any]] = {
         "2147483648",
         "4294967297",
     ),
-    DecimalType(38, 10): _decimals(
+    DecimalType(38, 10): decimals(
         38,
         10,
         "9223372036854775807.9999999999",
@@ -232,7 +233,7 @@ EDGES: dict[DataType, list[Any]] = {
         "2147483647.9999999999",
         "9007199254740993.0000000001",
     ),
-    DecimalType(38, 38): _decimals(38, 38, "0.5", "0.12345678901234567890123456789012345675"),
+    DecimalType(38, 38): decimals(38, 38, "0.5", "0.12345678901234567890123456789012345675"),
     STRING: [
         "",
         "a",

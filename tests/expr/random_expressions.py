@@ -21,6 +21,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Node
+from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.ddl import parse_columns
@@ -45,10 +46,11 @@ from deltaskip.schema.types import (
     StructType,
     UnknownType,
 )
-from tests.expr.edge_values import EDGES
+from tests.expr.edge_values import EDGES, decimals
 from tests.expr.edges import _NAMES, CAST_TARGETS, calls
 
-ZONES = ("UTC", "Europe/Berlin", "America/Los_Angeles", "Australia/Lord_Howe")
+ZONES = ("UTC", "Europe/Berlin", "America/Los_Angeles", "America/New_York", "Australia/Lord_Howe")
+COLLATIONS = ("UTF8_LCASE", "UNICODE", "UNICODE_CI")
 ROWS = 24
 _MOST_CHARACTERS = 300
 _DEPTH = 4
@@ -60,6 +62,7 @@ _OPERATORS = (
     *("if({b}, {c}, {c})", "CASE WHEN {b} THEN {c} WHEN {b} THEN {c} END", "CASE {c} WHEN {c} THEN 1 ELSE 2 END"),
     *("{c} LIKE 'a%'", "{c} LIKE '%_b%'", "{c} ILIKE '%A'", "{c} RLIKE '[a-c]+'", "startswith({c}, {c})"),
     *("array({c}, {c})", "array({c}, NULL, {c})", "struct({c} AS x, {c} AS y)", "map('k', {c}, 'l', {c})"),
+    *(f"{{c}} COLLATE {name}" for name in COLLATIONS),
     *("{c}[0]", "{c}['k']", "{c}.x", "{c} + INTERVAL 1 MONTH", "{c} - INTERVAL '1 02:03:04' DAY TO SECOND"),
     *(f"CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS),
     *(f"TRY_CAST({{c}} AS {simple_string(target)})" for target in CAST_TARGETS[::3]),
@@ -98,11 +101,48 @@ _MILD: dict[DataType, list[Any]] = {
     ArrayType(STRING, True): [(), ("a",), ("b", None, "a"), ("", "abc")],
     ArrayType(DOUBLE, True): [(), (0.0, -0.0), (math.nan, 1.5), (None,)],
 }
-_NESTED = parse_columns("m MAP<STRING, INT>, st STRUCT<x: INT, y: STRING>")
+_COLLATED = [
+    "",
+    "a",
+    "A",
+    "b",
+    "B",
+    "ab",
+    "AB",
+    "Ab",
+    "\u00e9",
+    "\u00c9",
+    "e\u0301",
+    "\u00df",
+    "ss",
+    "\u0130",
+    "i",
+    "i\u0307",
+    "I",
+]
+_COLLATED += [
+    "\u03c3",
+    "\u03c2",
+    "\u03a3",
+    "a b",
+    "a-b",
+    "A B",
+    "k",
+    "K",
+    "\u212a",
+    "5",
+    "\u0665",
+    "\0a",
+    "a\0",
+    "\U0001f600",
+    "\uffff",
+]
+_COLLATED_ORDER = RunningCollations()
 
 # Their results may be larger than memory, for which Spark ends its process.
 _LARGE = frozenset(("repeat", "space", "lpad", "rpad", "array_repeat", "array_insert", "sequence"))
 _CALLED = tuple(name for name in _NAMES if name not in _LARGE)
+_AS_WRITTEN = frozenset(("format_number",))
 
 # What may stand for an argument in a call of the grid: its type by how it is written.
 _ARGUMENT = re.compile(
@@ -111,35 +151,40 @@ _ARGUMENT = re.compile(
 _WRITTEN = {"date": DATE, "string": STRING, "int": INTEGER}
 
 
+def with_a_column() -> Iterator[tuple[str, DataType, Any]]:
+    """The calls of the grid with `k` for one of the arguments, its type, and the value written there."""
+    for name in _CALLED:
+        for call in calls(name):
+            for at in _ARGUMENT.finditer(call):
+                type_ = _WRITTEN[at.lastgroup or ""]
+                value = evaluate(bind_expression(parse_sql(at.group()), StructType(())), {})
+                yield f"{call[: at.start()]}k{call[at.end() :]}", type_, value
+
+
 class Made(NamedTuple):
-    """An expression as Spark SQL, its type, and how deep calls are nested in it."""
+    """An expression as Spark SQL, its type, how deep calls are nested in it, and the function called last."""
 
     sql: str
     type: DataType
     depth: int
+    name: str = ""
 
 
-def schema() -> StructType:
-    """The columns of the table: one of the edges of each type, and one of common values."""
-    return parse_columns(", ".join(f"{name} {simple_string(type_)}" for name, (type_, _) in _values().items()))
-
-
-def _values() -> dict[str, tuple[DataType, list[Any]]]:
-    found: dict[str, tuple[DataType, list[Any]]] = {f"e{n}": (type_, EDGES[type_]) for n, type_ in enumerate(EDGES)}
-    found |= {f"c{n}": (type_, _MILD[type_]) for n, type_ in enumerate(_MILD)}
-    maps, struct = (field.type for field in _NESTED.fields)
-    found["m"] = (maps, [(), (("k", 1),), (("k", None), ("a", 2))])
-    found["st"] = (struct, [(1, "a"), (None, "b"), (2, None)])
+def _values(chance: random.Random, collated: bool) -> dict[str, tuple[str, list[Any]]]:
+    """The columns with their types as DDL: one of the edges of each type, one of common values, and random decimals."""
+    found = {f"e{n}": (simple_string(type_), EDGES[type_]) for n, type_ in enumerate(EDGES)}
+    found |= {f"c{n}": (simple_string(type_), _MILD[type_]) for n, type_ in enumerate(_MILD)}
+    found["m"] = ("MAP<STRING, INT>", [(), (("k", 1),), (("k", None), ("a", 2))])
+    found["st"] = ("STRUCT<x: INT, y: STRING>", [(1, "a"), (None, "b"), (2, None)])
+    for n in range(4):
+        precision = chance.randint(1, 38)
+        scale = chance.randint(0, precision)
+        found[f"d{n}"] = (f"DECIMAL({precision}, {scale})", decimals(precision, scale))
+    if collated:
+        texts = [*EDGES[STRING], *_MILD[STRING], *_COLLATED]
+        found |= {f"s{n}": (f"STRING COLLATE {name}", texts) for n, name in enumerate(COLLATIONS)}
+        found |= {f"t{n}": (f"STRING COLLATE {name}", _COLLATED) for n, name in enumerate(COLLATIONS)}
     return found
-
-
-def rows(chance: random.Random, count: int = ROWS) -> pa.Table:
-    """Random rows of the table: a tenth of the values are NULL."""
-    arrays = {}
-    for name, (type_, values) in _values().items():
-        given = [None if chance.random() < 0.1 else chance.choice(values) for _ in range(count)]
-        arrays[name] = typed_array(given, arrow_type(type_))
-    return pa.table(arrays)
 
 
 ERROR, UNDECIDED = "error", "undecided"
@@ -149,28 +194,45 @@ ERROR, UNDECIDED = "error", "undecided"
 class Rows:
     """Rows of the table, and the values that expressions have for them."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
+    def __init__(self, table: pa.Table, schema: StructType) -> None:
+        self.table, self.schema = table, schema
         self.columns = {name: one_chunk(table[name]) for name in table.column_names}
         cells = {(name,): domain_values(array) for name, array in self.columns.items()}
         self.each = [{name: values[at] for name, values in cells.items()} for at in range(len(table))]
 
     @classmethod
-    def of(cls, chance: random.Random) -> Rows:
-        """Return random rows."""
-        return cls(rows(chance))
+    def of(cls, chance: random.Random, collated: bool = False, count: int = ROWS) -> Rows:
+        """Return random rows: a tenth of the values are NULL."""
+        columns = _values(chance, collated)
+        schema = parse_columns(", ".join(f"{name} {ddl}" for name, (ddl, _) in columns.items()))
+        arrays = {}
+        for field, (name, (_, values)) in zip(schema.fields, columns.items(), strict=True):
+            given = [None if chance.random() < 0.1 else chance.choice(values) for _ in range(count)]
+            arrays[name] = typed_array(given, arrow_type(field.type))
+        return cls(pa.table(arrays), schema)
 
-    def by_column(self, node: Node, zone: str, places: Sequence[int] = ()) -> list[Any]:
-        """The values of some rows, all if none are named; those that fail are looked for by halves."""
-        places = places or range(len(self.table))
-        taken = {name: array.take(pa.array(places)) for name, array in self.columns.items()}
-        try:
-            return list(map(shown, domain_values(Evaluator(node, zone).values(taken, len(places)))))
-        except EvaluationError as error:
-            if len(places) == 1:
-                return [UNDECIDED if isinstance(error, Undecided) else ERROR]
-        half = len(places) // 2
-        return self.by_column(node, zone, places[:half]) + self.by_column(node, zone, places[half:])
+    def by_column(self, node: Node, zone: str) -> list[Any]:
+        """The values of all rows: those without one each by itself, the others together."""
+        columns = {name: self.columns[name] for name in {path[0] for path in columns_of(node)}}
+        evaluator = Evaluator(node, zone, _COLLATED_ORDER)
+
+        def some(places: Sequence[int]) -> list[Any]:
+            taken = {name: array.take(pa.array(places)) for name, array in columns.items()}
+            try:
+                return list(map(shown, domain_values(evaluator.values(taken, len(places)))))
+            except EvaluationError as error:
+                if len(places) == 1:
+                    return [UNDECIDED if isinstance(error, Undecided) else ERROR]
+            half = len(places) // 2
+            return some(places[:half]) + some(places[half:])
+
+        found = self.by_row(node, zone)
+        together = [at for at, value in enumerate(found) if isinstance(value, tuple)]
+        for places in ([at] for at, value in enumerate(found) if not isinstance(value, tuple)):
+            found[places[0]] = some(places)[0]
+        for at, value in zip(together, some(together) if together else (), strict=True):
+            found[at] = value
+        return found
 
     def by_row(self, node: Node, zone: str) -> list[Any]:
         """The values of all rows, each by itself."""
@@ -178,7 +240,7 @@ class Rows:
 
     def files(self, folder: Path, rows: int = 1) -> RowFiles:
         """Write a table whose files have so many rows each, in the order of the rows."""
-        table = ds.DeltaTable.create(folder, schema())
+        table = ds.DeltaTable.create(folder, self.schema)
         starts = range(0, len(self.table), rows)
         for start in starts:
             pq.write_table(self.table.slice(start, rows), folder / f"{start}.parquet")
@@ -188,8 +250,11 @@ class Rows:
     def told(self, node: Node, found: list[Any], wanted: list[Any]) -> str:
         """The first row in which two lists of values differ, with the columns of the expression there."""
         at = next(at for at, (here, there) in enumerate(zip(found, wanted, strict=True)) if here != there)
-        given = {name[0]: self.each[at][name[:1]] for name in columns_of(node)}
-        return f"{found[at]} and not {wanted[at]} of {given}"
+        return f"{found[at]} and not {wanted[at]} of {self.given(node, at)}"
+
+    def given(self, node: Node, at: int) -> dict[str, Any]:
+        """The columns of an expression in a row."""
+        return {name[0]: self.each[at][name[:1]] for name in columns_of(node)}
 
 
 class RowFiles(NamedTuple):
@@ -214,7 +279,7 @@ class RowFiles(NamedTuple):
 
 def _by_row(node: Node, zone: str, row: dict[tuple[str, ...], Any]) -> Any:
     try:
-        return shown(evaluate(node, row, zone))
+        return shown(evaluate(node, row, zone, _COLLATED_ORDER.order))
     except EvaluationError as error:
         return UNDECIDED if isinstance(error, Undecided) else ERROR
 
@@ -233,11 +298,15 @@ class Maker:
         chance: Decides.
         zone: The session's time zone.
         ansi: Whether ANSI mode is on.
+        schema: The columns.
+
+    refused: What was not made, because deltaskip refuses it: the name of the function, and Spark SQL.
     """
 
-    def __init__(self, chance: random.Random, zone: str, ansi: bool) -> None:
+    def __init__(self, chance: random.Random, zone: str, ansi: bool, schema: StructType) -> None:
         self.chance, self.zone, self.ansi = chance, zone, ansi
-        self.schema = schema()
+        self.schema = schema
+        self.refused: list[tuple[str, str]] = []
         self.pool: dict[DataType, list[Made]] = {}
         for field in self.schema.fields:
             self.pool.setdefault(field.type, []).append(Made(field.name, field.type, 0))
@@ -258,7 +327,7 @@ class Maker:
     def _attempt(self) -> tuple[Made, Node] | None:
         chance = self.chance
         if chance.random() < 0.3:
-            call = chance.choice(_OPERATORS)
+            name = call = chance.choice(_OPERATORS)
         else:
             name = chance.choice(_CALLED)
             call = chance.choice(list(calls(name)))
@@ -270,8 +339,9 @@ class Maker:
             parts.append(found)
             return found.sql if found.depth == 0 else f"({found.sql})"
 
+        often = 0 if name in _AS_WRITTEN else 0.2
         call = _ARGUMENT.sub(
-            lambda at: part(_WRITTEN[at.lastgroup or ""]) if chance.random() < 0.2 else at.group(), call
+            lambda at: part(_WRITTEN[at.lastgroup or ""]) if chance.random() < often else at.group(), call
         )
         sql = re.sub(r"\{c\}", lambda _: part(type_), call)
         sql = re.sub(r"\{b\}", lambda _: part(BOOLEAN), sql)
@@ -280,8 +350,9 @@ class Maker:
             return None
         node = bound(sql, self.schema, self.zone, self.ansi)
         if node is None:
+            self.refused.append((name, sql))
             return None
-        found = Made(sql, type_of(node), depth)
+        found = Made(sql, type_of(node), depth, name)
         known = self.pool.setdefault(found.type, [])
         if len(known) < 40:
             known.append(found)

@@ -334,6 +334,9 @@ def test_texts_of_integers_beyond_the_type_are_left_to_spark(op: str) -> None:
     assert isinstance(bind(parse_sql(f"i {op} '5'"), TYPED), Compare)
 
 
+NINE = DecimalType(9, 0)
+
+
 @pytest.mark.parametrize(
     ("text", "node"),
     [
@@ -346,6 +349,8 @@ def test_texts_of_integers_beyond_the_type_are_left_to_spark(op: str) -> None:
         ("i = '5'", Compare("=", I, Literal(5, INTEGER))),
         ("f = '1.5'", Compare("=", field("f", FLOAT), Literal(1.5, FLOAT))),
         ("dec = '5'", Compare("=", Cast(DEC, DOUBLE), Literal(5.0, DOUBLE))),
+        ("s = 5BD", Compare("=", Cast(S, DecimalType(1, 0)), Literal(Decimal(5), DecimalType(1, 0)))),
+        ("CAST(i AS DECIMAL(9, 0)) = '4.5'", Compare("=", Cast(I, NINE), Literal(Decimal(5), NINE))),
         ("ts = '1970-01-01 00:00:01'", Compare("=", TS, Literal(1_000_000, TIMESTAMP))),
         ("i IN ('1', 'x')", In(Cast(I, STRING), (Literal("1", STRING), Literal("x", STRING)))),
         ("dec IN ('1.5', 2)", In(Cast(DEC, STRING), (Literal("1.5", STRING), Literal("2", STRING)))),

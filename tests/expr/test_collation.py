@@ -3,8 +3,10 @@
 import pytest
 
 from deltaskip.errors import PredicateError
+from deltaskip.expr import bind_expression, parse_sql
 from deltaskip.expr.collation import compared_collations, comparison_collation, is_binary, is_collated
 from deltaskip.expr.nodes import And, Call, Case, Cast, Collate, Compare, FieldRef, In, IsNull, Literal, Not, StartsWith
+from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING
 
 
@@ -113,3 +115,10 @@ def test_what_has_two_collations_is_compared_only_with_an_explicit_one(node):
         comparison_collation(node, X)
     assert comparison_collation(node, Collate(X, "de")) == "de"
     assert is_collated(node)
+
+
+@pytest.mark.parametrize("text", ["a = b", "a LIKE b", "a ILIKE b", "startswith(a, b)", "a IN (b)"])
+def test_texts_of_two_collations_do_not_meet(text):
+    schema = parse_columns("a STRING COLLATE UNICODE, b STRING COLLATE UTF8_LCASE")
+    with pytest.raises(PredicateError, match="mixes the collations"):
+        bind_expression(parse_sql(text), schema)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deltaskip.expr import EvaluationError, evaluate
+from deltaskip.expr import EvaluationError, Undecided, evaluate
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS, REPLACED, registry
 from deltaskip.expr.nodes import Compare, FieldRef, IsNull, Literal, Node, Not
@@ -36,8 +36,12 @@ def test_the_evaluator_has_spark_s_answers_or_none() -> None:
         for case, node, edge, answer in answered(type_, mode, EVALUATED):
             try:
                 value = evaluate(node, {("c",): edge}, case.zone)
-            except EvaluationError:
+            except EvaluationError as error:
                 refused += answer != ERROR
+                # Spark's optimizer takes casts of a compared date or timestamp away.
+                if answer != ERROR and not isinstance(error, Undecided) and not isinstance(node, Compare):
+                    # Without ANSI mode, Spark has a value in place of an error.
+                    wrong += [f"{case.key} of {edge!r}: {error}, in Spark {answer}"] * (mode == "on")
                 continue
             agreed += answer != ERROR
             found = encoded(value, type_of(node) or BOOLEAN)

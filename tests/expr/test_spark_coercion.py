@@ -52,7 +52,8 @@ PREDICATES = (
     *("CASE WHEN b THEN 'a' END = u", "if(b, u, s) = 'a'", "coalesce(u, lc) = 'a'"),
     *("if(b, u, lc COLLATE UNICODE_CI) = 'A'", "length(coalesce(u, lc)) = 1"),
     *("CAST(coalesce(u, lc) AS STRING) = 'A'", "CAST(u AS STRING COLLATE UTF8_LCASE) = 'a'", "u IN ('A', s)"),
-    "s = u",
+    *("s = u", "s = 5BD", "u < 5BD", "CAST(l AS DECIMAL(20, 0)) <=> s", "CAST(l AS DECIMAL(20, 0)) IN (s, '5')"),
+    "CAST(i AS DECIMAL(10, 0)) = '4.5'",
 )  # fmt: skip
 
 

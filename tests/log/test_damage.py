@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, VersionNotFound
+from deltaskip.log.checkpoint.read import open_checkpoint
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
@@ -242,3 +243,17 @@ class TestCompaction:
     def test_a_damaged_one_does_not_matter_while_the_commits_are_there(self, five: TableBuilder) -> None:
         (five.log / f"{0:020d}.{4:020d}.compacted.json").write_text("damaged")
         assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(300):
+        (five.log / f"{4:020}.checkpoint.{number:036}.parquet").write_bytes(b"PAR1")
+    opened: list[object] = []
+
+    def counted(*args: object) -> object:
+        opened.append(args)
+        return open_checkpoint(*args)
+
+    monkeypatch.setattr("deltaskip.log.loading.open_checkpoint", counted)
+    assert five.load().version == 4
+    assert len(opened) == 100

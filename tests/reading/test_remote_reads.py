@@ -77,3 +77,61 @@ def test_many_rows_are_read_by_column_chunks(server: SlowS3, stored: ds.DeltaTab
     rows, requests, _ = files_read(server, "id >= 10")
     assert len(rows) == FILES * ROWS - 10
     assert len(requests) <= 4 * FILES
+
+
+def narrow(table: ds.DeltaTable, library: str) -> list[tuple[object, ...]]:
+    """Two columns of neighbouring rows, by a query of another library."""
+    if library == "polars":
+        pl = pytest.importorskip("polars")
+        frame = table.scan().to_polars(lazy=True)
+        return list(frame.filter(pl.col("id").is_between(50_000, 50_999)).select("id", "a").collect().rows())
+    connection = pytest.importorskip("duckdb").connect()
+    table.scan().to_duckdb(connection, "t")
+    return list(connection.sql("SELECT id, a FROM t WHERE id >= 50000 AND id <= 50999").fetchall())
+
+
+def column(table: ds.DeltaTable, library: str) -> object:
+    """The sum of one column, by a query of another library."""
+    if library == "polars":
+        pl = pytest.importorskip("polars")
+        return table.scan().to_polars(lazy=True).select(pl.col("rare").sum()).collect().item()
+    connection = pytest.importorskip("duckdb").connect()
+    table.scan().to_duckdb(connection, "t")
+    return int(connection.sql("SELECT sum(rare) FROM t").fetchall()[0][0])
+
+
+def some_rows(table: ds.DeltaTable, library: str) -> int:
+    """Five rows of one column, by a query of another library."""
+    if library == "polars":
+        pytest.importorskip("polars")
+        return table.scan().to_polars(lazy=True).select("id").head(5).collect().height
+    connection = pytest.importorskip("duckdb").connect()
+    table.scan(limit=5).to_duckdb(connection, "t")
+    return len(connection.sql("SELECT id FROM t LIMIT 5").fetchall())
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_queries_of_other_libraries_read_what_they_need(server: SlowS3, stored: ds.DeltaTable, library: str) -> None:
+    files = {path.name: path.stat().st_size for path in (server.folder / "bucket" / "t").glob("*.parquet")}
+    whole = sum(files.values())
+    remote = stored_at(server, "t")
+    expected = stored.scan("id BETWEEN 50000 AND 50999", columns=["id", "a"]).to_arrow()
+    narrow(remote, library)  # the log is read once
+
+    server.begin()
+    rows = narrow(remote, library)
+    assert sorted(rows) == sorted(zip(*expected.to_pydict().values(), strict=True))
+    # One file, of which the end and the pages of two columns are read.
+    assert (
+        len({each.partition("/part-")[2].partition("?")[0].split()[0] for each in server.log if "/part-" in each}) == 1
+    )
+    assert server.bytes < whole / 20
+
+    server.begin()
+    assert column(remote, library) == sum(stored.scan(columns=["rare"]).to_arrow()["rare"].to_pylist())
+    # One of five columns, and the least of them.
+    assert server.bytes < whole / 5
+
+    server.begin()
+    assert some_rows(remote, library) == 5
+    assert server.bytes < whole / 5

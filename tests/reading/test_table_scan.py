@@ -121,3 +121,12 @@ def test_a_damaged_file_among_small_ones_is_named(table: ds.DeltaTable) -> None:
     for where in (None, "id % 10 = 3", "id >= 0 AND st.a IS NULL"):
         with pytest.raises(StorageError, match=files[4]):
             table.scan(where).to_arrow()
+
+
+def test_a_limit_beyond_all_rows_is_none(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    table.append(pa.table({"id": [1, 2]}))
+    for limit in (2**31, 2**63 - 1, 2**63, 10**30):
+        scan = table.scan("id > 0", limit=limit)
+        assert (scan.to_arrow().num_rows, scan.files().num_rows, scan.count()) == (2, 1, 2)
+        assert ds.read_pandas(table, limit=limit).shape == (2, 1)

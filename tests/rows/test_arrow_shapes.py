@@ -190,6 +190,21 @@ def test_categories_and_enums_of_polars_are_texts(tmp_path: Path) -> None:
         assert stored(tmp_path / str(kind).partition("(")[0], "c STRING", rows)[1] == ["a", None]
 
 
+def test_python_objects_of_polars_are_refused_by_column_at_every_door(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    rows = polars.DataFrame({"id": [1, 2], "c": polars.Series([object(), None], dtype=polars.Object)})
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    for given in (rows, rows.lazy()):
+        for name, act in {
+            "data": lambda data: table.append(data, schema_mode="merge"),
+            "data ": lambda data: table.overwrite(data, schema_mode="replace"),
+            "source": lambda data: table.merge(data, "target.id = source.id", schema_mode="merge"),
+        }.items():
+            with pytest.raises(InvalidArgumentType, match=rf"^{name.strip()}, .*the column c has Python objects"):
+                act(given)
+    assert DeltaTable(table.uri).version == 0
+
+
 def test_a_named_index_of_pandas_is_a_column(tmp_path: Path) -> None:
     frame = pandas_frame([1, 2]).set_index("c")
     assert stored(tmp_path, "c BIGINT", frame)[1] == [1, 2]
@@ -213,11 +228,22 @@ def test_what_is_no_stream_of_rows_is_refused_by_name(tmp_path: Path) -> None:
             (lambda: pa.array([{"c": 1}, None]), InvalidArgumentType, "a StructArray, has no form in Arrow"),
             (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, has no form in Arrow"),
             (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "has no form in Arrow .*division"),
-            (lambda: b"c", InvalidArgumentType, "data must be a Spark DataFrame, or Arrow data .*not bytes"),
+            (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
             (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
         ],
         lambda case: checked(Path(mkdtemp(dir=tmp_path)), *case),
     )
+
+
+def test_a_merge_says_why_its_source_is_refused(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "c BIGINT")
+    for source, message in (
+        (pandas_frame(["a", 1]), "source, a DataFrame, has no form in Arrow .*column c"),
+        (pa.chunked_array([[1]]), "source, a ChunkedArray, has no form in Arrow"),
+        (b"c", "source must be .*not bytes"),
+    ):
+        with pytest.raises(InvalidArgumentType, match=message):
+            table.merge(source, "target.c = source.c")
 
 
 def damaged_text() -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 import deltaskip as ds
 from tests import corpus
 from tests.corpus_digests import expected_rows
+from tests.each import each
 from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
@@ -226,14 +228,43 @@ def test_rows_of_tables_with_deletion_vectors_collations_and_char(lake: Any) -> 
     assert lake("SELECT n FROM lake.db.odd WHERE s COLLATE UTF8_BINARY = 'aB'") == [(2,)]
 
 
-def test_update_and_merge_are_refused_and_run_by_sql_of_the_catalog(spark: Any, lake: Any, catalog: Any) -> None:
-    lake("CREATE TABLE lake.db.changed AS SELECT id, 'x' AS s FROM range(3)")
-    merge = "MERGE INTO {} t USING (SELECT 1L AS id) n ON t.id = n.id WHEN MATCHED THEN UPDATE SET s = 'm'"
-    for statement in ("UPDATE lake.db.changed SET s = 'y'", merge.format("lake.db.changed")):
-        with pytest.raises(Exception, match=r"catalog\.sql"):
-            lake(statement)
-    catalog.sql(spark, merge.format("db.changed"))
-    assert sorted(lake("SELECT * FROM lake.db.changed")) == [(0, "x"), (1, "m"), (2, "x")]
+def test_statements_that_spark_cannot_run_show_the_line_that_runs_them(spark: Any, lake: Any, catalog: Any) -> None:
+    from pyspark.sql import functions as F
+
+    lake("CREATE TABLE lake.db.source AS SELECT 1L AS id")
+    merge = "MERGE INTO {0}db.changed t USING {0}db.source n ON t.id = n.id\nWHEN MATCHED THEN "
+    statements = [
+        "UPDATE {0}db.changed SET s = 'it\\'s'",
+        merge + "UPDATE SET s = 'm'",
+        merge + "DELETE",
+        "DELETE FROM {0}db.changed WHERE id IN (SELECT id FROM {0}db.source)",
+        "DELETE FROM {0}db.changed WHERE id + 1 = 2",
+        "DELETE FROM {0}db.changed WHERE s LIKE '%x_' OR id = 1",
+        "DELETE FROM {0}db.changed WHERE id = 1 AND s RLIKE '[x-z]'",
+    ]
+
+    def check(statement: str) -> None:
+        lake("CREATE OR REPLACE TABLE lake.db.changed AS SELECT id, 'x' AS s FROM range(3)")
+        with pytest.raises(Exception, match=r"lake\.db\.changed .* catalog\.sql\(spark") as raised:
+            lake(statement.format("lake."))
+        line = "catalog.sql" + str(raised.value).partition("catalog.sql")[2]
+        call = ast.parse(line).body[0]
+        assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
+        assert ast.literal_eval(call.value.args[1]) == statement.format("")
+        eval(line, {"catalog": catalog, "spark": spark})
+        assert sorted(lake("SELECT * FROM lake.db.changed")) != [(0, "x"), (1, "x"), (2, "x")]
+
+    each(statements, check)
+    lake("DELETE FROM lake.db.changed WHERE s LIKE 'x%' AND id = 0")
+    spark.sql("USE lake.db")
+    try:
+        with pytest.raises(Exception, match=r"catalog\.sql\(spark, \"UPDATE db\.changed SET s = 'y'"):
+            lake("UPDATE changed SET s = 'y'")
+    finally:
+        spark.sql("USE spark_catalog.default")
+    writer = spark.range(1).mergeInto("lake.db.changed", F.lit(True)).whenMatched().delete()
+    with pytest.raises(Exception, match=r"load_table\('db\.changed'\)\.merge"):
+        writer.merge()
 
 
 def test_an_overwrite_by_rows_of_an_older_version_is_a_conflict(spark: Any, lake: Any, catalog: Any) -> None:

@@ -69,6 +69,7 @@ DOORS: dict[str, Callable[[DeltaTable], Any]] = {
     "generate": DeltaTable.generate,
     "changes": lambda table: table.changes(0).files(),
     "files_since": lambda table: table.files_since(0),
+    "detail": DeltaTable.detail,
     "history": DeltaTable.history,
     "recompute_stats": DeltaTable.recompute_stats,
     "recompute_stats anew": lambda table: table.recompute_stats(resume=False),

@@ -21,8 +21,8 @@ from deltaskip.catalogs import InstalledCatalog
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log.reopening import Reopened
+from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.statements.views import RegisteredView
-from deltaskip.storage.secrets import without_secrets, without_userinfo
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
 
@@ -186,9 +186,9 @@ SECRETS = {
 
 
 def test_options_that_may_be_secrets_are_told_from_those_that_are_not() -> None:
-    assert without_secrets(PUBLIC) == (PUBLIC, ())
+    assert options_without_secrets(PUBLIC) == (PUBLIC, ())
     for name, text in SECRETS.items():
-        kept, left_out = without_secrets({"aws_region": "eu-west-1", name: text})
+        kept, left_out = options_without_secrets({"aws_region": "eu-west-1", name: text})
         assert kept == {"aws_region": "eu-west-1"} and left_out == (name,), name
 
 
@@ -204,7 +204,7 @@ def test_options_that_may_be_secrets_are_told_from_those_that_are_not() -> None:
     ],
 )
 def test_a_location_is_left_without_its_password_and_signature(location: str, expected: str) -> None:
-    assert without_userinfo(location) == expected
+    assert url_without_secrets(location) == expected
 
 
 def _keeps(pickled: bytes) -> bool:

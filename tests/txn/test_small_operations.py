@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +16,11 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import FILE_SCHEMA
-from deltaskip.errors import CommitConflict
-from deltaskip.log import load_snapshot
+from deltaskip.errors import CommitConflict, StorageError
+from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.storage import LocalStorage
-from deltaskip.txn import turns
+from deltaskip.txn import commit_loop, turns
+from deltaskip.txn.commit_loop import CommitLoop
 from deltaskip.txn.transaction import Transaction
 
 Act = Callable[[DeltaTable], Any]
@@ -144,8 +147,161 @@ def test_an_operation_goes_on_when_the_turn_does_not_come(tmp_path: Path, monkey
     handle = os.open(tmp_path / "t" / "_delta_log", os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        with turns.turn(table.snapshot):
+        with turns.Turn(table.snapshot) as turn:
+            turn.take()
+            assert not turn.is_taken
             table.append(pa.table({"id": [11], "price": [1.0]}))
     finally:
         os.close(handle)
+    assert len(rows(table)) == 11
+    with turns.Turn(table.snapshot) as turn:
+        turn.take_if_busy()
+        assert turn.is_taken, "the process has waited for the turn lately"
+    assert not is_locked(tmp_path / "t" / "_delta_log")
+
+
+def test_a_process_that_has_not_lost_takes_no_turn(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    with turns.Turn(table.snapshot) as turn:
+        turn.take_if_busy()
+        assert not turn.is_taken
+
+
+def test_the_turn_ends_with_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, locked = make(tmp_path / "t"), []
+    with turns.Turn(table.snapshot) as turn:
+        turn.take()
+    settle = CommitLoop.settle
+
+    def settled(loop: CommitLoop, committed: Any) -> Any:
+        locked.append(is_locked(tmp_path / "t" / "_delta_log"))
+        return settle(loop, committed)
+
+    monkeypatch.setattr(CommitLoop, "settle", settled)
+    table.update({"price": "8.0"}, "id = 5")
+    assert locked == [False]
+
+
+def test_a_commit_that_lost_is_repeated_in_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, other = make(tmp_path / "t"), DeltaTable(tmp_path / "t")
+    trying, locked = commit_loop.put_commit, []
+
+    def put(latest: Snapshot, text: bytes) -> None:
+        locked.append(is_locked(tmp_path / "t"))
+        if len(locked) == 1:
+            with monkeypatch.context() as inside:
+                inside.setattr(commit_loop, "put_commit", trying)
+                other.append(pa.table({"id": [60], "price": [6.0]}))
+        trying(latest, text)
+
+    monkeypatch.setattr(commit_loop, "put_commit", put)
+    table.append(pa.table({"id": [61], "price": [6.0]}))
+    assert locked == [False, True]
+    assert not is_locked(tmp_path / "t")
+    assert [row[0] for row in rows(table)][-2:] == [60, 61]
+
+
+@pytest.mark.parametrize("act", ["append", "update", "delete"])
+def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    table = make(tmp_path / "t")
+    steps: list[tuple[str, str]] = []
+    fsync, link = os.fsync, os.link
+
+    def synced(handle: int) -> None:
+        steps.append(("sync", os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    def linked(source: str, target: str) -> None:
+        steps.append(("link", target))
+        link(source, target)
+
+    before = {str(path) for path in (tmp_path / "t").glob("*.parquet")}
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
+    ACTS[act](table)
+    log = str(tmp_path / "t" / "_delta_log")
+    [data] = {str(path) for path in (tmp_path / "t").glob("*.parquet")} - before
+    temporary = next(path for _, path in steps if path.startswith(f"{log}/"))
+    assert steps[: steps.index(("sync", log)) + 1] == [
+        ("sync", data),
+        ("sync", str(tmp_path / "t")),
+        ("sync", temporary),
+        ("link", f"{log}/{table.version:020}.json"),
+        ("sync", log),
+    ]
+
+
+def test_nothing_is_synced_for_a_commit_that_comes_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, other, update = make(tmp_path / "t"), DeltaTable(tmp_path / "t"), ACTS["update"]
+    synced: list[int] = []
+    attempts: list[int] = []
+    commits, fsync = Transaction.commit, os.fsync
+
+    def commit(transaction: Transaction) -> int:
+        attempts.append(len(synced))
+        if len(attempts) == 1:
+            with monkeypatch.context() as inside:
+                inside.setattr(Transaction, "commit", commits)
+                update(other)
+                synced.clear()
+        return commits(transaction)
+
+    def counted(handle: int) -> None:
+        synced.append(handle)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    monkeypatch.setattr(Transaction, "commit", commit)
+    update(table)
+    assert attempts == [0, 0]
+    assert synced
+
+
+def test_files_of_another_process_are_durable_at_once(tmp_path: Path) -> None:
+    unsynced = make(tmp_path / "t").transaction().unsynced
+    unsynced.put(str(tmp_path / "x"), b"1")
+    assert pickle.loads(pickle.dumps([unsynced])) == [None]
+
+
+def test_a_file_that_was_deleted_again_does_not_stop_the_commit(tmp_path: Path) -> None:
+    transaction = make(tmp_path / "t").transaction()
+    transaction.unsynced.put(str(tmp_path / "t" / "p=1" / "x.parquet"), b"1")
+    (tmp_path / "t" / "p=1" / "x.parquet").unlink()
+    (tmp_path / "t" / "p=1").rmdir()
+    transaction.set_app_version("app", 1)
+    assert transaction.commit() == 2
+
+
+def test_a_vector_is_durable_before_the_commit_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, price DOUBLE", properties=properties)
+    table.append(pa.table({"id": range(10), "price": [0.5] * 10}))
+    synced, fsync = [], os.fsync
+
+    def counted(handle: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    table.delete("id = 3")
+    [vector] = [path.name for path in (tmp_path / "t").glob("*.bin")]
+    assert synced[:2] == [vector, "t"]
+    assert len(rows(table)) == 9
+
+
+def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(tmp_path / "t")
+    before = sorted(path.name for path in (tmp_path / "t").rglob("*"))
+
+    def broken(handle: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as inside:
+        inside.setattr(os, "fsync", broken)
+        with pytest.raises(StorageError, match="Input/output error"):
+            ACTS["append"](table)
+    assert sorted(path.name for path in (tmp_path / "t").rglob("*")) == before
+    ACTS["append"](table)
     assert len(rows(table)) == 11

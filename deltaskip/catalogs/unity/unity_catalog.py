@@ -39,11 +39,11 @@ from deltaskip.errors import (
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.records import dataclass
+from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.storage import CatalogStorage, Storage, is_local, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
-from deltaskip.storage.secrets import without_secrets, without_userinfo
 from deltaskip.table.creation import creation
 from deltaskip.table.opened import table_in
 from deltaskip.table.replacement import replacement
@@ -279,9 +279,9 @@ class UnityCatalog(LocatedCatalog):
         url, login, options = self._client.url, dict(self._login), dict(self.storage_options or {})
         left_out: tuple[str, ...] = ()
         if not secrets:
-            options, left_out = without_secrets(options)
+            options, left_out = options_without_secrets(options)
             left_out = (*(shown for key, shown in SECRETS.items() if login.pop(key, None) is not None), *left_out)
-            url = without_userinfo(url)
+            url = url_without_secrets(url)
         given = (url, self._catalog, options, self.name)
         return partial(_opened_again, given, login, replace(entry, loaded=None)), left_out
 

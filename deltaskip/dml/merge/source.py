@@ -8,19 +8,9 @@ from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
 from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot
 
-__all__ = ["given_source", "merge_source"]
-
-
-def given_source(data: Any) -> GivenRows:
-    """Return the rows of a source. Raises InvalidArgumentType if there are none."""
-    try:
-        return GivenRows(data)
-    except InvalidArgumentType as error:
-        expected = "a Spark DataFrame, or Arrow data with __arrow_c_stream__"
-        raise InvalidArgumentType.of("source", expected, data) from error
+__all__ = ["merge_source"]
 
 
 def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, snapshot: Snapshot) -> MergeSource:

@@ -410,7 +410,7 @@ class Batch:
             return none_of(pa.bool_())
         if type_of(node.child) == STRING:
             collation = comparison_collation(node.child, other)
-            if collation is not None:
+            if collation is not None and self.not_null(text, given).any():
                 raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
         try:
             found: Values | Partly
@@ -505,6 +505,11 @@ class Batch:
             found = function.by_column(values, node, self.zone)
         except (NotByColumn, pa.ArrowException):
             found = self.all_left(node.type)
+        except EvaluationError:
+            if function.null_in_null_out and not self.not_null(*values).any():
+                # Spark calls it for no row.
+                return none_of(arrow_type(node.type))
+            raise
         if is_nested(node.type):
             wanted = arrow_type(node.type)
             partly = isinstance(found, Partly)

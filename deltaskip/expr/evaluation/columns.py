@@ -159,7 +159,8 @@ class Evaluator:
             raise Undecided(f"The order of a string under {error} is not known.") from error
         except EvaluationError:
             self._raise_for_row(columns, rows)
-            raise
+            # No row fails by itself: what is left over of a row, and NULL until then, fails as an argument.
+            return pa.nulls(rows, arrow_type(type_of(self.node) or VOID)), np.ones(rows, np.bool_)
 
     def _raise_for_row(self, columns: Columns, rows: int) -> None:
         """Raise the error of the first row that fails."""

@@ -165,9 +165,11 @@ def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             at = _place(element, key)
             return tuple([None if each is None else each[at] for each in value])
         case ArrayType():
-            if not 0 <= key < len(value):
-                raise EvaluationError(f"The index {key} is out of an array of {len(value)} (INVALID_ARRAY_INDEX).")
-            return value[key]
+            # A place of 64 bits wraps around to 32.
+            at = (key + 2**31) % 2**32 - 2**31
+            if not 0 <= at < len(value):
+                raise EvaluationError(f"The index {at} is out of an array of {len(value)} (INVALID_ARRAY_INDEX).")
+            return value[at]
     return map_lookup(value, key)
 
 
@@ -193,7 +195,7 @@ def _at(args: Sequence[Values], outside: str) -> Values:
     """The elements at places from 0; what is outside of an array is an error, or NULL."""
     array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
-    places = np.asarray(numbers(args[1]), np.int64)
+    places = np.asarray(numbers(args[1])).astype(np.int32).astype(np.int64)
     there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
     inside = (places >= 0) & (places < lists.lengths)
     if outside == "raise" and (there & ~inside).any():

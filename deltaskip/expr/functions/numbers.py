@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from deltaskip.expr.functions.function import (
     Typed,
     takes,
 )
-from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.expr.nodes import ARITHMETIC, Call, Cast, FieldRef, Literal, Node
 from deltaskip.expr.preimages import number_steps as preimages
 from deltaskip.expr.preimages.number_steps import arithmetic_with, of_one
 from deltaskip.expr.preimages.time_steps import days_added
@@ -310,6 +311,11 @@ def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
 
+def _safe(node: Node) -> Node:
+    """The node with TRY_CAST for the casts around its operand."""
+    return replace(node, child=_safe(node.child), safe=True) if isinstance(node, Cast) else node
+
+
 def _tried(op: str) -> Function:
     """`try_add` and others: NULL where the operator fails."""
 
@@ -328,7 +334,16 @@ def _tried(op: str) -> Function:
             # Which rows fail is found one by one.
             raise NotByColumn from error
 
-    return Function(_arithmetic_signature(op), compute, widens=True, by_column=by_column, preimage=arithmetic_with(op))
+    def signature(args: tuple[Node, ...]) -> Typed:
+        found = _arithmetic_signature(op)(args)
+        if found is None or all(is_numeric(type_of(arg)) for arg in args):
+            return found
+        # Of operands that are no numbers, Spark also catches what fails in them (TryEval), such as the cast.
+        if not all(isinstance(arg, FieldRef | Literal) for arg in args):
+            return None
+        return tuple(map(_safe, found[0])), found[1]
+
+    return Function(signature, compute, widens=True, by_column=by_column, preimage=arithmetic_with(op))
 
 
 _PREIMAGES = {"+": days_added(1, arithmetic_with("+")), "-": days_added(-1, arithmetic_with("-"))}

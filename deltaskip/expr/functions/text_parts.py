@@ -27,6 +27,7 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.nodes import Call, Case, IsNull, Literal, Node
+from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import (
@@ -252,7 +253,8 @@ def _levenshtein(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
-    if len(args) not in (2, 3):
+    if len(args) not in (2, 3) or any(map(is_nullable, args[2:])):
+        # A greatest distance that is NULL is 0 or -1 in Spark, as it interprets or compiles.
         return None
     return counted(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
 

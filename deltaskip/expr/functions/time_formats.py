@@ -205,9 +205,10 @@ def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """Texts by a constant pattern whose fields have constant places; others are left over."""
+    pattern = constant(args[1])
     if type_of(call.args[0]) != STRING:
         return args[0]
-    micros, unlike = _micros_read(column(args[0]), constant(args[1]), None if call.type == TIMESTAMP_NTZ else zone)
+    micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == TIMESTAMP_NTZ else zone)
     found = made(micros, arrow_type(call.type or TIMESTAMP), args[0])
     return Partly(found, unlike) if unlike.any() else found
 

@@ -98,7 +98,7 @@ def _sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
     months, days, micros = amount_of(interval)
     given = column(args[0])
     if type_ != DATE:
-        return _moved_column(given, months, days, micros, type_ == TIMESTAMP, zone)
+        return _moved_column(given, months, days, micros, type_ == TIMESTAMP, zone, given)
     if micros:
         raise NotByColumn
     found = numbers(given).astype(np.int64)
@@ -111,8 +111,13 @@ def _sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
     return Partly(moved_dates, odd) if any_of(odd, given) else moved_dates
 
 
-def _moved_column(given: pa.Array, months: Any, days: Any, micros: Any, zoned: bool, zone: Zone) -> Values | Partly:
-    """Timestamps some months, then days, then microseconds later, each a number or one for each row."""
+def _moved_column(
+    given: pa.Array, months: Any, days: Any, micros: Any, zoned: bool, zone: Zone, *args: Values
+) -> Values | Partly:
+    """Timestamps some months, then days, then microseconds later, each a number or one for each row.
+
+    The result is NULL where one of `args` is.
+    """
     times = filled(given)
     for count, unit in ((months, "months"), (days, "days")):
         if isinstance(count, int) and not count:
@@ -127,9 +132,9 @@ def _moved_column(given: pa.Array, months: Any, days: Any, micros: Any, zoned: b
         kept = found - (local - times)
         times = np.where(local_times(kept, zone) == found, kept, instants(found, zone))
     with np.errstate(over="ignore"):
-        later = made(times + micros, given.type, given)
+        later = made(times + micros, given.type, *args)
     odd = _far(filled(given)) | _far(times)
-    return Partly(later, odd) if any_of(odd, given) else later
+    return Partly(later, odd) if any_of(odd, *args) else later
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
@@ -186,12 +191,12 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
         raise NotByColumn
     zoned = call.type == TIMESTAMP
     if unit in _MONTHS_OF:
-        return _moved_column(given, count * amount, 0, 0, zoned, zone)
+        return _moved_column(given, count * amount, 0, 0, zoned, zone, *args[1:])
     total = np.asarray(count, np.int64) * amount
     if amount < MICROS_PER_DAY:
         # Hours and less are added to the instant, also if they are more than a day.
-        return _moved_column(given, 0, 0, total, zoned, zone)
-    return _moved_column(given, 0, total // MICROS_PER_DAY, 0, zoned, zone)
+        return _moved_column(given, 0, 0, total, zoned, zone, *args[1:])
+    return _moved_column(given, 0, total // MICROS_PER_DAY, 0, zoned, zone, *args[1:])
 
 
 def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:

@@ -20,6 +20,7 @@ from deltaskip.expr.functions.function import (
     Function,
     Present,
     Row,
+    Signature,
     Typed,
     exactly,
     takes,
@@ -54,6 +55,7 @@ from deltaskip.schema.calendar import (
     Zone,
     civil_from_days,
     local_of,
+    zone_of,
 )
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
@@ -109,6 +111,25 @@ def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     with np.errstate(over="ignore"):
         found = np.asarray(numbers(args[0]), np.int32) - np.asarray(numbers(args[1]), np.int32)
     return made(found, pa.int32(), *args)
+
+
+def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], int | None]) -> Signature:
+    """The signature; Spark does not evaluate what is to be truncated to an unknown unit."""
+
+    def typed(args: tuple[Node, ...]) -> Typed:
+        found = signature(args)
+        unit = None if found is None else found[0][at]
+        if (
+            found is None
+            or not isinstance(unit, Literal)
+            or unit.value is None
+            or truncated(str(unit.value)) is not None
+        ):
+            return found
+        nothing = Literal(None, found[1])
+        return ((nothing, unit) if at else (unit, nothing)), found[1]
+
+    return typed
 
 
 def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -327,14 +348,16 @@ TIMES: Mapping[str, Row] = {
         directions=(1, -1),
     ),
     "trunc": Function(
-        takes(DATE, DATE, STRING),
+        _of_known_units(takes(DATE, DATE, STRING), 1, lambda unit: dates.truncated_date(0, unit)),
         lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
         by_column=_trunc_column,
         preimage=preimages.date_truncated,
         directions=(1, 0),
     ),
     "date_trunc": Function(
-        takes(TIMESTAMP, STRING, TIMESTAMP),
+        _of_known_units(
+            takes(TIMESTAMP, STRING, TIMESTAMP), 0, lambda unit: dates.truncated_timestamp(unit, 0, zone_of("UTC"))
+        ),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
         by_column=_date_trunc_column,
         zoned=True,

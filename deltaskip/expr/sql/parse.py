@@ -5,6 +5,8 @@ SQL without a node becomes Opaque, which keeps files.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
@@ -13,6 +15,9 @@ from deltaskip.expr.sql.expressions import ExpressionReader
 from deltaskip.schema.types import DataType, StructType
 
 __all__ = ["beyond_one_row", "columns_in", "is_valid_sql", "parse_sql", "type_of_text"]
+
+# Characters of a text that is kept with its node for the next time.
+_SHORT = 1000
 
 
 def parse_sql(text: str) -> Node:
@@ -29,11 +34,18 @@ def parse_sql(text: str) -> Node:
     """
     if not isinstance(text, str):
         raise InvalidArgumentType.of("A predicate", "a str", text)
+    return _again(text) if len(text) <= _SHORT else _parsed(text)
+
+
+def _parsed(text: str) -> Node:
     read = ExpressionReader(text)
     # A level takes a character at least.
     if len(text) > MAX_DEPTH and is_too_large(read.node):
         return Opaque(text, read.columns)
     return read.finished(read.node)
+
+
+_again = lru_cache(maxsize=64)(_parsed)
 
 
 def type_of_text(text: str, schema: StructType) -> DataType | None:

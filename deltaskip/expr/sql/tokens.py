@@ -85,6 +85,8 @@ class Tokens:
             return self.error(f"{wanted} is missing" if wanted else "the text ends too early")
         if self.token.kind == "word" and self.key in _FOREIGN_WORDS:
             return self.error(f"Spark has no operator {self.key}")
+        if self.text.split(maxsplit=1)[0].upper() in ("SELECT", "WHERE"):
+            return self.error("a predicate is what stands after WHERE, without SELECT, FROM and WHERE")
         if self.key in ("[", "*", "!"):
             return self.error("this is unexpected")
         return self.error(_CURES.get(self.key, "this is unexpected"))

@@ -25,6 +25,7 @@ from deltaskip.expr.nodes import (
     Node,
     Not,
     Or,
+    Variable,
     replaced,
     walk,
 )
@@ -54,9 +55,9 @@ def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
 
 
 def _is_choice(node: Node) -> bool:
-    return isinstance(node, Case) or (
-        isinstance(node, Call) and node.name in ("coalesce", *_EXTREMES) and node.type is not None
-    )
+    """Whether a node can be unfolded; not within a lambda function, which chooses for each element."""
+    is_call = isinstance(node, Call) and node.name in ("coalesce", *_EXTREMES) and node.type is not None
+    return (is_call or isinstance(node, Case)) and not any(isinstance(part, Variable) for part in walk(node))
 
 
 def _case(choice: Case) -> list[tuple[Node, Node]] | None:

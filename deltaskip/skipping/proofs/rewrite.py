@@ -335,6 +335,8 @@ class _Rewriter:
                 return within(field_, values[1])
 
     def _reads_partitions_only(self, node: Node) -> bool:
+        if any(isinstance(part, FieldRef) and not part.partition for part in walk(node)):
+            return False
         columns = columns_read(node)
         if not columns or not all(column.partition and not self.columns.is_padded(column) for column in columns):
             return False

@@ -31,7 +31,8 @@ from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCat
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
-from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit, use_sql
+from deltaskip.spark.installed_catalog.own_sql import check_delete, use_sql
+from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
 __all__ = ["SparkPlugin"]
@@ -119,8 +120,9 @@ class SparkPlugin(Proxy):
             return InstalledTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
-            shown = display_name([self._name, *name.namespace, name.name])
-            raise use_sql("UPDATE and MERGE", shown)
+            raise use_sql(self.jvm, "UPDATE and MERGE", self._name, name)
+        if "INSERT" not in privileges:
+            check_delete(self.jvm, self._name, name)
         return InstalledTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
 
     @answers("NoSuchTableException")

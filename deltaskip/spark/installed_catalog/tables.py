@@ -18,6 +18,7 @@ from deltaskip.spark.installed_catalog.definitions import (
     spark_columns,
     visible_columns,
 )
+from deltaskip.spark.installed_catalog.own_sql import use_sql
 from deltaskip.spark.installed_catalog.predicates import exact_predicate
 from deltaskip.spark.installed_catalog.scans import ScanBuilder
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
@@ -25,18 +26,10 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 
-__all__ = ["InstalledTable", "TableToCommit", "use_sql"]
+__all__ = ["InstalledTable", "TableToCommit"]
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
-
-
-def use_sql(what: str, name: str) -> UnsupportedFeature:
-    """Return the error for statements that Spark's own SQL cannot run on a table."""
-    return UnsupportedFeature(
-        f"{what} of the table {name} cannot be run by Spark's own SQL: pass the statement to sql() of the catalog, as "
-        f"in catalog.sql(spark, 'UPDATE …')."
-    )
 
 
 class _Described(Proxy):
@@ -138,6 +131,7 @@ class InstalledTable(_Described):
         name = display_name([catalog, *ident.namespace, ident.name])
         text = f"deltaskip table {name} {table.metadata.id} at {table.uri} version {table.version}"
         super().__init__(jvm, name, text)
+        self._named = catalog, ident
         self._table = table
         self._travels = travels
         self._deletes = deletes
@@ -169,7 +163,7 @@ class InstalledTable(_Described):
         """SupportsDeleteV2: whether the predicates are known exactly."""
         self._check_latest()
         if exact_predicate(predicates) is None:
-            raise use_sql("DELETE with this condition", self._name)
+            raise use_sql(self.jvm, "DELETE with this condition", *self._named)
         return True
 
     @answers()

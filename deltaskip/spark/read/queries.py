@@ -19,6 +19,12 @@ from deltaskip.spark.session.releases import broadcast_rows
 
 __all__ = ["arrow_to_dataframe", "query"]
 
+# Spark reads formats of Python by a path in SQL only through a view.
+_BY_PATH = (
+    " Instead of a path after the name of the format, name a view: register_view(spark, 'orders', table), or "
+    "spark.read.format('deltaskip').load(path).createOrReplaceTempView('orders')."
+)
+
 
 def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
     """Return the DataFrame of a query.
@@ -49,7 +55,9 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
     except Exception as error:
         if not _is_refusal(error):
             raise
-        raise PredicateError(f"Spark cannot run the query: {first_reason(error)}") from error
+        reason = first_reason(error)
+        cure = _BY_PATH if "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" in str(error) else ""
+        raise PredicateError(f"Spark cannot run the query: {reason}{cure}") from error
     return found
 
 

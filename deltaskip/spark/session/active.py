@@ -7,11 +7,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "in_ansi", "local_session", "session_ansi", "session_function", "session_reads_as_before"]
+__all__ = [
+    "active_session",
+    "in_ansi",
+    "local_session",
+    "running_session",
+    "session_ansi",
+    "session_function",
+    "session_reads_as_before",
+    "session_time_zone",
+]
 
+_CONNECT = "pyspark.sql.connect.session"
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -30,6 +41,17 @@ def active_session() -> SparkSession | None:
         return None if active is None or not active.version else active
     except Exception:  # a session that was stopped, or whose server has gone
         return None
+
+
+def running_session() -> Any:
+    """The active session of this thread, classic or Connect, or else that of the process; None without one."""
+    for each in (getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession):
+        # Spark 3.5 does not tell the active session of Connect.
+        active = getattr(each, "getActiveSession", None)
+        session = None if active is None else active()
+        if session is not None:
+            return session
+    return getattr(SparkSession, "_instantiatedSession", None)
 
 
 @contextmanager
@@ -58,6 +80,18 @@ def local_session(scratch: Path) -> Iterator[SparkSession]:
 def in_ansi(spark: SparkSession) -> bool:
     """Whether the session evaluates in ANSI mode."""
     return str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
+def session_time_zone() -> str | None:
+    """The time zone of the active session of this process, classic or Connect; None without one that answers.
+
+    A thread that has no session takes that of the process.
+    """
+    try:
+        active = running_session()
+        return None if active is None else str(active.conf.get("spark.sql.session.timeZone"))
+    except Exception:  # a session that was stopped, or whose server has gone
+        return None
 
 
 def session_ansi() -> bool | None:

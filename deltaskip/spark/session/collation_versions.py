@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -17,12 +16,12 @@ from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
 from deltaskip.skipping.explain.logged import logged_collations
+from deltaskip.spark.session.active import running_session
 from deltaskip.warning import warn
 
 __all__ = ["UNKNOWN", "active_collation_version", "session_collation_version", "warn_if_unused"]
 
 UNKNOWN = "unknown"
-_CONNECT = "pyspark.sql.connect.session"
 
 _lock = threading.Lock()
 _of_sessions: dict[str, str] = {}
@@ -31,14 +30,9 @@ _warned: set[tuple[str, str]] = set()
 
 def active_collation_version() -> str | None:
     """The version of this process's active session, classic or Connect; None if there is none, or it reports none."""
-    for each in (getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession):
-        # Spark 3.5 does not tell the active session of Connect.
-        active = getattr(each, "getActiveSession", None)
-        session = None if active is None else active()
-        if session is not None:
-            version = session_collation_version(session)
-            return None if version == UNKNOWN else version
-    return None
+    session = running_session()
+    version = UNKNOWN if session is None else session_collation_version(session)
+    return None if version == UNKNOWN else version
 
 
 def session_collation_version(spark: Any) -> str:

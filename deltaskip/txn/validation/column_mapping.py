@@ -20,7 +20,7 @@ from deltaskip.log.segment import list_commits
 from deltaskip.schema import StructField, StructType, parse_schema
 from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import nested_types
+from deltaskip.schema.types import ArrayType, DataType, MapType, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 
 __all__ = ["check_column_mapping"]
@@ -38,7 +38,7 @@ def check_column_mapping(candidate: Candidate) -> None:
     fields = list(_fields(candidate.schema))
     _check_assigned(candidate, fields)
     if candidate.base.mapping_mode != "none" and not candidate.intent.copies_state:
-        _check_kept(candidate, fields)
+        _check_kept(candidate)
 
 
 def _check_highest_not_lowered(candidate: Candidate) -> None:
@@ -81,17 +81,18 @@ def _check_assigned(candidate: Candidate, fields: list[StructField]) -> None:
         candidate.refuse_metadata("mapping.highest-id", f"must set {name} to at least the highest column id")
 
 
-def _check_kept(candidate: Candidate, fields: list[StructField]) -> None:
+def _check_kept(candidate: Candidate) -> None:
     """A column keeps its id and physical name, and a new column takes neither from a column that was dropped."""
     base = candidate.base
-    old = {field.metadata.get(PHYSICAL_NAME_KEY): field for field in _fields(base.schema)}
+    # Fields of different structs may have one physical name, as those have which were there before the mapping.
+    old = dict(_by_physical_path(base.schema, ()))
     by_id = {field.metadata.get(ID_KEY): field for field in old.values()}
     highest = base.table_properties.well_formed().max_column_id or 0
     new: list[str] = []
-    for field in fields:
+    for path, field in _by_physical_path(candidate.schema, ()):
         name, number = field.metadata[PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
-        if name in old:
-            before = old[name].metadata.get(ID_KEY)
+        if path in old:
+            before = old[path].metadata.get(ID_KEY)
             if before is not None and before != number:
                 why = f"changes the id of the column {field.name} from {before} to {number}; keep it"
                 candidate.refuse_metadata("mapping.ids", why)
@@ -153,6 +154,21 @@ def _used_by_files(candidate: Candidate, names: Collection[str]) -> str | None:
 
 def _structs(schema: StructType) -> Iterator[StructType]:
     return (type_ for type_ in nested_types(schema) if isinstance(type_, StructType))
+
+
+def _by_physical_path(type_: DataType, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], StructField]]:
+    """The fields at every depth, each with the physical names from the top level down to it."""
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                below = (*path, field.metadata.get(PHYSICAL_NAME_KEY))
+                yield below, field
+                yield from _by_physical_path(field.type, below)
+        case ArrayType(element):
+            yield from _by_physical_path(element, (*path, "element"))
+        case MapType(key, value):
+            yield from _by_physical_path(key, (*path, "key"))
+            yield from _by_physical_path(value, (*path, "value"))
 
 
 def _fields(schema: StructType) -> Iterator[StructField]:

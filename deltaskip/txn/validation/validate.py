@@ -94,34 +94,43 @@ def _check_types(candidate: Candidate) -> None:
 
 def _is_plain(add: AddFile) -> bool:
     """Whether the add has members of the usual types; if not, from_json decides. A commit may have very many adds."""
-    texts = (add.path, *add.partition_values) if type(add.partition_values) is dict else (None,)
-    values = add.partition_values.values() if type(add.partition_values) is dict else ()
     return (
-        bool(add.path)
-        and all(type(text) is str for text in texts)
-        and all(value is None or type(value) is str for value in values)
+        type(add.path) is str
+        and bool(add.path)
+        and add.partition_values is not None
+        and _are_texts(add.partition_values)
         and type(add.size) is type(add.modification_time) is int
         and max(add.size, add.modification_time) <= _MAX_INT64
         and type(add.data_change) is bool
         and (add.stats is None or type(add.stats) is str)
-        and (add.tags, add.deletion_vector, add.clustering_provider) == (None, None, None)
+        and _are_texts(add.tags)
+        and (add.deletion_vector, add.clustering_provider) == (None, None)
         and (add.base_row_id, add.default_row_commit_version) == (None, None)
     )
 
 
 def _is_plain_remove(remove: RemoveFile) -> bool:
     """As `_is_plain`: an overwrite of a large table has as many removes."""
-    values = {} if remove.partition_values is None else remove.partition_values
     numbers = [number for number in (remove.deletion_timestamp, remove.size) if number is not None]
     return (
         type(remove.path) is str
         and bool(remove.path)
-        and type(values) is dict
-        and all(type(name) is str for name in values)
-        and all(value is None or type(value) is str for value in values.values())
+        and _are_texts(remove.partition_values)
+        and _are_texts(remove.tags)
         and all(type(number) is int and abs(number) <= _MAX_INT64 for number in numbers)
         and type(remove.data_change) is bool
         and (remove.extended_file_metadata is None or type(remove.extended_file_metadata) is bool)
-        and (remove.stats, remove.tags, remove.deletion_vector) == (None, None, None)
-        and (remove.base_row_id, remove.default_row_commit_version) == (None, None)
+        and (remove.stats is None or type(remove.stats) is str)
+        and (remove.deletion_vector, remove.base_row_id, remove.default_row_commit_version) == (None, None, None)
+    )
+
+
+def _are_texts(values: Mapping[str, str | None] | None) -> bool:
+    """Whether it is a map of strings as most are, or none."""
+    if values is None or not values:
+        return values is None or type(values) is dict
+    return (
+        type(values) is dict
+        and all(type(name) is str for name in values)
+        and all(value is None or type(value) is str for value in values.values())
     )

@@ -24,6 +24,7 @@ from deltaskip.expr.time_patterns import formatted
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of
+from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -267,3 +268,19 @@ def test_common_expressions_are_never_evaluated_row_by_row(monkeypatch: pytest.M
     monkeypatch.setattr(columns_module, "evaluate", refuse)
     monkeypatch.setattr(batch, "evaluate", refuse)
     each(BY_COLUMN_ALONE, check)
+
+
+def test_arguments_that_spark_never_looks_at_do_not_fail() -> None:
+    """A format or a collation is asked for only where no argument is NULL."""
+    schema = parse_columns("t TIMESTAMP_NTZ, s STRING COLLATE UTF8_LCASE")
+    texts = ("to_char(t, '$0999D99MI')", "date_format(t, 'c')", "s LIKE 'a%'", "s ILIKE '%a'", "startswith(s, 'a')")
+
+    def check(text: str) -> None:
+        evaluator = Evaluator(bind_expression(parse_sql(text), schema))
+        empty = {field.name: pa.nulls(2, arrow_type(field.type)) for field in schema.fields}
+        assert evaluator.values(empty, 2).null_count == 2
+        given = {name: typed_array([None, 0 if name == "t" else "a"], array.type) for name, array in empty.items()}
+        with pytest.raises(EvaluationError):
+            evaluator.values(given, 2)
+
+    each(texts, check)

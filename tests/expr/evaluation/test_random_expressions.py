@@ -5,8 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 
-from tests.expr.random_expressions import ZONES, Maker, Rows
-from tests.extent import extent, seed
+import pyarrow as pa
+
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import typed_array
+from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.json import simple_string
+from tests.expr.edge_values import EDGES
+from tests.expr.random_expressions import ZONES, Maker, Rows, bound, with_a_column
+from tests.extent import extent, seed, some
 
 EXPRESSIONS = extent(120, 5000)
 BATCH = 60
@@ -18,8 +25,28 @@ def test_random_expressions_by_column_are_those_of_each_row() -> None:
         chance = random.Random(seed() + number)
         zone, ansi = ZONES[number % len(ZONES)], chance.random() < 0.7
         table = Rows.of(chance)
-        for made, node in itertools.islice(Maker(chance, zone, ansi).made(), BATCH):
+        for made, node in itertools.islice(Maker(chance, zone, ansi, table.schema).made(), BATCH):
             found, alone = table.by_column(node, zone), table.by_row(node, zone)
             assert found == alone, f"{made.sql} [{zone}, ANSI {ansi}, seed {number}]: {table.told(node, found, alone)}"
             decided += all(isinstance(value, tuple) for value in found)
     assert decided > EXPRESSIONS / 3
+
+
+def test_an_argument_that_is_null_in_some_rows_is_null_by_column() -> None:
+    tried = 0
+    for call, of, value in some(with_a_column(), 300):
+        if not isinstance(value, str) and not -(2**31) <= value < 2**31:
+            continue
+        for type_, edges in EDGES.items():
+            schema = parse_columns(f"k {simple_string(of)}, c {simple_string(type_)}")
+            sql = call.replace("{c}", "c")
+            node = bound(sql, schema, "Europe/Berlin", True)
+            if node is None:
+                continue
+            given = {"k": [value, None] * 3, "c": [edges[0], edges[-1], None, None, edges[1], edges[0]]}
+            arrays = [typed_array(given[field.name], arrow_type(field.type)) for field in schema.fields]
+            table = Rows(pa.table(arrays, ["k", "c"]), schema)
+            found, alone = (by(node, "Europe/Berlin") for by in (table.by_column, table.by_row))
+            assert found == alone, f"{sql} of {simple_string(type_)}: {table.told(node, found, alone)}"
+            tried += 1
+    assert tried > 300

@@ -1,0 +1,103 @@
+"""Statements that Spark's own SQL cannot run on a table, and what runs them: the catalog's SQL, with the user's text.
+
+Spark plans UPDATE, MERGE and other deletes for writers that are classes of its JVM. Extensions of a session are such
+classes, too, and none of Spark's own gives a statement away, so that no configuration can pass it on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import SqlToken, sql_tokens
+from deltaskip.spark.session.jvm import Jvm
+
+__all__ = ["check_delete", "use_sql"]
+
+_BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
+# Texts that Spark makes a beginning or an equality of; it hands over no other pattern.
+_HANDED_OVER = re.compile(r"[^%_\\]*%?")
+
+
+def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> UnsupportedFeature:
+    """Return the error for a statement that Spark's own SQL cannot run on a table.
+
+    Args:
+        jvm: The session's JVM, in whose thread the statement is analysed.
+        what: What cannot be run.
+        catalog: Name of the catalog in the session.
+        ident: Name of the table in the catalog.
+    """
+    own = display_name([*ident.namespace, ident.name])
+    text = _statement(jvm)
+    if text is None:
+        line = f"catalog.load_table({own!r}).merge(…)"
+    else:
+        line = f"catalog.sql(spark, {_quoted(_in_catalog(text, catalog, own))})"
+    name = display_name([catalog, *ident.namespace, ident.name])
+    return UnsupportedFeature(
+        f"{what} of the table {name} cannot be run by Spark's own SQL. Run it with the catalog that install_catalog "
+        f"was given: {line}"
+    )
+
+
+def check_delete(jvm: Jvm, catalog: str, ident: CatalogIdentifier) -> None:
+    """Raise UnsupportedFeature for a deletion that Spark refuses before it asks the table: a MERGE, or a condition."""
+    text = _statement(jvm)
+    if text is None or text.split(maxsplit=1)[0].upper() == "MERGE":
+        raise use_sql(jvm, "UPDATE and MERGE", catalog, ident)
+    tokens = _tokens(text)
+    patterns = (after.text for token, after in pairwise(tokens) if token.is_word("LIKE") and after.kind == "string")
+    if any(token.is_word("SELECT", "RLIKE", "REGEXP", "ILIKE") for token in tokens) or not all(
+        map(_HANDED_OVER.fullmatch, patterns)
+    ):
+        raise use_sql(jvm, "DELETE with this condition", catalog, ident)
+
+
+def _statement(jvm: Jvm) -> str | None:
+    """The text of the statement that is analysed; None for a call of a DataFrame."""
+    found = jvm.view.org.apache.spark.sql.catalyst.trees.CurrentOrigin.get().sqlText()
+    return str(found.get()) if found.isDefined() else None
+
+
+def _in_catalog(text: str, catalog: str, own: str) -> str:
+    """The statement with names as the catalog knows them. own: the name of the table that it changes."""
+    text = text.strip().rstrip(";")
+    tokens = _tokens(text)
+    words = next((each for each in _BEGINNINGS if _begins(tokens, each)), ())
+    replaced: list[tuple[int, int, str]] = []
+    at = len(words)
+    if words and at < len(tokens):
+        last = at
+        while last + 2 < len(tokens) and tokens[last + 1].is_symbol("."):
+            last += 2
+        replaced.append((tokens[at].start, tokens[last].end, own))
+        at = last + 1
+    for i in range(at, len(tokens) - 2):
+        first = tokens[i].kind in ("word", "name") and tokens[i].text == catalog and not tokens[i - 1].is_symbol(".")
+        if first and tokens[i + 1].is_symbol("."):
+            replaced.append((tokens[i].start, tokens[i + 2].start, ""))
+    for start, end, new in reversed(replaced):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _tokens(text: str) -> list[SqlToken]:
+    try:
+        return sql_tokens(text)
+    except SchemaError:
+        return []
+
+
+def _begins(tokens: Sequence[SqlToken], words: Sequence[str]) -> bool:
+    return len(tokens) > len(words) and all(token.is_word(word) for token, word in zip(tokens, words, strict=False))
+
+
+def _quoted(text: str) -> str:
+    """A literal of Python, with its lines as they are where that is possible."""
+    plain = "\n" in text and not any(each in text for each in ("\\", '"""')) and not text.endswith('"')
+    return f'"""{text}"""' if plain else repr(text)

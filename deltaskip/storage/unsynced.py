@@ -1,0 +1,36 @@
+"""Files that are written for one commit, and become durable together before it."""
+
+from __future__ import annotations
+
+from deltaskip.storage.interface import Storage
+
+__all__ = ["Unsynced"]
+
+
+class Unsynced:
+    """Small files that no reader looks for before a commit names them.
+
+    What waits for the disk waits once, and files of a commit that is not made are never waited for. Pickled it is None,
+    since the process of the commit could not wait for what another process has written.
+
+    Args:
+        storage: The storage of the files.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._paths: list[str] = []
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+    def put(self, path: str, data: bytes) -> None:
+        """Create a file, which is durable after the next `sync`. Raises as Storage.put_unseen does."""
+        self._paths.append(path)
+        self._storage.put_unseen(path, data)
+
+    def sync(self) -> None:
+        """Make the files durable that were created until now. Raises StorageError if that fails."""
+        if self._paths:
+            self._storage.make_durable(self._paths)
+            self._paths.clear()

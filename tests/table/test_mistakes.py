@@ -1,0 +1,117 @@
+"""Mistakes that are easily made: the message names what is wrong, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+
+ROW = pa.table({"id": [1]})
+COLUMNS = "id BIGINT NOT NULL, day DATE, customer STRING, price DOUBLE, user STRUCT<name: STRING>"
+# What is done, and what the message has beside a name of what it is about.
+MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
+    "a table that is not there": (lambda t: ds.DeltaTable("ordres"), r"no table at .*ordres"),
+    "a file for a table": (lambda t: ds.DeltaTable("x.parquet"), "specify a folder"),
+    "the log for a table": (lambda t: ds.DeltaTable("orders/_delta_log"), "open .*orders instead"),
+    "a name for a path": (lambda t: ds.DeltaTable("main.sales.orders"), r"load_table\('main\.sales\.orders'\)"),
+    "a version that is not there": (lambda t: ds.DeltaTable("orders", 99), "versions 0 to 1"),
+    "a version as text": (lambda t: ds.DeltaTable("orders", "1"), "version must be an int"),  # type: ignore[arg-type]
+    "a time before the table": (lambda t: ds.DeltaTable("orders", timestamp="1999-01-01"), "the earliest"),
+    "a word for a time": (lambda t: ds.DeltaTable("orders", timestamp="yesterday"), "2026-01-31"),
+    "creating twice": (lambda t: ds.DeltaTable.create("orders", "id INT"), r"mode='replace'"),
+    "a type that is none": (lambda t: ds.DeltaTable.create("new", "id INTEGR"), "INTEGR is not a type"),
+    "types of Python": (lambda t: ds.DeltaTable.create("new", {"id": int}), "'id BIGINT, name STRING'"),
+    "one partition column": (
+        lambda t: ds.DeltaTable.create("new", "id INT", partition_by="id"),  # type: ignore[arg-type]
+        r"such as \['day'\]",
+    ),
+    "no quotes": (lambda t: t.scan("customer = a"), r"in quotes: 'a'"),
+    "&&": (lambda t: t.scan("id > 1 && price > 2"), "write AND for &&"),
+    "None": (lambda t: t.scan("customer = None"), "use IS NULL"),
+    "and of Python": (lambda t: t.scan((ds.col("id") > 1) and (ds.col("price") > 2)), "use & | ~"),
+    "a function": (lambda t: t.scan(lambda row: row.id > 1), r"where must be SQL text, .*'id', '>', 5"),
+    "a dict": (lambda t: t.scan({"id": 1}), r"where must be SQL text, .*not dict"),
+    "a whole query": (lambda t: t.scan("SELECT * FROM orders WHERE id = 1"), "what stands after WHERE"),
+    "the word WHERE": (lambda t: t.scan("WHERE id = 1"), "what stands after WHERE"),
+    "a column that is misspelt": (lambda t: t.scan("custmer = 'a'"), "did you mean customer"),
+    "a column to read that is misspelt": (lambda t: t.scan(columns=["custmer"]), "did you mean customer"),
+    "one column": (lambda t: t.scan(columns="id"), r"use \['id'\]"),
+    "an operator that is none": (lambda t: t.scan([("id", "=>", 1)]), "use =, ==, !="),
+    "one tuple": (lambda t: t.delete(("id", "=", 1)), r"write \[\("),
+    "a date as a number": (lambda t: t.scan("day = 20260101"), r"DATE'2026-01-31'"),
+    "a quote that is open": (lambda t: t.scan("customer = 'a"), "a quote is not closed"),
+    "a list in brackets": (lambda t: t.scan("customer in ['a']"), r"IN \(1, 2\)"),
+    "a parameter without a value": (lambda t: t.scan("id = :x"), r"params=\{'x'"),
+    "a limit below 0": (lambda t: t.scan(limit=-1), "0 or greater"),
+    "appending a dict": (lambda t: t.append({"id": [3]}), r"pa\.table\("),
+    "appending a list": (lambda t: t.append([{"id": 3}]), r"from_pylist\(rows\)"),
+    "appending a file": (lambda t: t.append("new.parquet"), r"read_table\(file\)"),
+    "an argument of another library": (
+        lambda t: t.append(ROW, mode="overwrite"),  # type: ignore[call-arg]
+        r"DeltaTable\.append got an unexpected keyword argument 'mode'\. Its arguments are data, schema_mode",
+    ),
+    "an argument that is missing": (lambda t: t.update(), r"missing .* 'set'\. Its arguments are set"),  # type: ignore[call-overload]
+    "a value of an argument that is none": (lambda t: t.append(ROW, schema_mode="add"), "keep or merge"),  # type: ignore[arg-type]
+    "a column that the rows lack": (lambda t: t.append(pa.table({"price": [1.0]})), "rows lack the column id"),
+    "a column that the table lacks": (lambda t: t.append(pa.table({"id": [3], "x": [1]})), "schema_mode='merge'"),
+    "a text for a number": (lambda t: t.append(pa.table({"id": ["x"]})), "cast it explicitly"),
+    "NULL for NOT NULL": (lambda t: t.append(pa.table({"id": pa.nulls(1, pa.int64())})), "Nothing was written"),
+    "a row outside of what is replaced": (
+        lambda t: t.overwrite(pa.table({"id": [3], "day": [date(2027, 1, 1)]}), "day = '2026-01-01'"),
+        "Nothing was written",
+    ),
+    "a new value without quotes": (lambda t: t.update({"customer": "zz"}), r"\"'zz'\""),
+    "a new value of a column that is misspelt": (lambda t: t.update({"custmer": "'z'"}), "did you mean customer"),
+    "a merge without a clause": (lambda t: t.merge(ROW, "target.id = source.id").execute(), "when_matched_update_all"),
+    "a merge by a name": (
+        lambda t: t.merge(ROW, "id = id").when_matched_delete().execute(),
+        r"target\.id or source\.id",
+    ),
+    "a merge by aliases": (
+        lambda t: t.merge(ROW, "t.id = s.id").when_matched_delete().execute(),
+        r"did you mean target\.id or source\.id",
+    ),
+    "a merge of two rows into one": (
+        lambda t: t.merge(pa.table({"id": [1, 1]}), "target.id = source.id").when_matched_update_all().execute(),
+        "column day|keys of the source unique",
+    ),
+    "a restore to nothing": (lambda t: t.restore(), "Specify the version or the timestamp"),
+    "a retention in days": (lambda t: t.vacuum(retention=7), "7 hours is too short"),
+    "no retention": (lambda t: t.vacuum(retention=timedelta(0)), "enforce_retention=False"),
+    "an order by no column": (lambda t: t.optimize(zorder_by=["idd"]), "did you mean id"),
+    "changes that were not recorded": (lambda t: t.changes(0), "set delta.enableChangeDataFeed to true"),
+    "a statement that is misspelt": (lambda t: t.alter_sql("ADD COLUM x INT"), "write ADD COLUMN"),
+    "a column that files contain": (lambda t: t.alter_sql("DROP COLUMN price"), r"delta\.columnMapping\.mode"),
+    "a catalog that is none": (lambda t: ds.catalog("lake"), "A URL begins with"),
+    "a namespace that is not there": (
+        lambda t: ds.catalog("warehouse:wh").create_table("sales.x", "id INT"),
+        "create_namespace",
+    ),
+    "SQL without a session": (lambda t: ds.catalog("warehouse:wh").sql("SELECT 1"), "missing .* 'text'"),  # type: ignore[call-arg]
+    "no session": (lambda t: t.scan().to_spark(None), "spark must be a SparkSession"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ds.DeltaTable:
+    monkeypatch.chdir(tmp_path)
+    Path("x.parquet").write_bytes(b"x")
+    table = ds.DeltaTable.create("orders", COLUMNS, partition_by=["day"])
+    table.append(pa.table({"id": [1, 2], "customer": ["a", "b"]}))
+    return table
+
+
+def test_the_message_says_what_to_write(table: ds.DeltaTable) -> None:
+    for name, (act, message) in MISTAKES.items():
+        if name == "no session":
+            pytest.importorskip("pyspark")
+        with pytest.raises(ds.DeltaSkipError, match=message) as raised:
+            act(table)
+        assert not isinstance(raised.value, ds.errors.UnexpectedError), name
+    assert table.refresh().version == 1
