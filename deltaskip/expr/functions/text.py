@@ -90,6 +90,8 @@ def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def with_parts(text: Values, part: pa.Array, place: int) -> Values:
     """Return whether each text has the part of its row at a place, see kernels.text_parts.has_parts."""
+    if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
+        raise NotByColumn
     return pc.cast(has_parts(repeated(text, len(part)), part, place), pa.bool_())
 
 
