@@ -87,7 +87,7 @@ def test_common_texts_are_not_left() -> None:
     values = [{"a": number, "b": {"c": f"x{number}", "d": [1, 2.5, None]}} for number in range(extent(50, 1))]
     array = pa.array([json.dumps(value) for value in values])
     for steps in (["a"], ["b"], ["b", "c"], ["b", "d", 1], ["z"]):
-        names = pa.array([b"" if isinstance(step, int) else step.encode() for step in steps], pa.binary())
+        names = pa.array([b"" if isinstance(step, int) else step.encode() for step in steps], pa.binary())  # type: ignore[attr-defined]
         indices = pa.array([step if isinstance(step, int) else -1 for step in steps], pa.int64())
         found, kinds = texts_at(array, names, indices)
         assert 255 not in kinds.to_pylist()

@@ -21,14 +21,14 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "the log for a table": (lambda t: ds.DeltaTable("orders/_delta_log"), "open .*orders instead"),
     "a name for a path": (lambda t: ds.DeltaTable("main.sales.orders"), r"load_table\('main\.sales\.orders'\)"),
     "a version that is not there": (lambda t: ds.DeltaTable("orders", 99), "versions 0 to 1"),
-    "a version as text": (lambda t: ds.DeltaTable("orders", "1"), "version must be an int"),  # type: ignore[arg-type]
+    "a version as text": (lambda t: ds.DeltaTable("orders", "1"), "version must be an int"),
     "a time before the table": (lambda t: ds.DeltaTable("orders", timestamp="1999-01-01"), "the earliest"),
     "a word for a time": (lambda t: ds.DeltaTable("orders", timestamp="yesterday"), "2026-01-31"),
     "creating twice": (lambda t: ds.DeltaTable.create("orders", "id INT"), r"mode='replace'"),
     "a type that is none": (lambda t: ds.DeltaTable.create("new", "id INTEGR"), "INTEGR is not a type"),
     "types of Python": (lambda t: ds.DeltaTable.create("new", {"id": int}), "'id BIGINT, name STRING'"),
     "one partition column": (
-        lambda t: ds.DeltaTable.create("new", "id INT", partition_by="id"),  # type: ignore[arg-type]
+        lambda t: ds.DeltaTable.create("new", "id INT", partition_by="id"),
         r"such as \['day'\]",
     ),
     "no quotes": (lambda t: t.scan("customer = a"), r"in quotes: 'a'"),
@@ -56,8 +56,8 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         lambda t: t.append(ROW, mode="overwrite"),  # type: ignore[call-arg]
         r"DeltaTable\.append got an unexpected keyword argument 'mode'\. Its arguments are data, schema_mode",
     ),
-    "an argument that is missing": (lambda t: t.update(), r"missing .* 'set'\. Its arguments are set"),  # type: ignore[call-overload]
-    "a value of an argument that is none": (lambda t: t.append(ROW, schema_mode="add"), "keep or merge"),  # type: ignore[arg-type]
+    "an argument that is missing": (lambda t: t.update(), r"missing .* 'set'\. Its arguments are set"),
+    "a value of an argument that is none": (lambda t: t.append(ROW, schema_mode="add"), "keep or merge"),
     "a column that the rows lack": (lambda t: t.append(pa.table({"price": [1.0]})), "rows lack the column id"),
     "a column that the table lacks": (lambda t: t.append(pa.table({"id": [3], "x": [1]})), "schema_mode='merge'"),
     "a text for a number": (lambda t: t.append(pa.table({"id": ["x"]})), "cast it explicitly"),

@@ -184,7 +184,7 @@ def test_the_turn_ends_with_the_commit(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_commit_that_lost_is_repeated_in_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, other = make(tmp_path / "t"), DeltaTable(tmp_path / "t")
-    trying, locked = commit_loop.put_commit, []
+    trying, locked = commit_loop.put_commit, []  # type: ignore[attr-defined]
 
     def put(latest: Snapshot, text: bytes) -> None:
         locked.append(is_locked(tmp_path / "t"))
