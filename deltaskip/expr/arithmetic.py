@@ -26,6 +26,7 @@ from deltaskip.schema.floats import double_text_range, float_text, nearest_doubl
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
 __all__ = [
+    "FEW_DIGITS",
     "ROUNDINGS",
     "absolute",
     "arithmetic",
@@ -47,8 +48,8 @@ _DIVISION_SCALE = 39
 # Digits for every double, rounded to as many places as this.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
 _PLACES = 400
-# Whole numbers below are doubles.
-_WHOLE = 2.0**53
+# Every version of Java writes all digits of halves below, which are no more than 15.
+FEW_DIGITS = 1e14
 
 ROUNDINGS: Mapping[str, tuple[str, str]] = {
     "round": ("half up", ROUND_HALF_UP),
@@ -162,8 +163,8 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
         return value + 0.0
     if abs(scale) > _PLACES:
         raise Undecided(f"A number rounded to {scale} places is left to Spark.")
-    if scale >= 0 and abs(value) < _WHOLE and value.is_integer():
-        # Every version writes all digits of these.
+    if scale >= 0 and value.is_integer():
+        # Every version writes a whole number that is read as this one.
         return value
 
     def result(text: Decimal) -> float:
@@ -171,6 +172,8 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
         return (nearest_float(found) if single else nearest_double(found)) + 0.0
 
     found = result(Decimal(repr(value)))
+    if scale == 0 and abs(value) < FEW_DIGITS and (2 * value).is_integer():
+        return found
     if float_text(value, False) is None and any(result(end) != found for end in double_text_range(value)):
         raise Undecided(f"{value!r} rounded to {scale} places depends on the Java version.")
     return found

@@ -32,7 +32,7 @@ from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.counts import estimated_rows, exact_count
-from deltaskip.skipping.files import chosen_columns, files_schema, partition_fields
+from deltaskip.skipping.files import chosen_columns, files_schema
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.pickling import pickled_scan
 from deltaskip.skipping.portable import PortablePredicate, evaluated
@@ -382,7 +382,10 @@ class LogScan(Reopened):
 
     def _reads_zone(self) -> bool:
         """Whether the scan may read timestamps in its time zone."""
-        return self._parsed is not None or any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
+        names = self.snapshot.partition_columns
+        return self._parsed is not None or any(
+            field.type == TIMESTAMP and field.name in names for field in self.snapshot.schema.fields
+        )
 
     def _check_zone(self, time_zone: str, required: bool = True) -> None:
         """Raise InvalidArgument for a wrong time zone; not `required`: accept regions that this process lacks."""

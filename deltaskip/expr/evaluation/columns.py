@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluation.batch import Batch, CollatedOrder
@@ -47,10 +48,7 @@ from deltaskip.expr.vectors import (
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
-from deltaskip.schema.types import (
-    STRING,
-    VOID,
-)
+from deltaskip.schema.types import STRING, VOID
 
 __all__ = ["CollatedOrder", "Columns", "Evaluator", "column_at", "never_fails"]
 
@@ -86,8 +84,12 @@ class Evaluator:
         type_ = type_of(self.node)
         if type_ is None:
             raise Undecided("The type of the expression is not known.")
+        try:
+            kind = arrow_type(type_)
+        except SchemaError as error:
+            raise Undecided("A value that has no type in Arrow, such as an interval, is left to Spark.") from error
         if not rows:
-            return pa.nulls(0, arrow_type(type_))
+            return pa.nulls(0, kind)
         found, unknown = self._found(columns, rows)
         if not unknown.any():
             return found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.arithmetic import ROUNDINGS, rounded, whole
+from deltaskip.expr.arithmetic import FEW_DIGITS, ROUNDINGS, rounded, whole
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal, cast_to, decimal_of, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.float_digits import EXACT_POWER, units_of
@@ -45,8 +45,6 @@ _AS_DECIMAL: Mapping[DataType, DecimalType] = {
 _MOST_DIGITS = 38
 # Integers up to here are doubles, or floats.
 _EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
-# Halves below have no more than 15 digits.
-_FEW_DIGITS = 1e14
 # The greatest power of ten that a float holds exactly.
 _EXACT_FLOAT_POWER = 10
 
@@ -155,11 +153,11 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
 
     Halves with so many digits that their text is another number in some versions of Java are left over.
     """
-    large = len(given) > 0 and not (np.fmin.reduce(given) > -_FEW_DIGITS and np.fmax.reduce(given) < _FEW_DIGITS)
+    large = len(given) > 0 and not (np.fmin.reduce(given) > -FEW_DIGITS and np.fmax.reduce(given) < FEW_DIGITS)
     halves = None
     if large:
         with np.errstate(invalid="ignore"):
-            halves = (np.abs(given) >= _FEW_DIGITS) & (np.abs(given - np.trunc(given)) == 0.5)
+            halves = (np.abs(given) >= FEW_DIGITS) & (np.abs(given - np.trunc(given)) == 0.5)
     if rounding == "half even":
         found = np.rint(given)
     else:
