@@ -86,6 +86,7 @@ class Mode(NamedTuple):
         """What decides the value of an expression, and that one of them does not decide for another."""
         rules = () if self.optimized else _RULES
         return {
+            "spark.sql.adaptive.enabled": "false",
             "spark.sql.session.timeZone": self.zone,
             "spark.sql.ansi.enabled": str(self.ansi).lower(),
             "spark.sql.subexpressionElimination.enabled": "false",
@@ -275,7 +276,7 @@ def session(threads: int = 1) -> Any:
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "2g")
     # A query is run once, for which less is compiled.
     builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    found = builder.config("spark.sql.adaptive.enabled", "false").getOrCreate()
+    found = builder.getOrCreate()
     found.sparkContext.setLogLevel("OFF")
     return found
 

@@ -45,7 +45,7 @@ from tests.expr.edges import ERROR, bound, cases, encoded
 from tests.expr.test_edges import answered
 from tests.extent import extent
 
-EACH = extent(31, 1)
+EACH = extent(61, 1)
 
 
 def column(values: list[Any], type_: DataType) -> dict[str, pa.Array]:
