@@ -17,6 +17,7 @@ from deltaskip.expr import EvaluationError, bind_expression, parse_sql
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.kernels import agreed_math, strict_math
 from deltaskip.schema.types import DOUBLE, FLOAT, StructField, StructType
+from tests.extent import extent, seed
 from tests.kernels.java_math import AGREED, STRICT, STRICT_PAIRS, asked, sample
 
 pytestmark = pytest.mark.spark
@@ -44,7 +45,7 @@ def bits(values: pa.Array) -> Any:
 
 
 def test_every_bit_of_random_results_is_that_of_spark(spark: Any) -> None:
-    table = asked(spark, 10_000, np.random.default_rng().integers(2**31)).combine_chunks()
+    table = asked(spark, 10_000, np.random.default_rng(seed()).integers(2**31)).combine_chunks()
     x, y = (table[each].chunk(0) for each in "xy")
     zero = [pa.array(each.to_numpy() + 0.0) for each in (x, y)]
     for name in (*STRICT, *STRICT_PAIRS, *AGREED):
@@ -63,8 +64,8 @@ def test_every_bit_of_random_results_is_that_of_spark(spark: Any) -> None:
 
 
 def test_rounded_and_cast_numbers_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
-    random = np.random.default_rng()
-    short = random.integers(-(10**7), 10**7, 3_000) / random.choice([1, 8, 10, 100, 1000, 2000], 3_000)
+    random, count = np.random.default_rng(seed()), extent(1_000, 3_000)
+    short = random.integers(-(10**7), 10**7, count) / random.choice([1, 8, 10, 100, 1000, 2000], count)
     x = np.concatenate([short, sample(100, int(random.integers(2**31)))[0]])
     with np.errstate(over="ignore"):
         table = pa.table({"x": x, "f": x.astype(np.float32)})
