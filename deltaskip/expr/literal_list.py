@@ -76,10 +76,6 @@ class LiteralList(Sequence[Node]):
         once = pc.unique(self.array)
         return self if len(once) == len(self.array) else LiteralList(once, self.types)
 
-    def as_integers(self, type_: DataType) -> LiteralList:
-        """The integers as literals of a type that holds them all."""
-        return LiteralList(self.array, (type_,))
-
     def within(self, type_: DataType) -> LiteralList:
         """The integers that an integral type holds, as literals of it."""
         bits = _BITS[type_]

@@ -25,7 +25,6 @@ __all__ = [
     "counted",
     "exactly",
     "is_plain",
-    "no_binary",
     "takes",
     "text_or_bytes",
     "uncast",
@@ -159,15 +158,6 @@ def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
         return takes(result or first, first, *rest)(args)
 
     return signature
-
-
-def no_binary(signature: Signature) -> Signature:
-    """Refuses binary operands, whose variants of these functions are not implemented."""
-
-    def checked(args: tuple[Node, ...]) -> Typed:
-        return None if any(type_of(arg) == BINARY for arg in args) else signature(args)
-
-    return checked
 
 
 def is_plain(node: Node) -> bool:
