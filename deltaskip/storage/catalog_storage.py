@@ -115,12 +115,6 @@ class CatalogStorage(Storage):
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.below.put_if_absent(path, data)
 
-    def put_unseen(self, path: str, data: bytes) -> None:
-        self.below.put_unseen(path, data)
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        self.below.make_durable(paths)
-
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         self.below.put(path, data, durable)
 

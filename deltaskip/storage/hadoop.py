@@ -155,13 +155,6 @@ class HadoopStorage:
         with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "NONE")
 
-    def put_unseen(self, path: str, data: bytes) -> None:
-        """As `put_if_absent`."""
-        self.put_if_absent(path, data)
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        """Do nothing: what is written is durable."""
-
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file atomically: write and sync a temporary file beside it, then rename it."""
         self._check_rename(path)

@@ -165,18 +165,6 @@ class Storage(Protocol):
         """
         ...
 
-    def put_unseen(self, path: str, data: bytes) -> None:
-        """Create a file whose name no reader knows yet, with the directories above it.
-
-        It is durable after `make_durable`. After a crash before that, it may be there in part. Raises FileExists if the
-        file exists, and StorageError if the write failed, in which case the file may exist nevertheless.
-        """
-        ...
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        """Make files durable that `put_unseen` has created, as far as they are still there. Raises StorageError."""
-        ...
-
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file, replacing an existing one. No reader sees a part of it.
 

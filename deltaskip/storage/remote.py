@@ -123,13 +123,6 @@ class ArrowStorage:
             f"so concurrent writers could overwrite each other; install obstore (pip install 'deltaskip[cloud]')."
         )
 
-    def put_unseen(self, path: str, data: bytes) -> None:
-        """As `put_if_absent`."""
-        self.put_if_absent(path, data)
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        """Do nothing: what is written is durable."""
-
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file, replacing an existing one. On HDFS a reader may see a part of it meanwhile."""
         with naming(path, "write"):
@@ -301,13 +294,6 @@ class ObjectStorage:
             kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
-
-    def put_unseen(self, path: str, data: bytes) -> None:
-        """As `put_if_absent`."""
-        self.put_if_absent(path, data)
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        """Do nothing: what is written is durable."""
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the object, replacing an existing one."""

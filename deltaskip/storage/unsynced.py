@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from deltaskip.storage.catalog_storage import CatalogStorage
 from deltaskip.storage.interface import Storage
+from deltaskip.storage.local import LocalStorage
 
 __all__ = ["Unsynced"]
 
@@ -18,19 +20,25 @@ class Unsynced:
     """
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        self._storage = storage.below if isinstance(storage, CatalogStorage) else storage
         self._paths: list[str] = []
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
 
     def put(self, path: str, data: bytes) -> None:
-        """Create a file, which is durable after the next `sync`. Raises as Storage.put_unseen does."""
+        """Create a file, which is durable after the next `sync`. What other storages than local ones write is at once.
+
+        Raises FileExists if a local file exists, and StorageError if it cannot be written.
+        """
+        if not isinstance(self._storage, LocalStorage):
+            self._storage.put(path, data)
+            return
         self._paths.append(path)
         self._storage.put_unseen(path, data)
 
     def sync(self) -> None:
         """Make the files durable that were created until now. Raises StorageError if that fails."""
-        if self._paths:
+        if self._paths and isinstance(self._storage, LocalStorage):
             self._storage.make_durable(self._paths)
             self._paths.clear()
