@@ -45,6 +45,8 @@ cdef class RowTaker:
     cdef ByteBuffer offsets
     cdef ByteBuffer validity
     cdef uint8_t* valid
+    # Values of a fixed width; `values` has others.
+    cdef object fixed
     cdef uint8_t* out
     cdef int64_t nulls
 
@@ -59,6 +61,8 @@ cdef class RowTaker:
     cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil
     cdef int _value(self, Values* source, int64_t number) noexcept nogil
     cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
+    cdef int _next_levels(self, Hybrid* levels, int64_t values, int64_t* present) noexcept nogil
+    cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil
     cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil
     cdef int _entry(self, unsigned int index) noexcept nogil

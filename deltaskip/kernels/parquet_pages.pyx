@@ -11,7 +11,7 @@ page would give. Of pages without a row to take, only the headers are read.
 import pyarrow as pa
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
 from deltaskip.kernels.byte_cursor cimport (
@@ -32,6 +32,7 @@ from deltaskip.kernels.parquet_hybrid cimport (
     packed_item,
     pass_items,
     pass_levels,
+    popcount32,
 )
 
 __all__ = ["CODECS", "RowTaker"]
@@ -39,6 +40,8 @@ __all__ = ["CODECS", "RowTaker"]
 cdef enum:
     AT_ONCE = 16            # bytes
     EPOCH_DAY = 2440588     # the Julian day of 1970-01-01
+    MOST_SPARE = 16         # buffers that are kept, and bytes of each
+    MOST_SPARE_BYTES = 4 << 20
 
 cdef uint64_t MICROS_OF_DAY = 86_400_000_000
 
@@ -68,6 +71,22 @@ cdef int checked(int fault) except -1:
     return check(fault)
 
 
+cdef list _SPARE = []
+
+
+cdef ByteBuffer _scratch():
+    """A buffer for bytes of pages: one that was used before, whose memory is there already."""
+    cdef ByteBuffer buffer = _SPARE.pop() if _SPARE else ByteBuffer.__new__(ByteBuffer)
+    buffer.size = 0
+    return buffer
+
+
+cdef void _keep(ByteBuffer buffer):
+    """Keep a buffer for later."""
+    if buffer.capacity <= MOST_SPARE_BYTES and len(_SPARE) < MOST_SPARE:
+        _SPARE.append(buffer)
+
+
 cdef class RowTaker:
     """Collects the values of all or some rows of column chunks that follow each other.
 
@@ -88,6 +107,7 @@ cdef class RowTaker:
         self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
         int64_t most_bytes=INT32_MAX,
     ):
+        cdef HeldBytes held
         if not 0 <= rows <= INT64_MAX // 32 or not -2 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
             raise ValueError("these are no widths of values, or too many bytes")
         self.int96 = width == -2
@@ -106,20 +126,21 @@ cdef class RowTaker:
         self.has_dictionary = False
         self.width, self.out_width, self.big_endian, self.optional = width, out_width, big_endian, optional
         self.most_bytes = most_bytes
-        self.starts = ByteBuffer.__new__(ByteBuffer)
-        self.dictionary_page = ByteBuffer.__new__(ByteBuffer)
-        self.page = ByteBuffer.__new__(ByteBuffer)
+        self.starts, self.dictionary_page, self.page = _scratch(), _scratch(), _scratch()
         self.validity = zeros((self.count + 7) >> 3)
         self.valid = self.validity.data
         memset(self.valid, 0xFF, self.validity.size)
         if width > 0:
-            self.values = zeros(self.count * out_width)
+            # Arrow's memory is used again, which that of the system is not: it costs more time than decoding.
+            self.fixed = pa.allocate_buffer(self.count * out_width)
+            held = HeldBytes(self.fixed)
+            self.out = <uint8_t*>held.view.buf
         elif width == 0:
-            self.values = ByteBuffer.__new__(ByteBuffer)
+            self.values = _scratch()
             self.offsets = zeros((self.count + 1) * 4)
         else:
             self.values = zeros((self.count + 7) >> 3)
-        self.out = self.values.data
+            self.out = self.values.data
 
     def take_chunk(self, object data not None, int64_t values, int codec, int64_t first_row=-1):
         """Take the rows of the next column chunk, or of pages that follow each other in one.
@@ -154,10 +175,24 @@ cdef class RowTaker:
         Raises:
             ValueError: A row was not in the pages.
         """
+        cdef HeldBytes held
         if self.done != self.count:
             raise ValueError("rows are missing in the pages")
         validity = pa.py_buffer(self.validity) if self.nulls else None
-        return validity, None if self.offsets is None else pa.py_buffer(self.offsets), pa.py_buffer(self.values)
+        if self.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
+            self.fixed = pa.allocate_buffer(self.values.size)
+            held = HeldBytes(self.fixed)
+            memcpy(held.view.buf, self.values.data, self.values.size)
+            _keep(self.values)
+            self.values = None
+        # In this order the next RowTaker gets each for what it was.
+        _keep(self.page)
+        _keep(self.dictionary_page)
+        _keep(self.starts)
+        self.starts = self.dictionary_page = self.page = ByteBuffer.__new__(ByteBuffer)
+        self.has_dictionary = False
+        values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
+        return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
 
     cdef bint wanted(self, int64_t values) noexcept nogil:
         """Whether one of the rows to take is among the next ones, which are so many."""
@@ -408,34 +443,93 @@ cdef class RowTaker:
     cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
         """Take all rows of a page; nulls: their number, -1 if it is not known."""
         cdef Hybrid hybrid = hybrid_of(levels, 1)
-        cdef int64_t row = 0, stop, bit
-        cdef bint present
+        cdef int64_t first = self.done, present = values
         cdef int fault
-        if not self.optional:
-            fault = self._next_values(source, values)
-            return fault if fault else self._ends(&hybrid, source, values, nulls)
+        if self.optional:
+            fault = self._next_levels(&hybrid, values, &present)
+            if fault:
+                return fault
+        fault = self._next_values(source, present)
+        if fault:
+            return fault
+        if present < values:
+            self._spread(first, values, present)
+        return self._ends(&hybrid, source, values, nulls)
+
+    cdef int _next_levels(self, Hybrid* levels, int64_t values, int64_t* present) noexcept nogil:
+        """Clear the bits of those of the next rows that are null; `present` becomes the number of the others."""
+        cdef int64_t row = 0, stop, bit, at
+        cdef unsigned int absent
+        cdef int fault
+        present[0] = 0
         while row < values:
-            if row >= hybrid.first + hybrid.count:
-                fault = next_run(&hybrid)
+            if row >= levels.first + levels.count:
+                fault = next_run(levels)
                 if fault:
                     return fault
                 continue
-            stop = min(values, hybrid.first + hybrid.count)
-            present = hybrid.value
-            if hybrid.packed:
-                bit = row - hybrid.first
-                present = (hybrid.bits[bit >> 3] >> (bit & 7)) & 1
-                stop, bit = min(stop, row + 1), bit + 1
-                while stop < values and bit < hybrid.count and (hybrid.bits[bit >> 3] >> (bit & 7)) & 1 == present:
-                    stop, bit = stop + 1, bit + 1
-            if present:
-                fault = self._next_values(source, stop - row)
-                if fault:
-                    return fault
+            stop = min(values, levels.first + levels.count)
+            if not levels.packed and levels.value:
+                present[0] += stop - row
+                row = stop
+            while row < stop:
+                bit, at = row - levels.first, self.done + row
+                if not levels.packed:
+                    absent = 1
+                elif bit & 7 == 0 and stop - row >= 8:
+                    absent = ~levels.bits[bit >> 3] & 0xFF
+                    present[0] += 8 - popcount32(absent)
+                    row += 8
+                    if absent:
+                        self.valid[at >> 3] &= <uint8_t>~(absent << (at & 7))
+                        if at & 7:
+                            self.valid[(at >> 3) + 1] &= <uint8_t>~(absent >> (8 - (at & 7)))
+                    continue
+                else:
+                    absent = ~(levels.bits[bit >> 3] >> (bit & 7)) & 1
+                self.valid[at >> 3] &= <uint8_t>~(absent << (at & 7))
+                present[0] += 1 - absent
+                row += 1
+        return FINE
+
+    cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil:
+        """Move the values of a page, which were taken without room for nulls, to their rows, from the last to the first.
+
+        first: the first row; values: the number of rows.
+        """
+        cdef int32_t* ends = NULL
+        cdef uint64_t* longs = NULL
+        cdef uint32_t* ints = NULL
+        cdef int64_t i, row, place, left = present
+        cdef bint there
+        if self.width == 0:
+            ends = <int32_t*>self.offsets.data + first + 1
+        elif self.width > 0 and self.out_width == 8:
+            longs = <uint64_t*>self.out + first
+        elif self.width > 0 and self.out_width == 4:
+            ints = <uint32_t*>self.out + first
+        for i in range(values - 1, -1, -1):
+            row = first + i
+            there = (self.valid[row >> 3] >> (row & 7)) & 1
+            if ends != NULL:
+                ends[i] = ends[left - 1]
+                left -= there
+                continue
+            left -= there
+            if longs != NULL:
+                longs[i] = longs[left] if there else 0
+            elif ints != NULL:
+                ints[i] = ints[left] if there else 0
+            elif self.width < 0:
+                place = first + left
+                there = there and (self.out[place >> 3] >> (place & 7)) & 1
+                self.out[row >> 3] = <uint8_t>((self.out[row >> 3] & ~(1 << (row & 7))) | (<int>there << (row & 7)))
+            elif there:
+                memmove(self.out + row * self.out_width, self.out + (first + left) * self.out_width, self.out_width)
             else:
-                self._nulls(stop - row)
-            row = stop
-        return self._ends(&hybrid, source, values, nulls)
+                memset(self.out + row * self.out_width, 0, self.out_width)
+        self.done = first + values
+        self.nulls += values - present
 
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil:
         """Take the next n values of a page."""
@@ -571,6 +665,8 @@ cdef class RowTaker:
             self.done += 1
             if self.width == 0:
                 (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
+        if self.width > 0:
+            memset(self.out + (self.done - n) * self.out_width, 0, n * self.out_width)
         self.nulls += n
 
     cdef int _add_bytes(self, Cursor* cursor) noexcept nogil:

@@ -21,6 +21,7 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
     cdef uint64_t length
     cdef int64_t offset
     cdef uint32_t tag, extra
+    cdef bint short
     if read_varint32(&cursor, &length) != FINE or length != <uint64_t>size:
         return SHORT
     while cursor.at < cursor.end:
@@ -47,17 +48,29 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
             out += length
             cursor.at += length
             continue
-        extra = 1 if tag & 3 == 1 else 2 if tag & 3 == 2 else 4
-        if cursor.end - cursor.at < extra:
-            return SHORT
-        if extra == 1:
-            length = 4 + ((tag >> 2) & 7)
-            offset = (tag >> 5 << 8) | cursor.at[0]
+        if tag & 3 < 3 and cursor.end - cursor.at >= 4:
+            # Both forms are computed, since which one is next cannot be foreseen.
+            memcpy(&extra, cursor.at, 4)
+            short = tag & 3 == 1
+            length = 4 + ((tag >> 2) & 7) if short else (tag >> 2) + 1
+            offset = (tag >> 5 << 8) | (extra & 0xFF) if short else extra & 0xFFFF
+            cursor.at += 1 if short else 2
+            if 16 <= offset <= out - first and length <= 16 and end - out >= <int64_t>length:
+                memcpy(out, out - offset, 16)
+                out += length
+                continue
         else:
-            length = (tag >> 2) + 1
-            offset = 0
-            memcpy(&offset, cursor.at, extra)
-        cursor.at += extra
+            extra = 1 if tag & 3 == 1 else 2 if tag & 3 == 2 else 4
+            if cursor.end - cursor.at < extra:
+                return SHORT
+            if extra == 1:
+                length = 4 + ((tag >> 2) & 7)
+                offset = (tag >> 5 << 8) | cursor.at[0]
+            else:
+                length = (tag >> 2) + 1
+                offset = 0
+                memcpy(&offset, cursor.at, extra)
+            cursor.at += extra
         if offset == 0 or offset > out - first or length > <uint64_t>(end - out):
             return SHORT
         source = out - offset

@@ -1,17 +1,19 @@
-"""Values of a few rows of a row group, taken from its pages without decoding the others.
+"""Columns of row groups decoded from their pages: all rows of them, or a few, without decoding the others.
 
-pyarrow decodes a row group as a whole. Where few of its rows match, the columns that are not part of the predicate are
-read here instead: of pages without a wanted row not even the bytes are read, where the file has an index of its pages,
-the others are decompressed, and only the wanted values are copied. What is not a plain column of a common type and
-encoding is left to pyarrow, and so is what seems damaged, so that errors are those of pyarrow.
+pyarrow decodes a row group as a whole, and takes up to three times as long for common columns. Of a few rows in pages
+without a wanted row not even the bytes are read, where the file has an index of its pages, the others are decompressed,
+and only the wanted values are copied. What is not a plain column of a common type and encoding is left to pyarrow, and
+so is what seems damaged, so that errors are those of pyarrow.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,46 +42,59 @@ _WHOLE_BYTES = 1 << 15
 # parquet.thrift, ColumnMetaData
 _TYPE, _CODEC = 1, 4
 
+# Bytes to read, the codec, the number of values in them, and the number of the first row; -1 for a whole column chunk.
+_Part: TypeAlias = tuple[Range, int, int, int]
+
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A column chunk: name of the column, how it is stored, and where it is."""
+class _Column:
+    """A column of row groups that follow each other: how it is stored, the number of its values, and what to read."""
 
     name: str
     column: PlainColumn
-    start: int
-    end: int
-    codec: int
     num_values: int
-    # What to read of it: its bytes, and the rows in them, from the first to the one after the last; the dictionary has
-    # none. Empty for all of it.
-    parts: Sequence[tuple[Range, int, int]] = ()
+    parts: Sequence[_Part]
 
     @property
-    def ranges(self) -> list[Range]:
-        """The bytes to read."""
-        return [each for each, _, _ in self.parts] or [(self.start, self.end - self.start)]
+    def size(self) -> int:
+        """Bytes to read."""
+        return sum(length for (_, length), *_ in self.parts)
 
-    def with_pages(self, pages: Pages, positions: npt.NDArray[np.int64]) -> _Chunk:
-        """Return this chunk with only its dictionary and the pages that contain these rows to read."""
-        parts = []
+    def with_pages(self, pages: Pages, positions: npt.NDArray[np.int64]) -> _Column:
+        """Return the column of one row group with only its dictionary and the pages that contain these rows to read."""
+        [((start, _), codec, _, _)] = self.parts
+        parts: list[_Part] = []
         first = int(pages.offsets[0])
-        if first > self.start:
-            parts.append(((self.start, first - self.start), 0, 0))
+        if first > start:
+            # The dictionary has no rows.
+            parts.append(((start, first - start), codec, 0, 0))
         for page, end in pages.runs(positions):
             offset, stop = pages.offsets[[page, end]].tolist()
-            parts.append(((offset, stop - offset), *pages.rows[[page, end]].tolist()))
+            row, end_row = pages.rows[[page, end]].tolist()
+            parts.append(((offset, stop - offset), codec, end_row - row, row))
         return replace(self, parts=parts)
+
+    def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | None:
+        """Return the values of rows from the bytes of the parts; None where pyarrow has to find out what is wrong."""
+        rows = self.num_values if positions is None else len(positions)
+        try:
+            taker = RowTaker(positions, self.num_values, *self.column.stored_as)
+            for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
+                taker.take_chunk(pages, values, codec, first_row)
+            return array_of(self.column.arrow, rows, taker.finish())
+        except ValueError:
+            return None
 
 
 def take_rows(
     source: pa.NativeFile,
     footer: pq.FileMetaData,
     schema: pa.Schema,
-    group: int,
+    groups: Sequence[int],
     leaves: Mapping[str, int],
-    positions: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64] | None,
     own: Footer | None = None,
+    threads: bool = False,
 ) -> dict[str, pa.Array]:
     """Return the values of some rows, by name of the column; columns that pyarrow has to read are missing.
 
@@ -87,81 +102,82 @@ def take_rows(
         source: The file, open for reading.
         footer: Its footer.
         schema: Its Arrow schema, as pyarrow reads it.
-        group: Number of the row group.
+        groups: Numbers of the row groups, ascending; one if not all rows are read.
         leaves: The columns to read and their numbers among the Parquet columns, of `leaf_numbers`.
-        positions: Numbers of the rows within the row group, ascending.
+        positions: Numbers of the rows within the row group, ascending; None for all rows.
         own: The footer as `stats.footer` reads it; None to read it.
+        threads: Whether columns are decoded side by side.
     """
-    wanted = np.ascontiguousarray(positions, np.int64)
     try:
         # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
         own = own or read_footer(OpenSource(source), "")
         if not footer_fits(own.data):
             return {}
         size = source.size()
-        chunks = [_chunk(own, footer, schema, group, name, number, size) for name, number in leaves.items()]
-        rows = own.group_rows(group)
+        found = [_column(own, footer, schema, groups, name, number, size) for name, number in leaves.items()]
     except (StorageError, UnsupportedFeature, *DAMAGE):
         return {}
-    plain = [chunk for chunk in chunks if chunk is not None and chunk.num_values == rows]
-    large = [chunk.column.number for chunk in plain if chunk.end - chunk.start > _WHOLE_BYTES]
-    pages = pages_of(source, own, group, large)
-    parts = [
-        chunk.with_pages(pages[chunk.column.number], wanted) if chunk.column.number in pages else chunk
-        for chunk in plain
-    ]
-    found: dict[str, pa.Array] = {}
-    for chunk, data in _read(source, parts):
-        try:
-            found[chunk.name] = _taken(chunk, data, wanted)
-        except ValueError:
-            # pyarrow finds out what is wrong, if anything is.
-            continue
-    return found
+    columns = [column for column in found if column is not None]
+    if positions is not None:
+        positions = np.ascontiguousarray(positions, np.int64)
+        large = [each.column.number for each in columns if each.size > _WHOLE_BYTES]
+        pages = pages_of(source, own, groups[0], large)
+        columns = [
+            each.with_pages(pages[each.column.number], positions) if each.column.number in pages else each
+            for each in columns
+        ]
+
+    def taken(read: tuple[_Column, Sequence[memoryview]]) -> tuple[str, pa.Array | None]:
+        column, data = read
+        return column.name, column.taken(positions, data)
+
+    if threads and len(columns) > 1:
+        with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
+            arrays = dict(pool.map(taken, _read(source, columns)))
+    else:
+        arrays = dict(map(taken, _read(source, columns)))
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
-def _chunk(
-    own: Footer, footer: pq.FileMetaData, schema: pa.Schema, group: int, name: str, number: int, file_bytes: int
-) -> _Chunk | None:
-    """The column chunk; None if pyarrow has to read it."""
+def _column(
+    own: Footer,
+    footer: pq.FileMetaData,
+    schema: pa.Schema,
+    groups: Sequence[int],
+    name: str,
+    number: int,
+    file_bytes: int,
+) -> _Column | None:
+    """The column; None if pyarrow has to read it."""
     column = PlainColumn.of(footer.schema, schema, name, number)
-    meta = own.column_chunk(group, number)
-    codec = meta[_CODEC]
-    stored = footer.schema.column(number).physical_type
-    if column is None or codec not in CODECS.values() or PHYSICAL_TYPES.get(stored) != meta[_TYPE]:
-        return None
-    start, end = own.chunk_range(group, number)
-    if not 0 <= start <= end <= file_bytes:
-        return None
-    return _Chunk(name, column, start, end, codec, meta[NUM_VALUES])
+    kind = PHYSICAL_TYPES.get(footer.schema.column(number).physical_type)
+    parts: list[_Part] = []
+    for group in groups if column is not None else ():
+        meta = own.column_chunk(group, number)
+        start, end = own.chunk_range(group, number)
+        values, codec = meta[NUM_VALUES], meta[_CODEC]
+        fits = 0 <= start <= end <= file_bytes and values == own.group_rows(group)
+        if not fits or kind != meta[_TYPE] or codec not in CODECS.values():
+            return None
+        parts.append(((start, end - start), codec, values, -1))
+    return None if column is None else _Column(name, column, sum(values for _, _, values, _ in parts), parts)
 
 
-def _read(source: pa.NativeFile, chunks: Sequence[_Chunk]) -> Iterator[tuple[_Chunk, Sequence[memoryview]]]:
-    """Yield each column chunk, and the bytes of its ranges."""
-    waiting: list[_Chunk] = []
+def _read(source: pa.NativeFile, columns: Sequence[_Column]) -> Iterator[tuple[_Column, Sequence[memoryview]]]:
+    """Yield each column, and the bytes of its parts."""
+    waiting: list[_Column] = []
     size = 0
-    for chunk in sorted(chunks, key=lambda chunk: chunk.start):
-        own = sum(length for _, length in chunk.ranges)
+    for column in sorted(columns, key=lambda column: column.parts[0][0]):
+        own = column.size
         if waiting and size + own > _AT_ONCE_BYTES:
             yield from _read_together(source, waiting)
             waiting, size = [], 0
-        waiting.append(chunk)
+        waiting.append(column)
         size += own
     yield from _read_together(source, waiting)
 
 
-def _read_together(source: pa.NativeFile, chunks: Sequence[_Chunk]) -> Iterator[tuple[_Chunk, Sequence[memoryview]]]:
-    data = iter(read_ranges(source, [each for chunk in chunks for each in chunk.ranges]))
-    for chunk in chunks:
-        yield chunk, list(islice(data, len(chunk.ranges)))
-
-
-def _taken(chunk: _Chunk, data: Sequence[memoryview], positions: npt.NDArray[np.int64]) -> pa.Array:
-    """The values of rows of a column chunk. Raises ValueError where pyarrow has to read it."""
-    taker = RowTaker(positions, chunk.num_values, *chunk.column.stored_as)
-    if chunk.parts:
-        for (_, first, end), pages in zip(chunk.parts, data, strict=True):
-            taker.take_chunk(pages, end - first, chunk.codec, first)
-    else:
-        taker.take_chunk(data[0], chunk.num_values, chunk.codec)
-    return array_of(chunk.column.arrow, len(positions), taker.finish())
+def _read_together(source: pa.NativeFile, columns: Sequence[_Column]) -> Iterator[tuple[_Column, Sequence[memoryview]]]:
+    data = iter(read_ranges(source, [each for column in columns for each, *_ in column.parts]))
+    for column in columns:
+        yield column, list(islice(data, len(column.parts)))

@@ -178,6 +178,8 @@ class RowGroupPruning:
         pages = pages_of(source, footer, group, sorted(bounded))
         known = page_statistics(source, footer, group, pages)
         rows = footer.group_rows(group)
+        if not known:
+            return [(0, rows)]
         starts = np.unique(np.concatenate([[0, rows], *(pages[leaf].rows for leaf in known)]))
         lengths = np.diff(starts).tolist()
         columns: dict[int, list[dict[int, Any]]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ _AT_ONCE_BYTES = 64 << 20
 # Fewer bytes are decoded in less time than other threads need to wake up.
 _LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+# So many positions are kept, since making them costs memory that the system has to clear.
+_COUNTED = 1 << 20
 # Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
 _LENGTH_BYTES = 4
 
@@ -285,7 +288,7 @@ class StoredRows:
         """A few rows of a row group."""
         parquet = opened.parquet
         with self._naming(opened.location):
-            chosen_rows = group, layout.leaves, positions - start
+            chosen_rows = [group], layout.leaves, positions - start
             found = take_rows(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
             left = [name for name in layout.names if name not in found]
             if left:
@@ -396,7 +399,7 @@ class StoredRows:
         for start, rows, numbers in groups.runs():
             if not layout.names:
                 for first in range(start, start + rows, _BATCH_ROWS):
-                    positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
+                    positions = _positions(first, min(first + _BATCH_ROWS, start + rows))
                     yield self._batch(None, layout, constants, positions, location)
                 continue
             end = start + rows
@@ -404,7 +407,7 @@ class StoredRows:
                 for batch in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
-                    positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                    positions = _positions(start, start + batch.num_rows)
                     yield self._batch(batch, layout, constants, positions, location)
                     start += batch.num_rows
                 self._check_rows(start, end, location)
@@ -413,18 +416,27 @@ class StoredRows:
         self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
     ) -> Iterable[pa.RecordBatch]:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
-        parquet, columns = opened.parquet, layout.paths
+        parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         if encoded:
             parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         if size > _AT_ONCE_BYTES:
-            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
+            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
             return batches
         threads = self._threads and size > _LITTLE_BYTES
-        found = parquet.read_row_groups(numbers, columns=columns, use_threads=threads)
-        self._check_rows(len(found), rows, opened.location)
-        return found.to_batches()  # type: ignore[no-any-return]
+        leaves = {name: leaf for name, leaf in layout.leaves.items() if name not in encoded}
+        found: dict[str, pa.Array | pa.ChunkedArray] = {}
+        if opened.own_footer is not None:
+            whole = numbers, leaves, None, opened.own_footer, threads
+            found |= take_rows(opened.source, parquet.metadata, opened.schema, *whole)
+        left = [name for name in layout.names if name not in found]
+        if left:
+            rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)
+            self._check_rows(len(rest), rows, opened.location)
+            found |= {name: rest[name] for name in left}
+        table = pa.table([found[name] for name in layout.names], list(layout.names))
+        return table.to_batches()  # type: ignore[no-any-return]
 
     def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""
@@ -566,6 +578,18 @@ class StoredRows:
                 f"{self._cure}",
                 needs_session=True,
             )
+
+
+def _positions(start: int, end: int) -> npt.NDArray[np.int64]:
+    """The positions from start to end, not to be written to."""
+    return _counted()[start:end] if end <= _COUNTED else np.arange(start, end, dtype=np.int64)
+
+
+@cache
+def _counted() -> npt.NDArray[np.int64]:
+    found = np.arange(_COUNTED, dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:

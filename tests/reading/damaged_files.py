@@ -275,7 +275,7 @@ def _few(path: Path, rng: random.Random) -> Iterator[tuple[int, str, np.ndarray[
                 if rows <= 0:
                     continue
                 positions = np.array(sorted(rng.sample(range(rows), max(1, rows // 9))), np.int64)
-                found = take_rows(file, parquet.metadata, schema, group, leaves, positions)
+                found = take_rows(file, parquet.metadata, schema, [group], leaves, positions)
                 for name in leaves:
                     yield group, name, positions, found.get(name)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
