@@ -18,6 +18,7 @@ from deltaskip.kernels.byte_cursor cimport (
     ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, WIDTH,
     Cursor, cursor_over, pass_by, pass_bytes,
 )
+from deltaskip.kernels.byte_order cimport byteswap64
 from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, decompressed, is_known
 from deltaskip.kernels.parquet_headers cimport (
     DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, PageHeader, read_page_header,
@@ -631,7 +632,7 @@ cdef class RowTaker:
         cdef uint8_t* out = self.out + self.done * self.out_width
         cdef int64_t i, size = min(self.width, self.out_width)
         cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
-        cdef uint64_t micros = 0
+        cdef uint64_t micros = 0, low = 0, high = 0
         cdef uint32_t day = 0
         if self.int96:
             # Nanoseconds of a day, and the number of the Julian day.
@@ -640,6 +641,15 @@ cdef class RowTaker:
             # pyarrow takes day 0, which no writer means, for 1970-01-01 00:00.
             micros = 0 if day == 0 else micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
             memcpy(out, &micros, 8)
+        elif self.big_endian and 8 <= self.width <= 16 and self.out_width == 16:
+            # Most decimals: the low half, and of the high one what is there, which the shift extends by the sign.
+            memcpy(&low, value + self.width - 8, 8)
+            memcpy(&high, value, 8)
+            low, high = byteswap64(low), byteswap64(high)
+            high = <uint64_t>(<int64_t>high >> (8 * (16 - self.width) if self.width > 8 else 63))
+            memcpy(out, &low, 8)
+            memcpy(out + 8, &high, 8)
+            size = self.out_width
         elif self.big_endian:
             for i in range(size):
                 out[i] = value[self.width - 1 - i]
