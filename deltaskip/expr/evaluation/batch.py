@@ -277,7 +277,7 @@ class Batch:
         if node.op != "<=>":
             return truth
         truth = pc.fill_null(truth, FALSE)
-        if not any(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
+        if not all(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
             return truth
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
