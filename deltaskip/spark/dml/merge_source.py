@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -15,34 +16,46 @@ from pyspark.sql import functions as F
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
+from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource
 from deltaskip.dml.merge.names import Names, default_aliases
-from deltaskip.dml.merge.on_driver import can_merge_on_driver, names_in
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.dml.merge.values import expressions_of
+from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import Literal, Node
+from deltaskip.expr.nodes import And, FieldRef, Literal, Node, columns_of
 from deltaskip.log import Snapshot
+from deltaskip.predicates import expression_node
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
 from deltaskip.schema.given import schema_of
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import (
     BINARY,
+    COLLATIONS_KEY,
     DATE,
     DOUBLE,
     FLOAT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
     DataType,
     DecimalType,
     StructField,
     StructType,
+    UnknownType,
+    nested_types,
 )
 from deltaskip.settings import options
 from deltaskip.spark.columns.to_column import to_column
@@ -122,14 +135,14 @@ class SparkMergeSource(MergeSource):
         """Take the default name of the source if expressions use it, and the DataFrame knows nothing of that name."""
         _, default = default_aliases(join.target_alias, None, False)
         if default is not None:
-            used = [parts for parts in names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
+            used = [parts for parts in _names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
             if used and not self._has_names(used):
                 self._alias = default
 
     def _own_names(self, join: MergeJoin, schema: StructType) -> list[tuple[str, ...]]:
         """The names in expressions that begin with a qualifier of the DataFrame's own."""
         names = Names(join.snapshot.schema, schema, join.target_alias, None)
-        used = [parts for parts in names_in(join) if len(parts) > 1]
+        used = [parts for parts in _names_in(join) if len(parts) > 1]
         return [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
 
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
@@ -144,7 +157,7 @@ class SparkMergeSource(MergeSource):
         """Whether the driver may carry out the merge. Raises what is wrong with it, as the driver finds it."""
         if self._needs_jobs or not (self._here is not None or self._is_collected_quickly()):
             return False
-        if not can_merge_on_driver(join, schema, self._alias, self.time_zone):
+        if not _can_merge_on_driver(join, schema, self._alias, self.time_zone):
             return False
         if len(schema.fields) < len(self._data.schema.fields):
             return False
@@ -333,3 +346,87 @@ def _received(value: Any, type_: DataType) -> Any:
     elif type_ == BINARY:
         converted = bytes
     return value if converted is None else converted(value)
+
+
+# It is where expressions are evaluated by whole columns of Arrow exactly as Spark does, and where source and files are
+# small enough to be read here.
+def _can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
+    """Return whether every expression of a merge can be evaluated by whole columns, and matches are found by keys.
+
+    Args:
+        join: The merge.
+        source: The schema of the source.
+        source_alias: The name of the source in expressions.
+        time_zone: The time zone of expressions.
+    """
+    target, nothing = join.snapshot.schema, StructType(())
+    aliases = join.target_alias, source_alias
+    if any(map(_is_special, (*target.fields, *source.fields))):
+        return False
+    sides: dict[Kind, tuple[StructType, StructType]] = {
+        "matched": (target, source),
+        "not matched": (nothing, source),
+        "not matched by source": (target, nothing),
+    }
+    scopes = {kind: _Scope(*each, aliases, kind, time_zone) for kind, each in sides.items()}
+    try:
+        return scopes["matched"].joins_by_keys(join.on) and all(
+            scopes[clause.kind].takes(clause) for clause in join.clauses
+        )
+    except DeltaSkipError:
+        # Spark says what is wrong with it.
+        return False
+
+
+def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
+    """Return the names of columns in the expressions of a merge, as far as they are understood here."""
+    wheres = [clause.where for clause in join.clauses if clause.where is not None]
+    given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
+    found: dict[tuple[str, ...], None] = {}
+    for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression))):
+        with suppress(PredicateError):
+            found |= dict.fromkeys(columns_of(expression_node(value)))
+    return list(found)
+
+
+class _Scope:
+    """The expressions that clauses of one kind may have."""
+
+    def __init__(
+        self,
+        target: StructType,
+        source: StructType,
+        aliases: tuple[str | None, str | None],
+        kind: Kind,
+        time_zone: str,
+    ) -> None:
+        scope = Scope(Names(target, source, *aliases), target, source, kind)
+        self._expressions = MergeExpressions("the table", scope, time_zone, 0)
+        self._columns = {field.name: pa.nulls(0, stored_type(field.type)) for field in scope.schema.fields}
+
+    def joins_by_keys(self, on: Any) -> bool:
+        """Whether rows that match are found by keys, and what else the condition says by whole columns."""
+        condition = self._expressions.condition(expression_node(on))
+        parts = condition.children if isinstance(condition, And) else (condition,)
+        keys, rest = divided(parts, self._expressions)
+        nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
+        return bool(keys) and all(map(self._is_whole, nodes))
+
+    def takes(self, clause: PlannedClause) -> bool:
+        """Whether the condition and the values of a clause are evaluated by whole columns."""
+        where = clause.where
+        if where is not None and not self._is_whole(self._expressions.condition(expression_node(where))):
+            return False
+        given = (each for assigned in clause.columns.values() for each in expressions_of(assigned))
+        return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, AssignedExpression))
+
+    def _is_whole(self, node: Node) -> bool:
+        return isinstance(node, FieldRef) or never_fails(node)
+
+
+def _is_special(field: StructField) -> bool:
+    """Whether Spark reads or compares a column in a way of its own."""
+    types: list[DataType] = list(nested_types(field.type))
+    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
+        return True
+    return COLLATIONS_KEY in field.metadata or "char(" in str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower()
