@@ -149,7 +149,7 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.maintenance.recompute.plan import recompute_plan
+        from deltaskip.maintenance.recompute.request import recompute_plan
 
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)

@@ -1,4 +1,4 @@
-"""The request of a recomputation: the files to read and the statistics to compute. Needs no Spark."""
+"""The request of a recomputation: files to read and statistics to compute, and its plan. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.maintenance.recompute.recomputed import ColumnPlan, RecomputePlan
 from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
+from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
-from deltaskip.stats.merge import has_statistics
+from deltaskip.stats.merge import has_statistics, lacking_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.operation_parameters import parameter_value
 from deltaskip.version import engine_info
@@ -47,6 +50,7 @@ __all__ = [
     "files_to_read",
     "finished_files",
     "not_done",
+    "recompute_plan",
     "recompute_request",
 ]
 
@@ -244,3 +248,60 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
     if not isinstance(logged, dict) or set(logged) != set(parameters):
         return False
     return all(parameter_value(logged[name], value) == value for name, value in parameters.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """How much a recomputation would read.
+
+    files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
+    already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
+    lacking: for each column of the request, the number of files to read that lack some statistic of it.
+    """
+
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    lacking: tuple[int, ...]
+
+
+def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool = True) -> RecomputePlan:
+    """What DeltaTable.recompute_stats would do for this request; reads only the log. overlap: compare bounds too."""
+    work = _recompute_work(snapshot, request)
+    found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
+    names = [display_name(column.logical) for column in request.statistics.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, snapshot.num_files)
+        for name, count in zip(names, work.lacking, strict=True)
+    }
+    return RecomputePlan(snapshot.version, work.files, work.bytes, work.done, work.wide, plans, request.identifiers)
+
+
+def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
+    """How much DeltaTable.recompute_stats would read for this request; does not compare bounds."""
+    before = finished_files(snapshot, request)
+    lacking = [0] * len(request.statistics.columns)
+    chosen = done = size = wide = 0
+    for batch in chosen_files(snapshot, request.where, ["path", "size", "stats"]):
+        files = not_done(batch, before)
+        done += len(batch) - len(files)
+        for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
+            missing, is_wide = lacking_columns(text, request.statistics)
+            for i in missing:
+                lacking[i] += 1
+            if missing or not request.only_missing:
+                chosen += 1
+                size += file_size or 0
+                wide += is_wide
+    return _Work(chosen, size, done, wide, tuple(lacking))
+
+
+def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:
+    if coverage is None or not coverage.files_with_bounds or coverage.overlap_depth is None:
+        return ColumnPlan(lacking, None, None)
+    bounded = coverage.files_with_bounds
+    gained = min(lacking, files - bounded)
+    # Assume that a point lies in the same share of files with new bounds as of files that have bounds now.
+    then = coverage.overlap_depth * (bounded + gained) / bounded + (files - bounded - gained)
+    return ColumnPlan(lacking, coverage.files_met, min(then, float(files)))
