@@ -70,6 +70,7 @@ from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["alter", "alter_to"]
 
@@ -119,12 +120,9 @@ def _readable(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def alter(snapshot: Snapshot, changes: Sequence[TableChange], user_metadata: str | None = None) -> WriteResult:
+def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOptions = PLAIN_WRITE) -> WriteResult:
     """Commit the changes to the latest version of a table, see DeltaTable.alter."""
     checked = _checked(changes)
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, _DEFAULT_OPERATION, None, False, user_metadata)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
         before = _state_of(transaction)
@@ -133,7 +131,7 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], user_metadata: str
         _put(transaction, before, after)
         return {}
 
-    result = commit_operation(snapshot, begin, act)
+    result = commit_operation(snapshot, _DEFAULT_OPERATION, act, options)
     if result.version is not None and any(_protects(change) for change in checked):
         # Clients without the feature begin to read the history here.
         write_checkpoint(load_snapshot(snapshot.storage, snapshot.root, result.version))

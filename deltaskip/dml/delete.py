@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.dml.arrow_execution import execution_of
@@ -19,6 +18,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["delete", "delete_in"]
 
@@ -27,19 +27,12 @@ def delete(
     snapshot: Snapshot,
     where: str | None,
     spark: Any = None,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Delete rows of the table, see DeltaTable.delete. where: SQL text, as `predicate_text` returns it."""
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "DELETE", {}, False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return delete_in(transaction, where, spark, time_zone)
-
-    return commit_operation(snapshot, begin, act, txn)
+    return commit_operation(
+        snapshot, "DELETE", lambda transaction: delete_in(transaction, where, spark, options.time_zone), options
+    )
 
 
 def delete_in(transaction: Transaction, where: str | None, spark: Any = None, time_zone: str = "UTC") -> dict[str, int]:

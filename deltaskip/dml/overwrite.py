@@ -35,6 +35,7 @@ from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text", "replace_rows", "replaced_rows"]
 
@@ -93,21 +94,16 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
 def overwrite(
     snapshot: Snapshot,
     data: Any,
-    options: Overwrite,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    replaced: Overwrite,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Overwrite rows of the table, see DeltaTable.overwrite."""
     rows = GivenRows(data)
 
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "WRITE", {}, False, user_metadata)
-
     def act(transaction: Transaction) -> Mapping[str, int]:
-        return overwrite_in(transaction, rows, options, time_zone)
+        return overwrite_in(transaction, rows, replaced, options.time_zone)
 
-    return commit_operation(snapshot, begin, act, txn, rows.repeatable)
+    return commit_operation(snapshot, "WRITE", act, options, rows.repeatable)
 
 
 def overwrite_in(

@@ -21,6 +21,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["check_values", "update", "update_in"]
 
@@ -30,22 +31,15 @@ def update(
     given: Mapping[str, NewValue],
     where: str | None,
     spark: Any = None,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Set columns of rows of the table, see DeltaTable.update.
 
     given: New values by column, from `given_values`. where: SQL text, as `predicate_text` returns it.
     """
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "UPDATE", {}, False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return update_in(transaction, given, where, spark, time_zone)
-
-    return commit_operation(snapshot, begin, act, txn)
+    return commit_operation(
+        snapshot, "UPDATE", lambda transaction: update_in(transaction, given, where, spark, options.time_zone), options
+    )
 
 
 def update_in(

@@ -13,8 +13,8 @@ from deltaskip.log import load_snapshot
 from deltaskip.log.new_table import check_no_table
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
+from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.table import DeltaTable
-from deltaskip.table.write_methods import time_zone_argument
 from deltaskip.txn.latest import opening_after
 
 __all__ = ["convert_to_delta"]

@@ -70,14 +70,11 @@ def replace_table(
         CommitConflict: Other writers commit again and again.
     """
 
-    def begin(latest: Snapshot) -> Transaction:
-        return _described(latest, schema, partition_by, cluster_by, properties, comment, name)
-
     def act(transaction: Transaction) -> Mapping[str, int]:
-        _remove_rows(transaction)
+        _replace(transaction, schema, partition_by, cluster_by, properties, comment, name)
         return {}
 
-    return commit_operation(snapshot, begin, act)
+    return commit_operation(snapshot, _OPERATION, act)
 
 
 def replacement(
@@ -105,26 +102,26 @@ def replacement(
         InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
         UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
     """
-    transaction = _described(latest, schema, partition_by, cluster_by, properties, comment, name)
-    _remove_rows(transaction)
+    transaction = Transaction(latest, _OPERATION, look_up_files=False)
+    _replace(transaction, schema, partition_by, cluster_by, properties, comment, name)
     return transaction
 
 
-def _described(
-    latest: Snapshot,
+def _replace(
+    transaction: Transaction,
     schema: StructType,
     partition_by: Sequence[str | Transform],
     cluster_by: Sequence[str],
     properties: Mapping[str, str] | None,
     comment: str | None,
     name: str | None,
-) -> Transaction:
-    """A transaction that sets the new columns and properties."""
+) -> None:
+    """Set the new columns and properties, and remove all rows."""
+    latest = transaction.snapshot
     before = latest.properties
     kept = {each.name: before[each.name] for each in _KEPT if each.name in before}
     described = describe(latest.root, schema, partition_by, cluster_by, properties, kept)
-    parameters = described.parameters(cluster_by, comment)
-    transaction = Transaction(latest, _OPERATION, parameters, look_up_files=False)
+    transaction.set_parameters(described.parameters(cluster_by, comment))
     columns = keep_marks(latest.schema, described.schema)
     typed = TableProperties(described.configuration, latest.root)
     protocol = with_features(protocol_for(latest.protocol, typed, columns), described.features)
@@ -137,11 +134,7 @@ def _described(
         domain = clustering_domain(())
     if domain is not None:
         transaction.set_system_domain(domain)
-    return transaction
-
-
-def _remove_rows(transaction: Transaction) -> None:
-    scan = Scan(transaction.snapshot, ReadOptions("true"))
+    scan = Scan(latest, ReadOptions("true"))
     transaction.read_scan(scan)
     every = files_to_change(scan).whole
-    transaction.remove_whole(every.removed(transaction.snapshot.table_root, time.time_ns() // 1_000_000))
+    transaction.remove_whole(every.removed(latest.table_root, time.time_ns() // 1_000_000))

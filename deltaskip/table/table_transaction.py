@@ -22,7 +22,8 @@ from deltaskip.dml.update import update_in
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
-from deltaskip.table.write_methods import overwrite_argument, time_zone_argument
+from deltaskip.table.methods import time_zone_argument
+from deltaskip.table.write_methods import overwrite_argument
 from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 

@@ -34,6 +34,7 @@ from deltaskip.txn.cost import ChangePlan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["Merge", "merge", "merge_in", "plan_merge"]
 
@@ -69,20 +70,14 @@ def merge(
     snapshot: Snapshot,
     statement: Merge,
     source: MergeSource,
-    txn: tuple[str, int] | None = None,
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Merge rows of a source into the table, see DeltaTable.merge. The source is released at the end."""
     check_clauses(statement.clauses, snapshot.root)
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, _OPERATION, _parameters(statement), False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return merge_in(transaction, statement, source)
-
     try:
-        return commit_operation(snapshot, begin, act, txn)
+        return commit_operation(
+            snapshot, _OPERATION, lambda transaction: merge_in(transaction, statement, source), options
+        )
     finally:
         source.release()
 
@@ -118,6 +113,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     start = time.monotonic()
     snapshot = transaction.snapshot
     check_first(transaction, "merge")
+    transaction.set_parameters(_parameters(statement))
     with transaction.cost.phase("plan"):
         planned = _plan(transaction, statement, source)
     with transaction.cost.phase("read"):

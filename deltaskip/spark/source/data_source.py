@@ -22,7 +22,7 @@ from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 
 __all__ = ["DeltaSkipDataSource"]
 
@@ -102,7 +102,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
         Raises as `PlannedWrite.of` does.
         """
-        return BatchWriter(WriteOptions(self._options, overwrite), schema)
+        return BatchWriter(SourceWriteOptions(self._options, overwrite), schema)
 
     @_says
     def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
@@ -123,7 +123,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
             )
         from deltaskip.spark.source.stream_write import StreamWriter
 
-        return StreamWriter(WriteOptions(self._options, overwrite), schema)
+        return StreamWriter(SourceWriteOptions(self._options, overwrite), schema)
 
     def _scan(self) -> TableScan | ChangeScan:
         options = self._options

@@ -26,7 +26,7 @@ from deltaskip.rows.merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.spark.source.session_checks import untold_zone
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import creation
@@ -53,7 +53,7 @@ class PlannedWrite:
         new_folders: The local folders that a write which creates the table makes.
     """
 
-    options: WriteOptions
+    options: SourceWriteOptions
     version: int
     append: PlannedAppend
     replaced: Overwrite | None
@@ -61,7 +61,7 @@ class PlannedWrite:
     new_folders: NewFolders | None = None
 
     @classmethod
-    def of(cls, options: WriteOptions, incoming: StructType) -> PlannedWrite:
+    def of(cls, options: SourceWriteOptions, incoming: StructType) -> PlannedWrite:
         """Return the plan for rows with these columns and the latest version of the table, or a new table.
 
         Raises:
@@ -196,7 +196,7 @@ class PlannedWrite:
         return replace_rows(transaction, self.replaced, execution, scan, written)
 
 
-def _created(options: WriteOptions, incoming: StructType) -> Transaction:
+def _created(options: SourceWriteOptions, incoming: StructType) -> Transaction:
     """A transaction that creates the table with the columns of the rows."""
     source = options.source
     storage, root = open_storage(source.path, source.storage_options)
