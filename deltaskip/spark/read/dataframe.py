@@ -15,7 +15,9 @@ from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, Unsup
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.nodes import columns_of
+from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
@@ -36,11 +38,38 @@ from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.session.failures import predicate_errors_named
 
-__all__ = ["matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
+__all__ = ["StoredTable", "matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """What a read of files has to know of their table.
+
+    Attributes:
+        root: URI of the table.
+        schema: The columns to read.
+        mapping_mode: The column mapping mode of the files.
+        partition_columns: Names of the partition columns among them.
+        storage_options: Options of the table's object store, for the account of an Azure container.
+    """
+
+    root: str
+    schema: StructType
+    mapping_mode: MappingMode
+    partition_columns: Sequence[str]
+    storage_options: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, schema: StructType) -> StoredTable:
+        """Return that of a snapshot, for these columns of it."""
+        names = frozenset(schema.names)
+        partitions = tuple(name for name in snapshot.partition_columns if name in names)
+        options = getattr(snapshot.storage, "options", None)
+        return cls(snapshot.table_root, schema, snapshot.mapping_mode, partitions, options)
 
 
 def scan_to_dataframe(
@@ -64,20 +93,8 @@ def scan_to_dataframe(
     def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
         return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
 
-    frame = to_dataframe(
-        spark,
-        table_root=snapshot.table_root,
-        schema=read_schema(scan),
-        mapping_mode=snapshot.mapping_mode,
-        partition_columns=snapshot.partition_columns,
-        files=scan.files(),
-        read_deletion_vectors=deleted,
-        where=scan.where if filtered else None,
-        columns=scan.columns,
-        storage_options=getattr(snapshot.storage, "options", None),
-        listing=listing,
-    )
-    return _limited(frame, scan)
+    table, where = StoredTable.of(snapshot, read_schema(scan)), scan.where if filtered else None
+    return _limited(to_dataframe(spark, table, scan.files(), deleted, where, scan.columns, listing), scan)
 
 
 def read_schema(scan: ListedScan) -> StructType:
@@ -121,16 +138,11 @@ def planned_for(spark: SparkSession, scan: Planned) -> Planned:
 
 def to_dataframe(
     spark: SparkSession,
-    *,
-    table_root: str,
-    schema: StructType,
-    mapping_mode: MappingMode,
-    partition_columns: Sequence[str],
+    table: StoredTable,
     files: pa.Table,
     read_deletion_vectors: DeletionVectorReader,
     where: object = None,
     columns: Sequence[str] | None = None,
-    storage_options: Mapping[str, str] | None = None,
     listing: bool = True,
 ) -> DataFrame:
     """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
@@ -141,16 +153,12 @@ def to_dataframe(
 
     Args:
         spark: A session, classic or Connect.
-        table_root: URI of the table, for error messages.
-        schema: The table's schema.
-        mapping_mode: The table's column mapping mode.
-        partition_columns: Names of the partition columns.
+        table: The table.
         files: Rows of Scan.files(), with uri, partition_values and deletion_vector, and without listing size and
             modification_time.
         read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in the order wanted; None for all, in the order of the schema.
-        storage_options: Options of the table's object store, for the account of an Azure container.
         listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
 
     Raises:
@@ -162,18 +170,8 @@ def to_dataframe(
         Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
             when the DataFrame runs.
     """
-    source = source_of(
-        spark,
-        table_root=table_root,
-        schema=schema,
-        mapping_mode=mapping_mode,
-        partition_columns=partition_columns,
-        files=files,
-        storage_options=storage_options,
-        listing=listing,
-    )
-    frame = live_rows(source, files, read_deletion_vectors)
-    return matching(with_declared_lengths(frame, schema), table_root, schema, where, columns)
+    frame = live_rows(source_of(spark, table, files, listing=listing), files, read_deletion_vectors)
+    return matching(with_declared_lengths(frame, table.schema), table.root, table.schema, where, columns)
 
 
 def matching(
@@ -191,13 +189,8 @@ def matching(
 
 def source_of(
     spark: SparkSession,
-    *,
-    table_root: str,
-    schema: StructType,
-    mapping_mode: MappingMode,
-    partition_columns: Sequence[str],
+    table: StoredTable,
     files: pa.Table,
-    storage_options: Mapping[str, str] | None = None,
     stored: Sequence[str] = (),
     listing: bool = True,
     repeated: bool = False,
@@ -207,22 +200,23 @@ def source_of(
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
     repeated: whether a file may be listed more than once.
     """
-    _check_readable(spark, table_root, schema)
+    schema = table.schema
+    _check_readable(spark, table.root, schema)
     if not listing:
-        check_unlisted(spark, table_root)
-    if mapping_mode == "id":
+        check_unlisted(spark, table.root)
+    if table.mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
-    data = data_schema(schema, mapping_mode, (*partition_columns, *stored))
+    data = data_schema(schema, table.mapping_mode, (*table.partition_columns, *stored))
     for field in schema.fields:
         if field.name in stored:
             data.add(field.name, logical_type(field))
-    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)]
+    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), table.storage_options)]
     sizes = files["size"].to_pylist() if "size" in files.column_names else None
     times = None if listing else milliseconds(files["modification_time"])
-    partitions = partition_table(files, schema, partition_columns)
+    partitions = partition_table(files, schema, table.partition_columns)
     if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
         sizes, times = listed_here(spark, paths) or (sizes, None)
-    source = ScanSettings(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
+    source = ScanSettings(spark, table.root, schema, table.mapping_mode, partitions, paths, data, sizes, times)
     _check_paths(source, repeated)
     return source
 

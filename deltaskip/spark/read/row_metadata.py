@@ -14,7 +14,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.columns.types import spark_schema
-from deltaskip.spark.read.dataframe import matching, read_schema, source_of
+from deltaskip.spark.read.dataframe import StoredTable, matching, read_schema, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, rows_at
 from deltaskip.spark.read.projection import with_declared_lengths
 
@@ -50,16 +50,7 @@ def with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) -
     names = ["file_path", "row_index", *(("row_id", "row_commit_version") if ids is not None else ())]
     if not len(files):
         return _empty(spark, scan, names)
-    source = source_of(
-        spark,
-        table_root=snapshot.table_root,
-        schema=schema,
-        mapping_mode=snapshot.mapping_mode,
-        partition_columns=snapshot.partition_columns,
-        files=files,
-        storage_options=getattr(snapshot.storage, "options", None),
-        listing=listing,
-    )
+    source = source_of(spark, StoredTable.of(snapshot, schema), files, listing=listing)
     stored = [] if ids is None else [ids.row_id, ids.commit_version]
     for name in stored:
         source.data.add(name, spark_types.LongType())
