@@ -51,16 +51,16 @@ def source(spark: Any, *rows: Any, schema: str = "id INT, v INT") -> Any:
 @pytest.fixture
 def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let sources be small ones that the driver collects; returns how often it did."""
-    from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+    from deltaskip.dml.merge.arrow_merge import ArrowSourceRows
 
     found: list[int] = []
-    matched = ArrowMergeSource.matched
+    matched = ArrowSourceRows.matched
 
     def counted(self: Any, join: Any) -> Any:
         found.append(1)
         return matched(self, join)
 
-    monkeypatch.setattr(ArrowMergeSource, "matched", counted)
+    monkeypatch.setattr(ArrowSourceRows, "matched", counted)
     return found
 
 
