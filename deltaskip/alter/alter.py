@@ -318,7 +318,7 @@ def _cluster_by(state: TableState, change: ClusterBy) -> TableState:
 
 
 def _check_clustering_statistics(before: TableState, after: TableState) -> None:
-    """Raise SchemaError for a clustering column of which new files would have no bounds any more."""
+    """Raise SchemaError for a clustering column for which new files would no longer have bounds."""
     if after.clustering and (before.schema, before.configuration) != (after.schema, after.configuration):
         lacked = [path for path in before.clustering or () if path not in _bounded(before)[0]]
         _check_statistics(after, lacked)

@@ -73,7 +73,7 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """What a caller has said of a new table."""
+    """The description of a new table by the caller."""
 
     schema: Any
     partitions: tuple[Transform, ...]
@@ -486,7 +486,7 @@ def changed_properties(before: Mapping[str, str], changes: Iterable[SetProperty 
 
 
 def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableChange]:
-    """The changes, of which one may be a list."""
+    """The changes; one of them may be a list."""
     found: list[TableChange] = []
     for each in changes:
         found.extend([each] if isinstance(each, TableChange) or not isinstance(each, Iterable) else each)

@@ -411,7 +411,7 @@ def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool
 def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int) -> ChangedFiles:
     """Return the files with statistics of those that versions from `start` on removed, from the version before it.
 
-    Files of which that version has none stay as they are, and so do all if its log files were deleted.
+    Files without statistics in that version stay as they are, and so do all if its log files were deleted.
     """
     lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
     rows = np.flatnonzero(numpy_values(pc.fill_null(one_chunk(lacking), FALSE)))

@@ -1,4 +1,4 @@
-"""What the commands on a catalog do and print."""
+"""The work and the output of the commands on a catalog."""
 
 from __future__ import annotations
 

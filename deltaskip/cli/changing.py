@@ -1,4 +1,4 @@
-"""What `deltaskip delete` and `update` do and print."""
+"""The work and the output of `deltaskip delete` and `update`."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _print_coverage(coverage: TableCoverage) -> None:
 
 
 def _gains(report: StatisticsReport) -> Iterator[str]:
-    """What OPTIMIZE would gain, and what the last one did, one line each."""
+    """The gain of an OPTIMIZE, and the result of the last one, one line each."""
     expected, measured = report.expected, report.measured
     if expected is not None and expected.files:
         rows = f", without {counted(expected.deleted_rows, 'deleted row')}" if expected.deleted_rows else ""

@@ -1,4 +1,4 @@
-"""What `deltaskip create`, `append` and `alter` do and print."""
+"""The work and the output of `deltaskip create`, `append` and `alter`."""
 
 from __future__ import annotations
 

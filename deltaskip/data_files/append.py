@@ -104,7 +104,7 @@ def append_to(
         transaction: The transaction. Its `discard` deletes the files.
         rows: The rows.
         schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, and "replace" takes those of the
-            rows for the table's, of which all files must be removed.
+            rows in place of the table's, all of whose files must be removed.
         time_zone: Time zone of casts between instants and local times.
         where: A predicate that every row must satisfy, as SQL text.
         partition_by: How a replaced schema is partitioned; None to keep the table's partition columns and transforms.

@@ -29,7 +29,7 @@ _FILES_AT_ONCE = 64
 
 
 class LiveRows(Protocol):
-    """What has the rows of files that are not deleted, such as StoredRows."""
+    """A source of the live rows of files, such as StoredRows."""
 
     def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
         """See StoredRows.live."""

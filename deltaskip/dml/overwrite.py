@@ -83,10 +83,10 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     if where is None or isinstance(where, str):
         return where
     node = expression_node(where)
-    wordless = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
-    if wordless is not None:
+    without_text = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
+    if without_text is not None:
         raise PredicateError(
-            f"The expression {wordless.sql} of where has no SQL text, which is needed here: pass where as text."
+            f"The expression {without_text.sql} of where has no SQL text, which is needed here: pass where as text."
         )
     return to_sql(_exact(node))
 

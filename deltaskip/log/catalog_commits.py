@@ -1,4 +1,4 @@
-"""What the log leaves to a catalog: which commits a table has, how one is added, and which maintenance is allowed.
+"""Logs of tables whose catalog decides which commits they have, how one is added, and which maintenance is allowed.
 
 # PROTOCOL, Catalog-managed tables
 """

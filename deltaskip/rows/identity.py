@@ -22,7 +22,7 @@ _LOW, _HIGH = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class IdentityBlock:
-    """Consecutive values of an identity column: `first`, `first + step`, … of which there are `count`."""
+    """`count` consecutive values of an identity column: `first`, `first + step`, …."""
 
     first: int
     step: int
@@ -36,7 +36,7 @@ class IdentityBlock:
 
 @dataclass(frozen=True, slots=True)
 class IdentityColumn:
-    """How an identity column numbers rows.
+    """The numbering of rows by an identity column.
 
     Attributes:
         column: The column's name.

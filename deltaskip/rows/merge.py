@@ -46,7 +46,7 @@ _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """What decides how two schemas merge.
+    """The options that decide how two schemas merge.
 
     `fixed`: folded names of top-level columns whose type must not change, because an expression depends on it.
     """

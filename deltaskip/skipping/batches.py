@@ -99,7 +99,7 @@ class FileBatch:
         self.statistics = FileStats(adds.num_rows, adds, adds.cache, adds.scope)
 
     def is_cached(self, program: Program) -> bool:
-        """Whether what `program` evaluates was read before."""
+        """Whether the columns that `program` evaluates were read before."""
         leaves, columns = program.stat_leaves, program.partition_columns
         if not leaves and not columns:
             return isinstance(self.adds, CommitAdds) or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None

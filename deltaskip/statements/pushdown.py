@@ -62,7 +62,7 @@ class _Conjunct:
 
 @dataclass(slots=True)
 class _Relation:
-    """A relation in FROM: a table, of which the columns are known, or a query.
+    """A relation in FROM: a table with known columns, or a query.
 
     Attributes:
         alias: Its name, folded.

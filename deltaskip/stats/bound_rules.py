@@ -1,4 +1,4 @@
-"""What a bound may have lost on its way to a reader: one rule for each type and each form in which bounds are stored.
+"""Precision that a bound may have lost: one rule for each type and each form in which bounds are stored.
 
 A bound is believed only as far as its form can hold the value. What a form may have lost widens the bound, and what
 cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes through these rules:

@@ -68,7 +68,7 @@ class ChangingMethods(TableMethods):
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
                 all rows.
-            spark: A session, classic or Connect, that reads and rewrites files of which some rows go. The default does
+            spark: A session, classic or Connect, that reads and rewrites files that lose some rows. The default does
                 this in the process.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`.

@@ -1,4 +1,4 @@
-"""What the methods of DeltaTable have in common."""
+"""The common base of the methods of DeltaTable."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ChangeCost(Shown):
     """What a change of rows read and wrote, and how long it took.
 
     Attributes:
-        read: Files of which columns were read to find the rows that change.
+        read: Files whose columns were read to find the rows that change.
         skipped: Files of the table that the change neither read nor changed.
         removed: Files that were removed because all their rows go, read or not.
         rewritten: Files that were removed because some rows go, and whose other rows were written again.

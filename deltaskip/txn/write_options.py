@@ -1,4 +1,4 @@
-"""What every write is told beside its rows, as one value."""
+"""The options of a write, as one value: the arguments that all methods of DeltaTable which write have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PLAIN_WRITE", "WriteOptions"]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a write is recorded, and the time zone in which it computes.
+    """The record of a write in the table, and the time zone in which it computes.
 
     Attributes:
         txn: Application id and version, which are committed with the actions. Nothing is done if the table has this

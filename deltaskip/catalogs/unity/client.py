@@ -273,7 +273,7 @@ class UnityClient:
     # Requests
 
     def _read(self, of: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
-        """What an answer says. Raises CatalogError for one of another form than the API's."""
+        """The content of an answer. Raises CatalogError for one of another form than the API's."""
         try:
             return of(answer)
         except DeltaSkipError:

@@ -1,4 +1,4 @@
-"""What an engine does for a MERGE: it reads the source once, and joins it with the rows of the target."""
+"""Execution of a MERGE by an engine: it reads the source once, and joins it with the rows of the target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["MatchedRows", "MergeJoin", "MergeSource", "MergingEngine", "SourceRo
 
 @dataclass(frozen=True, slots=True)
 class MergeJoin:
-    """A merge of which the files are known that it may touch.
+    """A merge with the files that it may touch.
 
     Attributes:
         snapshot: The target.
@@ -82,7 +82,7 @@ class MergeJoin:
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """What the join found.
+    """The rows that the join found.
 
     Attributes:
         deleted: For each file of the join the positions of rows that are deleted; None if none are.
@@ -153,7 +153,7 @@ class SourceRows(Protocol):
 
     @property
     def execution(self) -> RowExecution:
-        """What reads and writes rows of the target."""
+        """The execution that reads and writes rows of the target."""
         ...
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:

@@ -119,7 +119,7 @@ _Part = _Key | _All | _Any | Node
 
 @dataclass(frozen=True, slots=True)
 class MatchTemplate:
-    """What the ON condition says of target rows, once the values of the source's keys are known.
+    """The condition that ON puts on rows of the target, once the values of the source's keys are known.
 
     Attributes:
         keys: The keys.

@@ -63,7 +63,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is rewritten of one version of a table.
+    """The files of one version of a table that are rewritten.
 
     Attributes:
         bins: The files, those of one new file or cube together.

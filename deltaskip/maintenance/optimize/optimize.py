@@ -160,7 +160,7 @@ class _Engines(Engines):
 
 @dataclass(slots=True)
 class _Running:
-    """What was committed so far."""
+    """The commits so far."""
 
     strategy: Strategy
     plan: Plan

@@ -47,7 +47,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """How rows are ordered over new files.
+    """The order of rows over new files.
 
     Attributes:
         columns: The columns that order them.

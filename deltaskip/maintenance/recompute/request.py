@@ -252,7 +252,7 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """How much a recomputation would read.
+    """The amount that a recomputation would read.
 
     files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
     already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
@@ -267,7 +267,7 @@ class _Work:
 
 
 def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool = True) -> RecomputePlan:
-    """What DeltaTable.recompute_stats would do for this request; reads only the log. overlap: compare bounds too."""
+    """The expected result of DeltaTable.recompute_stats, from the log alone. overlap: whether to compare bounds."""
     work = _recompute_work(snapshot, request)
     found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
     names = [display_name(column.logical) for column in request.statistics.columns]
@@ -279,7 +279,7 @@ def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool 
 
 
 def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
-    """How much DeltaTable.recompute_stats would read for this request; does not compare bounds."""
+    """The amount that DeltaTable.recompute_stats would read for this request; bounds are not compared."""
     before = finished_files(snapshot, request)
     lacking = [0] * len(request.statistics.columns)
     chosen = done = size = wide = 0

@@ -39,7 +39,7 @@ _HEADINGS = ("predicate", "statistics used", "files skipped", "reason")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LeafReport(Shown):
-    """What one leaf of the predicate skips.
+    """The effect of one leaf of the predicate.
 
     Attributes:
         predicate: The leaf as SQL.

@@ -212,7 +212,7 @@ class SparkExecution(RowExecution):
 
         Args:
             files: `DataFiles.listed` of the files.
-            row_ids: The columns of materialized row ids, of which the first is returned; None to return none.
+            row_ids: The columns of materialized row ids; the first is returned. None to return none.
             path: Name of the column with the path.
             position: Name of the column with the position.
         """

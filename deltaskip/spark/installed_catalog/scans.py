@@ -113,7 +113,7 @@ class ScanBuilder(Proxy):
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a scan reads.
+    """The files, columns and rows that a scan reads.
 
     Attributes:
         scan: The scan, with the predicates that skip files.
@@ -302,7 +302,7 @@ class _PlannedRows(DataSource):  # type: ignore[misc]
         return "deltaskip_planned_rows"
 
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
-        """What reads the rows."""
+        """The reader of the rows."""
         return _PlannedReader(self.options[_PARTITIONS])
 
 

@@ -41,7 +41,7 @@ class ReplacedRows:
 
     Attributes:
         where: Predicate of the rows; None for all.
-        partitions: "dynamic" for those of the partitions of which there are new rows.
+        partitions: "dynamic" for the rows in the partitions of the new rows.
     """
 
     where: Node | None = None
@@ -50,7 +50,7 @@ class ReplacedRows:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where rows are written.
+    """The target of a write.
 
     Attributes:
         jvm: The session's JVM.
@@ -135,7 +135,7 @@ class WriteBuilder(Proxy):
 
     @answers()
     def overwriteDynamicPartitions(self) -> Any:
-        """SupportsDynamicOverwrite: replace the partitions of which there are new rows."""
+        """SupportsDynamicOverwrite: replace the partitions of the new rows."""
         self._replaced = ReplacedRows(partitions="dynamic")
         return self
 

@@ -47,7 +47,7 @@ FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """What a read of files has to know of their table.
+    """The facts of a table that a read of its files needs.
 
     Attributes:
         root: URI of the table.

@@ -402,7 +402,7 @@ def _with_file_values(
 
 
 def _beside(wanted: PositionalRows, values: Sequence[str] = ()) -> list[str]:
-    """What is wanted of each row beside the table's columns. values: those of its file."""
+    """The values that are wanted of each row beside the table's columns. values: those of its file."""
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     found = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     return [*found, *values, *map(quoted_name, wanted.stored)]

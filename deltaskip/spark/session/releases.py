@@ -1,4 +1,4 @@
-"""What the releases of PySpark and their Connect clients do differently."""
+"""Differences between the releases of PySpark and their Connect clients."""
 
 from __future__ import annotations
 

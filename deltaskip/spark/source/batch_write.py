@@ -67,7 +67,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
             self._plan.commit([each.written for each in messages if each is not None], self._txn)
 
     def abort(self, messages: Sequence[TaskFiles | None]) -> None:
-        """Delete the files of a write of which a task failed, and the folders that were made for a new table."""
+        """Delete the files of a write after a task failed, and the folders that were made for a new table."""
         delete_uncommitted(messages)
         if self._plan.new_folders is not None:
             self._plan.new_folders.remove_empty()

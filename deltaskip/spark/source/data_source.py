@@ -72,7 +72,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     @_says
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
-        """What reads the rows.
+        """The reader of the rows.
 
         Raises InvalidArgument for a schema that is not the table's.
         """
@@ -88,7 +88,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     # With its traceback: what Spark calls after a failure fails again, and hides the first error otherwise.
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
-        """What follows the table.
+        """The reader that follows the table.
 
         Raises InvalidArgument or UnsupportedFeature for an option that a stream does not take.
         """
@@ -98,7 +98,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     @_says
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
-        """What writes the rows.
+        """The writer of the rows.
 
         Raises as `PlannedWrite.of` does.
         """
@@ -106,7 +106,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     @_says
     def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
-        """What writes the rows of a stream.
+        """The writer of the rows of a stream.
 
         Raises UnsupportedFeature for the output mode complete, and for Spark 4.0.
         """

@@ -223,7 +223,7 @@ def _zone_of(batch: pa.RecordBatch) -> str | None:
 
 
 def _of_task(identity: IdentityColumn, task: int, append: PlannedAppend) -> IdentityColumn:
-    """How a task numbers its rows, so that no two tasks share a value."""
+    """The numbering of a task's rows, so that no two tasks share a value."""
     if task >= _IDENTITY_TASKS:
         raise UnsupportedFeature(
             f"More than {_IDENTITY_TASKS} tasks write rows that get values of the identity column {identity.column} of "

@@ -48,5 +48,5 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         found[0].plan.commit([each.written for each in found], (self._app_id, batchId), operation)
 
     def abort(self, messages: Sequence[TaskFiles | None], batchId: int) -> None:
-        """Delete the files of a micro-batch of which a task failed."""
+        """Delete the files of a micro-batch after a task failed."""
         delete_uncommitted(messages)

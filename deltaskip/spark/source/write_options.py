@@ -72,7 +72,7 @@ class SourceWriteOptions:
 
     @property
     def schema_mode(self) -> SchemaMode:
-        """What becomes of the schema."""
+        """The treatment of the schema: "keep", "merge" or "replace"."""
         merges, replaces = self.source.flag("mergeSchema"), self.source.flag("overwriteSchema")
         if merges and replaces:
             raise InvalidArgument("Specify either mergeSchema or overwriteSchema, not both.")
