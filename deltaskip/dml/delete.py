@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from deltaskip.actions import AddFile
 from deltaskip.dml.arrow_execution import execution_of
-from deltaskip.dml.changed_rows import AppliedChanges, check_first
-from deltaskip.dml.files import files_to_change
-from deltaskip.dml.removal import remove_rows
+from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
+from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.files import FilesToChange, files_to_change
+from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -20,7 +23,7 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["delete", "delete_in"]
+__all__ = ["delete", "delete_in", "remove_rows"]
 
 
 def delete(
@@ -67,3 +70,30 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
 def _metrics(removed: AppliedChanges, milliseconds: int) -> dict[str, int]:
     found = {**removed.metrics, "executionTimeMs": milliseconds}
     return found if removed.deleted is None else {**found, "numDeletedRows": removed.deleted}
+
+
+def remove_rows(
+    transaction: Transaction,
+    change: FilesToChange,
+    scan: Scan,
+    execution: RowExecution,
+    inserted: Sequence[AddFile] = (),
+) -> AppliedChanges:
+    """Add the actions that remove the rows for which the predicate of a scan is TRUE, see `apply_changes`.
+
+    Args:
+        transaction: The transaction, which depends on the scan already. Its `discard` deletes what is written here.
+        change: The files of the scan, from `files_to_change`.
+        scan: The scan.
+        execution: Reads and writes the rows of files that lose only some.
+        inserted: The new files of the transaction, which the change data feed must contain if files are rewritten.
+
+    Raises:
+        UnsupportedFeature: The predicate can only be evaluated by Spark.
+        PredicateError: The predicate fails for a row.
+        StorageError: A file cannot be read or written.
+    """
+    partly = change.partly
+    with transaction.cost.phase("read"):
+        matches = execution.matching(scan, partly.listed) if len(partly) else RowPositions(())
+    return apply_changes(transaction, ChangedRows(change.whole, partly, deleted=matches), execution, inserted)

@@ -15,9 +15,9 @@ from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
+from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
-from deltaskip.dml.removal import remove_rows
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n

@@ -27,7 +27,7 @@ from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ReadOptions
-from deltaskip.storage import open_storage
+from deltaskip.storage import Storage, open_storage
 from deltaskip.table.alter_methods import AlteringMethods
 from deltaskip.table.change_methods import ChangingMethods
 from deltaskip.table.maintain_methods import MaintainingMethods
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
 
-__all__ = ["DeltaTable"]
+__all__ = ["DeltaTable", "table_in"]
 
 _SHOWN_COLUMNS = 20
 
@@ -548,3 +548,14 @@ class DeltaTable(
 def _restored(reference: SnapshotReference) -> dict[str, Any]:
     """The attributes of a table that was pickled."""
     return {"snapshot": reference.opened()}
+
+
+def table_in(
+    storage: Storage, root: str, version: int | None = None, timestamp: datetime | str | None = None
+) -> DeltaTable:
+    """Return the table at a location of a storage; arguments and errors are those of DeltaTable."""
+    number = arguments.non_negative("version", version, f"(table {root})")
+    milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
+    table = DeltaTable.__new__(DeltaTable)
+    table.snapshot = load_snapshot(storage, root, chosen_version(storage, root, number, milliseconds))
+    return table

@@ -45,9 +45,8 @@ from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation
-from deltaskip.table.opened import table_in
 from deltaskip.table.replacement import replacement
-from deltaskip.table.table import DeltaTable
+from deltaskip.table.table import DeltaTable, table_in
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.located import _Described

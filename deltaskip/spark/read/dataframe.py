@@ -9,15 +9,18 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
+from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
-from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.nodes import columns_of
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
@@ -26,11 +29,11 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import data_schema, logical_type
+from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
 from deltaskip.spark.read.listing import listed_here
 from deltaskip.spark.read.locations import check_not_hidden, spark_path
-from deltaskip.spark.read.parquet_scans import DeletionVectorReader, ScanSettings, live_rows
+from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import hadoop_uris
@@ -43,6 +46,14 @@ __all__ = ["StoredTable", "matching", "planned_for", "read_schema", "scan_to_dat
 Planned = TypeVar("Planned", bound=PlannedScan)
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+_METADATA = "_metadata"
+"""Name of the column, which is that of Spark's and Delta's hidden one."""
+_PATH = "__deltaskip_file_path"
+_POSITION = "__deltaskip_row_index"
+_BASE = "__deltaskip_base_row_id"
+_VERSION = "__deltaskip_default_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +97,7 @@ def scan_to_dataframe(
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     if metadata:
-        from deltaskip.spark.read.row_metadata import with_metadata
-
-        return _limited(with_metadata(spark, scan, listing), scan)
+        return _limited(_with_metadata(spark, scan, listing), scan)
 
     def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
         return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
@@ -255,3 +264,68 @@ def _condition(where: Any) -> str | Column:
 
 def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
     return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]
+
+
+def _with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) -> DataFrame:
+    """Return the rows that match the scan, planned for the session, with the column `_metadata` behind its columns.
+
+    listing: as of Scan.to_spark.
+    # PROTOCOL, Row Tracking: the id of a row is the materialized one, else the base row id of its file plus its
+    # position; its commit version is the materialized one, else the default of its file.
+    Raises InvalidArgument if the table has a column of this name.
+    """
+    snapshot = scan.snapshot
+    schema = read_schema(scan)
+    taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == _METADATA), None)
+    if taken is not None:
+        raise InvalidArgument(
+            f"metadata=True adds the column {_METADATA}, but version {snapshot.version} of {snapshot.root} has the "
+            f"column {taken!r}: rename it, or read the table without metadata."
+        )
+    files = scan.files()
+    ids = row_id_columns(snapshot.table_properties)
+    names = ["file_path", "row_index", *(("row_id", "row_commit_version") if ids is not None else ())]
+    if not len(files):
+        return _empty(spark, scan, names)
+    source = source_of(spark, StoredTable.of(snapshot, schema), files, listing=listing)
+    stored = [] if ids is None else [ids.row_id, ids.commit_version]
+    for name in stored:
+        source.data.add(name, spark_types.LongType())
+    values = {}
+    if ids is not None:
+        values = {_BASE: one_chunk(files["base_row_id"]), _VERSION: one_chunk(files["default_row_commit_version"])}
+    deleted = _deleted(scan, files)
+    frame = rows_at(source, PositionalRows(deleted, False, _POSITION, _PATH, values, stored))
+    fields = [F.col(_PATH), F.col(_POSITION)]
+    if ids is not None:
+        fields.append(F.coalesce(F.col(quoted_name(ids.row_id)), F.col(_BASE) + F.col(_POSITION)))
+        fields.append(F.coalesce(F.col(quoted_name(ids.commit_version)), F.col(_VERSION)))
+    struct = F.struct(*(column.alias(name) for column, name in zip(fields, names, strict=True))).alias(_METADATA)
+    frame = frame.select(*(F.col(quoted_name(field.name)) for field in schema.fields), struct)
+    return _selected_columns(scan, with_declared_lengths(frame, schema, [F.col(_METADATA)]))
+
+
+def _selected_columns(scan: ListedScan, frame: DataFrame) -> DataFrame:
+    snapshot = scan.snapshot
+    frame = matching(frame, snapshot.table_root, snapshot.schema, scan.where, None)
+    if scan.columns is None:
+        return frame
+    columns: list[Column] = [F.col(quoted_name(name)) for name in scan.columns]
+    return frame.select(*columns, F.col(_METADATA))
+
+
+def _empty(spark: SparkSession, scan: ListedScan, names: list[str]) -> DataFrame:
+    types = [spark_types.StringType(), *(spark_types.LongType() for _ in names[1:])]
+    members = [spark_types.StructField(name, kind) for name, kind in zip(names, types, strict=True)]
+    schema = spark_schema(read_schema(scan)).add(_METADATA, spark_types.StructType(members))
+    return _selected_columns(scan, spark.createDataFrame([], schema))
+
+
+def _deleted(scan: ListedScan, files: pa.Table) -> list[pa.Int64Array] | None:
+    """The deleted rows of each file; None if there are none."""
+    vectors = files["deletion_vector"]
+    if vectors.null_count == len(vectors):
+        return None
+    snapshot = scan.snapshot
+    found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+    return [arrow_array([], pa.int64()) if rows is None else rows for rows in found]
