@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from deltaskip.actions import AddFile
-from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.change_plan import plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import FilesToChange, files_to_change
+from deltaskip.dml.files import FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
-from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -54,16 +53,12 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
         StorageError: Storage failed.
     """
     start = time.monotonic()
-    snapshot = transaction.snapshot
     check_first(transaction, "delete")
-    execution = execution_of(snapshot, spark, time_zone, "Deleting")
-    text = "true" if where is None else where
-    scan = execution.planned(Scan(snapshot, ReadOptions(text)))
-    transaction.read_scan(scan, removes=True)
-    transaction.set_parameters({"predicate": [text]})
     with transaction.cost.phase("plan"):
-        change = files_to_change(scan)
-    removed = remove_rows(transaction, change, scan, execution)
+        plan = plan_change(transaction.snapshot, where, spark, time_zone, "Deleting")
+    transaction.read_scan(plan.scan, removes=True)
+    transaction.set_parameters({"predicate": ["true" if where is None else where]})
+    removed = remove_rows(transaction, plan.files, plan.scan, plan.execution)
     return _metrics(removed, int((time.monotonic() - start) * 1000))
 
 

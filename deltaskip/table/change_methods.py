@@ -90,14 +90,14 @@ class ChangingMethods(TableMethods):
             StorageError: Storage failed.
             InvalidArgumentType: An argument has a wrong type.
         """
-        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.change_plan import described_change
         from deltaskip.dml.delete import delete
         from deltaskip.dml.overwrite import predicate_text
 
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot.schema)
         if arguments.flag("dry_run", dry_run):
-            return planned_change(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
+            return described_change(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
         return self._moved(delete(self.snapshot, text, spark, options))
 
     @overload
@@ -179,7 +179,7 @@ class ChangingMethods(TableMethods):
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.assignments import given_values
-        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.change_plan import described_change
         from deltaskip.dml.overwrite import predicate_text
         from deltaskip.dml.update import check_values, update
 
@@ -188,7 +188,7 @@ class ChangingMethods(TableMethods):
         text = predicate_text(predicate, None, self.snapshot.schema)
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
-            return planned_change(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
+            return described_change(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
         return self._moved(update(self.snapshot, given, text, spark, options))
 
     def merge(
