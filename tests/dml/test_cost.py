@@ -78,7 +78,7 @@ def test_a_conflict_counts_as_an_attempt(tmp_path: Path, monkeypatch: pytest.Mon
     other = DeltaTable(tmp_path / "t")
     from deltaskip.dml import change_plan as module
 
-    found, calls = module.files_to_change, []
+    found, calls = module.files_to_change, []  # type: ignore[attr-defined]
 
     def late(scan: object) -> object:
         if not calls:
