@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from deltaskip.cli.display import json_values
 from deltaskip.cli.program import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
-from deltaskip.doors import first_line
-from deltaskip.errors import SchemaError
-from deltaskip.reading.arrow_rows import FILE_COLUMNS, arrow_schema_of, row_reads
-from deltaskip.table.table import DeltaTable
-
-_CHANGE = "_change"
-"""The column that says whether the second version has the row or the first one: insert or delete."""
-_SIDE, _AT = "_side", "_at"
 
 
 @program.command("diff")
@@ -45,68 +30,8 @@ def _diff(
     The column _change says insert or delete; an updated row is both. Only files that one of the versions has are read,
     so that rows which were only rewritten are not shown. A column that one version lacks is NULL in its rows.
     """
+    from deltaskip.cli.diff_rows import differing_rows
     from deltaskip.cli.tables import open_table
 
     before, after = (open_table(table, storage_options, version) for version in (first, second))
-    write_rows(_differing_rows(before, after), file_format, output)
-
-
-def _differing_rows(before: DeltaTable, after: DeltaTable) -> pa.RecordBatchReader:
-    """Return the rows that one of two versions has, or has more often, with the column `_CHANGE` before the others.
-
-    Raises SchemaError if the types of a column have no common type.
-    """
-    scans = [table.scan(time_zone="UTC") for table in (before, after)]
-    files = [scan.files(columns=FILE_COLUMNS) for scan in scans]
-    keys = [_key(each) for each in files]
-    own = [files[side].filter(pc.invert(pc.is_in(keys[side], value_set=keys[1 - side]))) for side in (0, 1)]
-    try:
-        schema = pa.unify_schemas([arrow_schema_of(scan) for scan in scans], promote_options="permissive")
-    except (pa.ArrowException, ValueError) as error:
-        raise SchemaError(
-            f"Versions {before.version} and {after.version} of {after.uri} cannot be compared, because a column has "
-            f"another type: {first_line(error)}."
-        ) from error
-    old, new = (_rows(scan, part, schema) for scan, part in zip(scans, own, strict=True))
-    found = _differing(pa.concat_tables([old, new]), len(old))
-    return pa.RecordBatchReader.from_batches(found.schema, found.to_batches())
-
-
-def _key(files: pa.Table) -> pa.ChunkedArray:
-    """The path and the deletion vector, by which files with the same rows are recognized."""
-    vector = files["deletion_vector"]
-    parts = [pc.struct_field(vector, [name]) for name in ("path_or_inline_dv", "offset")]
-    texts = [pc.fill_null(pc.cast(part, pa.string()), "") for part in parts]
-    return pc.binary_join_element_wise(files["uri"], *texts, "\0")
-
-
-def _rows(scan: Any, files: pa.Table, schema: pa.Schema) -> pa.Table:
-    batches = chain.from_iterable(read() for _, read in row_reads(scan, files=files))
-    found = pa.Table.from_batches(batches, arrow_schema_of(scan))
-    columns = [
-        found[each.name].cast(each.type) if each.name in found.column_names else pa.nulls(len(found), each.type)
-        for each in schema
-    ]
-    return pa.table(columns, schema=schema)
-
-
-def _differing(rows: pa.Table, old: int) -> pa.Table:
-    """The rows that are not as often among the first `old` rows as among the others; each as often as it differs."""
-    names = [str(number) for number in range(rows.num_columns)]
-    sides = pa.array([-1] * old + [1] * (len(rows) - old), pa.int64())
-    keyed = pa.table([*map(_comparable, rows.columns), sides, pa.array(range(len(rows)), pa.int64())],
-                     names=[*names, _SIDE, _AT])  # fmt: skip
-    counted = keyed.group_by(names, use_threads=False).aggregate([(_SIDE, "sum"), (_AT, "min")])
-    counted = counted.filter(pc.not_equal(counted[f"{_SIDE}_sum"], 0)).sort_by(f"{_AT}_min")
-    sums, places = counted[f"{_SIDE}_sum"].to_numpy(), counted[f"{_AT}_min"].to_numpy()
-    found = rows.take(pa.array(np.repeat(places, abs(sums))))
-    change = np.where(np.repeat(sums, abs(sums)) > 0, "insert", "delete")
-    return found.add_column(0, _CHANGE, pa.array(change, pa.string()))
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """The column, or the JSON of its values where Arrow does not group them."""
-    if not pa.types.is_nested(column.type):
-        return column
-    values = chain.from_iterable(json_values(chunk) for chunk in column.chunks)
-    return pa.array([json.dumps(value) for value in values], pa.string())
+    write_rows(differing_rows(before, after), file_format, output)
