@@ -214,7 +214,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return True
 
     def delete_dropped(self, location: str, delete: Callable[[str], None]) -> None:
-        """Delete what has no name in the catalog any more. Issues a MaintenanceWarning for what stays.
+        """Delete files without a name in the catalog. Issues a MaintenanceWarning for those that cannot be deleted.
 
         Args:
             location: Of the files.
@@ -494,7 +494,7 @@ def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableC
 
 
 def _own_change(change: TableChange) -> TableChange:
-    """The change of a property with a meaning of its own as what it means. Raises InvalidArgument if it cannot change.
+    """The change that a property with a meaning of its own stands for. Raises InvalidArgument if it cannot change.
 
     # Spark 4.1, TableCatalog: PROP_COMMENT, PROP_LOCATION, PROP_PROVIDER, PROP_EXTERNAL are reserved.
     """

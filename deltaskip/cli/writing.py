@@ -36,7 +36,7 @@ _ORIGINS = {
 def create(
     table: str, storage_options: Mapping[str, str], columns: str, mode: Any, described: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Create a table; return what it is for JSON."""
+    """Create a table; return its description for JSON."""
     if given_catalog() is not None:
         made = _created_by_name(table, storage_options, columns, mode, described)
     else:

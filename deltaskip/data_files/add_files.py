@@ -1,4 +1,4 @@
-"""Adding Parquet files that something else wrote: what they contain is checked against the table, and committed.
+"""Adding Parquet files of other writers: their contents are checked against the table, and committed.
 
 The files are neither copied nor changed, and never deleted, whatever happens.
 # PROTOCOL, Add File, Column Mapping, Identity Columns, Writer Requirements for IcebergCompatV1

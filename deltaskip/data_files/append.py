@@ -70,7 +70,7 @@ def append(
 
 @dataclass(frozen=True, slots=True)
 class PlannedAppend:
-    """How rows become data files of a table, and what the commit that adds these changes. It can be pickled.
+    """The plan of an append: the rows, their files, and the changes of the table's state. It can be pickled.
 
     Attributes:
         rows: The plan of the rows.

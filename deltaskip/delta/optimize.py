@@ -45,11 +45,11 @@ class DeltaOptimizeBuilder(Unpicklable):
         return self
 
     def executeCompaction(self) -> DataFrame:
-        """Join small files of each partition, and return what was done: the path of the table, and metrics."""
+        """Join small files of each partition; return a row with the path of the table, and metrics."""
         return self._run(())
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
-        """Order the rows of each partition by several columns, and return what was done."""
+        """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
         return self._run(names("Z-order column", cols))
 
     def _run(self, columns: Sequence[str]) -> DataFrame:

@@ -85,7 +85,7 @@ class NewRows(Protocol):
         ...
 
     def release(self) -> None:
-        """Give up what the engine holds of the rows."""
+        """Give up the rows that the engine holds."""
         ...
 
 
@@ -216,7 +216,7 @@ def check_first(transaction: Transaction, act: str) -> None:
 def apply_changes(
     transaction: Transaction, changed: ChangedRows, execution: RowExecution, written_before: Sequence[AddFile] = ()
 ) -> AppliedChanges:
-    """Add the actions that apply the changed rows of a statement, and return what it did.
+    """Add the actions that apply the changed rows of a statement, and return the result.
 
     Rows are marked by deletion vectors if the table has them enabled; otherwise their files are rewritten. Rows that
     are copied or updated keep their row ids. The state of the table is that of the transaction: a changed schema must

@@ -1,4 +1,4 @@
-"""Which rows of files match a predicate, found in this process: files side by side, predicates by whole columns."""
+"""Search for rows that match a predicate, in this process: files side by side, predicates by whole columns."""
 
 from __future__ import annotations
 

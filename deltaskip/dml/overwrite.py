@@ -46,7 +46,7 @@ _MOST_VALUES = 8
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Which rows an overwrite replaces, and what becomes of the schema.
+    """The rows that an overwrite replaces, and the treatment of the schema.
 
     Attributes:
         where: SQL text of the predicate of the rows to replace, from `predicate_text`; None for all rows.

@@ -178,7 +178,7 @@ def is_fresh(snapshot: Snapshot) -> bool:
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
-    """The latest snapshot, with what the caller said of an older one."""
+    """The latest snapshot, with the facts that the caller has stated of an older one."""
     latest.told_as(snapshot)
     if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
         latest.cache = ColumnCache()

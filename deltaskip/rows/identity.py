@@ -1,4 +1,4 @@
-"""Identity columns: which values new rows get, and what the table remembers of them.
+"""Identity columns: the values of new rows, and the mark that the table keeps.
 
 # PROTOCOL, Identity Columns: "The new value should satisfy value = start + k * step where k is a non-negative integer",
 # and lies beyond the high-water mark in the direction of the step.

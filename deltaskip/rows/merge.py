@@ -163,7 +163,7 @@ def _merged_type(
     merge: _Merge,
     changes: list[dict[str, Any]],
 ) -> DataType:
-    """The merged type of a field, or of what is inside of it at `field_path`. `changes` receives type changes."""
+    """The merged type of a field, or of the type inside of it at `field_path`. `changes` receives type changes."""
 
     def inside(old: DataType, new: DataType, name: str) -> DataType:
         below = f"{field_path}.{name}" if field_path else name

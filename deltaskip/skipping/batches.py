@@ -126,7 +126,7 @@ class FileBatch:
         return [found[name] for name in names]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        """Which of the rows at `indices` (None: all) are part of the snapshot; None if all rows are."""
+        """The rows among those at `indices` (None: all) that are part of the snapshot; None if all rows are."""
         return self.adds.live(indices)
 
     def partition(self, physical_name: str, type_: DataType) -> tuple[PartitionColumn, pa.Array]:

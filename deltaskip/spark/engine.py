@@ -196,7 +196,7 @@ class SparkEngine(Engine):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        """Compute statistics by jobs. Reading a table does not need what a job does."""
+        """Compute statistics by jobs. Their modules are not needed for reading a table."""
         from deltaskip.spark.recompute.job import recompute_statistics
 
         spark = _of_spark(session, f"Recomputing statistics of {snapshot.root}")

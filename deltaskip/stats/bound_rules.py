@@ -165,7 +165,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _in_range(values: pa.Array, limit: int) -> pa.Array:
-    """A bound that no value of the column's type has says nothing about its values."""
+    """A bound outside the column's type says nothing about its values."""
     extremes = pc.min_max(values)
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if low is None or (low >= -limit and high < limit):

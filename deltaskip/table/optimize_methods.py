@@ -104,7 +104,7 @@ class OptimizingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         user_metadata: str | None = None,
     ) -> PartitioningResult:
-        """Partition the latest version of the table in another way, and move to the version that is so.
+        """Partition the latest version of the table in another way, and move to the version with the new partitioning.
 
         All rows are written into new files by the new partition columns, in one commit: readers see the table before or
         after it. Rows stay as they are and keep their row ids, deleted rows and deletion vectors go, and the change

@@ -173,7 +173,7 @@ class CommitLoop:
         )
 
     def settle(self, committed: Committed) -> Snapshot | None:
-        """Do what follows a commit: write its checksum and a checkpoint that is due.
+        """Carry out the maintenance after a commit: write its checksum, and a checkpoint that is due.
 
         Returns the snapshot of the commit; None where the log has to be read for it.
 
@@ -218,7 +218,7 @@ class CommitLoop:
             return
 
     def _is_alone(self, committed: Committed) -> bool:
-        """Whether nothing in the log is of the version before the commit."""
+        """Whether the log has no file of the version before the commit."""
         log = list_log(self._base.storage, self._base.root)
         return committed.version - 1 not in {*log.commits, *log.checkpoints}
 
@@ -235,7 +235,7 @@ class CommitLoop:
             self.outcome_unknown = False
 
     def _is_there(self, latest: Snapshot) -> bool:
-        """Whether the version after `latest` can be read, or nobody knows."""
+        """Whether the version after `latest` can be read, or may be readable."""
         try:
             self._base.storage.size(_next_commit(latest))
         except FileNotFoundError:
@@ -245,7 +245,7 @@ class CommitLoop:
         return True
 
     def _contradicted(self, latest: Snapshot) -> StorageError:
-        """The error for a version that storage, or the catalog of the table, says is there and does not have."""
+        """The error for a version that storage, or the table's catalog, claims to have and cannot return."""
         self.outcome_unknown = False
         return StorageError(
             f"Cannot commit to {latest.root}: version {latest.version + 1} is refused as one that exists, but nobody "
@@ -319,7 +319,7 @@ def _next_commit(latest: Snapshot) -> str:
 
 
 def _read_after(committed: Committed) -> Snapshot | None:
-    """The version of the commit or a later one, for who goes on from there; None where that is not known."""
+    """The version of the commit or a later one, for the next operation; None where that is not known."""
     if committed.latest.version == BEFORE_CREATION:
         return None
     try:

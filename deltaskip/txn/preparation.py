@@ -185,7 +185,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
-    """What is known of every file that is removed, or whose add is not certainly of a new file."""
+    """The snapshot's entries for files that are removed, or whose adds are not certainly of new files."""
     new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)

@@ -140,7 +140,7 @@ class MergeSource(Protocol):
         ...
 
     def release(self) -> None:
-        """Give up what is kept of the rows."""
+        """Give up the rows that are kept."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which files are rewritten together: files of one partition, and of about the size of one new file.
+"""Files that are rewritten together: of one partition, and of about the size of one new file.
 
 # delta-spark, OptimizeTableCommand.filterCandidateFileList and groupFilesIntoBins
 """

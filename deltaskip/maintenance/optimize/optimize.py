@@ -239,7 +239,7 @@ def _parameters(strategy: Strategy, request: OptimizeRequest, predicates: Sequen
 
 
 def _next_job(pending: deque[Bin]) -> Iterable[Bin]:
-    """Take the bins of the next commit: one at least, and others as long as they are not too large together."""
+    """Take the bins of the next commit: at least one, and others as long as they are not too large together."""
     total = 0
     while pending and (not total or total + pending[0].size_in_bytes <= options.optimize_job_bytes):
         total += max(1, pending[0].size_in_bytes)

@@ -58,7 +58,7 @@ class RecomputePlan(Shown):
 
 @dataclass(slots=True, repr=False)
 class Recomputed(Shown):
-    """Result of recomputing statistics; during the run, what was done so far.
+    """Result of recomputing statistics; during the run, the progress so far.
 
     Attributes:
         files: Number of files whose statistics were committed.

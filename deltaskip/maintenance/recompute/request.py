@@ -74,7 +74,7 @@ _READERS = 32
 
 @dataclass(frozen=True, slots=True)
 class RecomputeRequest:
-    """Which files of a table to read, and which statistics to compute for each of them.
+    """The files of a table to read, and the statistics to compute for each of them.
 
     statistics: what to compute for each file. complete: whether that is all columns that have statistics; if not, the
     logged statistics of the other columns stay. where: a predicate; only files that may contain a matching row are

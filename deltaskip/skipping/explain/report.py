@@ -1,4 +1,4 @@
-"""Explain: the report on what a predicate skips, as text, HTML, Arrow, JSON or a plot."""
+"""Explain: the report on the files that a predicate skips, as text, HTML, Arrow, JSON or a plot."""
 
 from __future__ import annotations
 

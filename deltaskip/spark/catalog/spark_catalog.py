@@ -293,7 +293,7 @@ class SparkCatalog(LocatedCatalog):
         return list(self._spark.sql(statement).collect())
 
     def _add_pointer(self, parts: tuple[str, str], location: str) -> None:
-        """Add a view that stands for the table; to read it through Spark's SQL fails and says what to do."""
+        """Add a view that stands for the table. Reading it by Spark's SQL fails with an error that names the cure."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(

@@ -139,7 +139,7 @@ class SparkMergeSource(MergeSource):
         return True
 
     def _can_merge_here(self, join: MergeJoin, schema: StructType, alias: str | None) -> bool:
-        """Whether the driver may carry out the merge. Raises what is wrong with it, as the driver finds it."""
+        """Whether the driver may carry out the merge. Raises the errors that the driver finds in it."""
         if self._collected is None and not self._is_collected_quickly():
             return False
         if not _can_merge_on_driver(join, schema, alias, self.time_zone):
@@ -161,7 +161,7 @@ class SparkMergeSource(MergeSource):
         return True
 
     def _is_collected_quickly(self) -> bool:
-        """Whether the rows are few as far as Spark estimates it, and expressions mean what they do here."""
+        """Whether Spark estimates few rows, and its settings give expressions the meaning that they have here."""
         java = getattr(self._data, "_jdf", None)
         if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
             return False
@@ -275,7 +275,7 @@ class _Scope:
         self._columns = {field.name: pa.nulls(0, stored_type(field.type)) for field in scope.schema.fields}
 
     def joins_by_keys(self, on: Any) -> bool:
-        """Whether rows that match are found by keys, and what else the condition says by whole columns."""
+        """Whether rows that match are found by keys, and the rest of the condition is evaluated by whole columns."""
         condition = self._expressions.condition(expression_node(on))
         parts = condition.children if isinstance(condition, And) else (condition,)
         keys, rest = divided(parts, self._expressions)

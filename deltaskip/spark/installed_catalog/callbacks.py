@@ -145,7 +145,7 @@ class SparkPlugin(Proxy):
 
     @answers()
     def invalidateTable(self, ident: Any) -> None:
-        """TableCatalog: forget what is kept of a table."""
+        """TableCatalog: forget the cached state of a table."""
         name = _identifier(ident)
         if self._exists(name):
             self._catalog.refresh_table(name)

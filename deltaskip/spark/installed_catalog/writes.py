@@ -37,7 +37,7 @@ _WRITE = "org.apache.spark.sql.connector.write"
 
 @dataclass(frozen=True, slots=True)
 class ReplacedRows:
-    """Which rows a write replaces.
+    """The rows that a write replaces.
 
     Attributes:
         where: Predicate of the rows; None for all.
@@ -101,7 +101,7 @@ class Target:
 
 
 class WriteBuilder(Proxy):
-    """Takes what a write replaces.
+    """Takes the predicate of the rows that a write replaces.
 
     Args:
         jvm: The session's JVM.

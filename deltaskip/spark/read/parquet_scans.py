@@ -118,7 +118,7 @@ def live_rows(source: ScanSettings, files: pa.Table, read_deletion_vectors: Dele
 
 @dataclass(frozen=True, slots=True)
 class PositionalRows:
-    """Which rows of files to read, and what to return of each beside the table's columns.
+    """The rows of files to read, and the columns to return beside those of the table.
 
     Attributes:
         positions: For each file the positions of rows, ascending; None for every row.

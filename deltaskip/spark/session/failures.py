@@ -98,7 +98,7 @@ def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[No
 
 @contextmanager
 def catalog_errors_named(catalog: str) -> Iterator[None]:
-    """Within the block, convert what the catalog of a session refuses to CatalogError, InvalidArgument for a name."""
+    """Within the block, convert refusals of a session's catalog to CatalogError, and to InvalidArgument for a name."""
     try:
         yield
     except DeltaSkipError:

@@ -184,7 +184,7 @@ class PlannedWrite:
         return transaction
 
     def _added(self, transaction: Transaction, append: PlannedAppend, written: WrittenRows) -> Mapping[str, int]:
-        """Add the files, remove what they replace, and return Delta's metrics."""
+        """Add the files, remove the rows that they replace, and return Delta's metrics."""
         if self.replaced is None:
             mode = "Overwrite" if self.options.overwrites else "Append"
             add_rows(transaction, append, written)
