@@ -42,8 +42,7 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.storage import open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.table.creation import creation
-from deltaskip.table.replacement import replacement
+from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 from deltaskip.transforms.given import transforms_of
@@ -75,11 +74,7 @@ class TableEntry:
 class _Described:
     """The description of a new table by the caller."""
 
-    schema: Any
-    partitions: tuple[Transform, ...]
-    cluster_by: tuple[str, ...]
-    properties: dict[str, str]
-    comment: str | None
+    definition: TableDefinition
     location: str | None
 
 
@@ -357,8 +352,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if not managed:
             self._check_location(root)
         entry = TableEntry(ident, root, managed)
-        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
-        transaction = creation(storage, root, *new)
+        transaction = creation(storage, root, described.definition)
         transaction.set_operation(operation)
 
         def finish() -> DeltaTable:
@@ -389,8 +383,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             )
         storage, root = open_storage(entry.location, self.storage_options)
         latest = load_snapshot(storage, root)
-        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
-        transaction = replacement(latest, *new)
+        transaction = replacement(latest, described.definition)
         transaction.set_operation(operation)
 
         def finish() -> DeltaTable:
@@ -460,7 +453,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if order:
             check_sort_order(order, found, f"the catalog {self.name}")
             own[SORT_ORDER_KEY] = sort_order_text(order)
-        return _Described(found, columns, cluster_by, own, given.get(COMMENT), given.get(LOCATION))
+        return _Described(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
 
     def _has_entry(self, entry: TableEntry) -> bool | None:
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""

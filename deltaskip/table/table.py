@@ -169,13 +169,13 @@ class DeltaTable(
             StorageError: Storage cannot be accessed.
         """
         from deltaskip.schema.given import schema_of
-        from deltaskip.table.creation import creation
+        from deltaskip.table.creation import TableDefinition, creation, replace_table
         from deltaskip.transforms.given import transforms_of
 
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
-        described = (
+        definition = TableDefinition(
             schema_of(schema),
             transforms_of(partition_by),
             arguments.texts("cluster_by", cluster_by),
@@ -185,7 +185,7 @@ class DeltaTable(
         )
         is_new = True
         try:
-            transaction = creation(storage, root, *described)
+            transaction = creation(storage, root, definition)
             check_no_files(storage, root)
             transaction.commit()
         except TableAlreadyExists:
@@ -195,9 +195,7 @@ class DeltaTable(
         with opening_after(f"The table {root} was created") if is_new else nullcontext():
             created = cls(table, storage_options=storage_options)
         if mode == "replace" and not is_new:
-            from deltaskip.table.replacement import replace_table
-
-            replace_table(created.snapshot, *described)
+            replace_table(created.snapshot, definition)
             with opening_after(f"The table {root} was replaced"):
                 created.refresh()
         return created

@@ -29,7 +29,7 @@ from deltaskip.spark.source.session_checks import untold_zone
 from deltaskip.spark.source.write_options import SourceWriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
-from deltaskip.table.creation import creation
+from deltaskip.table.creation import TableDefinition, creation
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.transaction import Transaction
 
@@ -200,7 +200,7 @@ def _created(options: SourceWriteOptions, incoming: StructType) -> Transaction:
     """A transaction that creates the table with the columns of the rows."""
     source = options.source
     storage, root = open_storage(source.path, source.storage_options)
-    return creation(storage, root, replaced_schema(incoming, root), options.partition_by or ())
+    return creation(storage, root, TableDefinition(replaced_schema(incoming, root), options.partition_by or ()))
 
 
 def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) -> None:
