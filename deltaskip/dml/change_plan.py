@@ -17,13 +17,13 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import ChangePlan, FileCount
 
-__all__ = ["RowChange", "described_change", "plan_change", "plan_of"]
+__all__ = ["PlannedChange", "described_change", "plan_change", "plan_of"]
 
 _EVERY, _SOME = "every row matches", "some rows may match"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowChange:
+class PlannedChange:
     """The plan of a change of the rows that match a predicate.
 
     Attributes:
@@ -37,7 +37,7 @@ class RowChange:
     files: FilesToChange
 
 
-def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: str, act: str) -> RowChange:
+def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: str, act: str) -> PlannedChange:
     """Return the plan of a change of the rows that match a predicate. Nothing but the log is read.
 
     Args:
@@ -53,7 +53,7 @@ def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: st
     """
     execution = execution_of(snapshot, spark, time_zone, act)
     scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
-    return RowChange(execution, scan, files_to_change(scan))
+    return PlannedChange(execution, scan, files_to_change(scan))
 
 
 def described_change(
