@@ -66,7 +66,7 @@ def _merge(
     others are added.
     """
     from deltaskip.cli import writing
-    from deltaskip.cli.display import counted, print_line
+    from deltaskip.cli.display import counted, nothing_done, print_line
     from deltaskip.cli.tables import open_table
 
     opened = open_table(table, storage_options)
@@ -86,7 +86,7 @@ def _merge(
 
     def print_merged(_done: object) -> None:
         if result.version is None:
-            print_line("merged nothing: no row was changed or added, or the table has this version of the application")
+            print_line(nothing_done("merged", "no row was changed or added", chosen["txn"]))
             return
         counts = [
             f"{verb} {counted(result.metrics.get(name, 0), 'row')}"

@@ -15,7 +15,9 @@ from deltaskip.cli.rows_out import rows_options, write_rows
 @opens_table
 @takes_predicate
 @rows_options
-@click.option("-n", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows.")
+@click.option(
+    "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
+)
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Column to show. Can be repeated.")
 def _head(
     source: CommandTable,
