@@ -70,7 +70,7 @@ def _delete(
     show(done, as_json, partial(changing.print_changed, txn=chosen["txn"]))
 
 
-@program.command("update")
+@program.command("update", short_help="Set columns of the rows that match a predicate.")
 @written_table
 @click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
 @_changes_rows

@@ -10,7 +10,7 @@ import click
 from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
 
 
-@program.command("merge")
+@program.command("merge", short_help="Merge Parquet, CSV or JSON lines files into a table.")
 @written_table
 @click.argument("files", nargs=-1, required=True)
 @click.option(

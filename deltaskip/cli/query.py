@@ -11,7 +11,7 @@ from deltaskip.cli.program import CommandTable, debug_option, opens_table, progr
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
-@program.command("head")
+@program.command("head", short_help="Show the first rows, or the first that match.")
 @opens_table
 @takes_predicate
 @rows_options

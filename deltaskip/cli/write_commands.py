@@ -66,7 +66,7 @@ def _create(
     show(made, as_json, writing.print_created)
 
 
-@program.command("append")
+@program.command("append", short_help="Append the rows of Parquet, CSV or JSON lines files.")
 @written_table
 @click.argument("files", nargs=-1, required=True)
 @input_options
@@ -103,7 +103,7 @@ def _append(
     show(writing.append(opened, source, chosen, bar), as_json, partial(writing.print_appended, txn=chosen["txn"]))
 
 
-@program.command("alter")
+@program.command("alter", short_help="Change columns, properties, constraints or features.")
 @written_table
 @click.argument("statements", nargs=-1, required=True, metavar="STATEMENT...")
 @click.option("--dry-run", is_flag=True, help="Show columns, properties and protocol before and after; change nothing.")

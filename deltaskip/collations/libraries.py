@@ -78,7 +78,10 @@ def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
     found = tuple(_files_at(text))
     libraries = [library for files in found if (library := _load(files)) is not None]
     if not libraries:
-        reasons = "; ".join(_process.refused[files.path] for files in found) or "it contains no file libicui18n.so* or libicui18n*.dylib"
+        reasons = (
+            "; ".join(_process.refused[files.path] for files in found)
+            or "it contains no file libicui18n.so* or libicui18n*.dylib"
+        )
         raise CollationUnavailable(f"{text} contains no usable ICU library: {reasons}. Pass another file or folder.")
     with _process.lock:
         _process.registered = (text, *(other for other in _process.registered if other != text))
