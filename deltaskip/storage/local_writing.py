@@ -7,6 +7,7 @@ links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 
 import ctypes
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -382,16 +383,13 @@ def _opened_inside(folder: int, name: str, path: str) -> int:
 
 def _flush(handle: int) -> None:
     """Make what was written durable. On macOS, fsync leaves it in the cache of the drive."""
-    try:
-        from fcntl import F_FULLFSYNC, fcntl
-    except ImportError:
-        os.fsync(handle)
-        return
-    try:
-        fcntl(handle, F_FULLFSYNC)
-    except OSError:
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
         # Network file systems know only the other.
-        os.fsync(handle)
+        with suppress(OSError):
+            fcntl.fcntl(handle, full)
+            return
+    os.fsync(handle)
 
 
 def _sync_folder(path: str) -> None:

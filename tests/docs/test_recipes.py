@@ -107,5 +107,5 @@ def test_the_other_options_are_known(uri: str, options: dict[str, str]) -> None:
 def test_hdfs_without_a_session_says_what_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.storage.hadoop.session_storage", lambda _: None)
     code = recipe("HDFS").partition("\n")[2]
-    with pytest.raises(StorageError, match="hdfs://namenode:8020/orders.*start a Spark session first"):
+    with pytest.raises(StorageError, match=r"hdfs://namenode:8020/orders.*start a Spark session first"):
         last_value(code, {"ds": ds, "pa": pa})

@@ -93,7 +93,7 @@ class Rows:
 
 @pytest.mark.parametrize("remote", [False, True])
 def test_reads_that_yield_much_wait_for_their_turn(remote: bool) -> None:
-    made = taken = most = 0
+    made = most = 0
     lock = threading.Lock()
 
     def read(number: int) -> Iterator[Rows]:
@@ -104,8 +104,8 @@ def test_reads_that_yield_much_wait_for_their_turn(remote: bool) -> None:
             yield Rows(number)
 
     order = []
-    for each in read_ahead([(1 << 20, partial(read, number)) for number in range(20)], 1 << 30, remote=remote):
-        taken += 1
+    reads = [(1 << 20, partial(read, number)) for number in range(20)]
+    for taken, each in enumerate(read_ahead(reads, 1 << 30, remote=remote), 1):
         with lock:
             most = max(most, made - taken)
         order.append(each.number)

@@ -1,4 +1,4 @@
-"""Servers on this machine with the interfaces of Google Cloud Storage and of Azure's blobs, as far as tables ask for."""
+"""Servers on this machine with the interfaces of Google Cloud Storage and Azure's blobs, as far as tables need them."""
 
 from __future__ import annotations
 

@@ -123,6 +123,8 @@ def test_the_message_says_what_to_write(table: ds.DeltaTable) -> None:
 @pytest.mark.parametrize("name", ["to_arrow", "to_pandas", "to_polars", "count", "head", "to_batches"])
 def test_what_only_a_scan_has_is_found_there(table: ds.DeltaTable, name: str) -> None:
     for each in (table, pickle.loads(pickle.dumps(table))):
-        with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}, its scans do: write scan\(\)\.{name}\."):
+        with pytest.raises(
+            AttributeError, match=rf"A DeltaTable has no {name}, its scans do: write scan\(\)\.{name}\."
+        ):
             getattr(each, name)
         assert not hasattr(each, name) and not hasattr(each, "shape")
