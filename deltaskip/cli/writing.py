@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaskip.alter.changes import ClusterBy
 from deltaskip.catalogs import TransactionalTableCatalog
-from deltaskip.cli.display import counted, print_facts, print_line, print_table, progress_bar
+from deltaskip.cli.display import counted, nothing_done, print_facts, print_line, print_table, progress_bar
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
@@ -146,10 +146,10 @@ def append(table: DeltaTable, source: InputFiles, chosen: Mapping[str, Any], bar
     }
 
 
-def print_appended(done: Mapping[str, Any]) -> None:
-    """Print the result of an append as text."""
+def print_appended(done: Mapping[str, Any], txn: tuple[str, int] | None = None) -> None:
+    """Print the result of an append with this application and version as text."""
     if done["version"] is None:
-        print_line("appended nothing: there are no rows, or the table has this version of the application")
+        print_line(nothing_done("appended", "there are no rows", txn))
         return
     metrics = done["metrics"]
     print_line(

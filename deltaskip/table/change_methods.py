@@ -239,7 +239,7 @@ class ChangingMethods(TableMethods):
         from deltaskip.dml.merge.statement import Merge, merge, merge_source, plan_merge
         from deltaskip.table.merge_builder import MergeBuilder
 
-        if on is None:
+        if on is None or isinstance(on, list | tuple):
             raise InvalidArgumentType.of("on", "a condition such as 't.id = s.id'", on)
         condition = checked_condition("on", on)
         arguments.choice("schema_mode", schema_mode, "keep", "merge")

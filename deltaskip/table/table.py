@@ -114,6 +114,16 @@ class DeltaTable(
         self.snapshot.float_bounds = bounds
         self.snapshot.allow_reflection = arguments.flag("allow_reflection", allow_reflection)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)
+            except AttributeError as error:
+                if name.startswith("_") or not hasattr(TableScan, name):
+                    raise
+                raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{name}.") from error
+
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _restored, (SnapshotReference.of(self.snapshot),)
 

@@ -379,6 +379,19 @@ def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
     assert rows_of(spark, table) == [(1, 11), (2, 2), (3, 3), (4, 40)]
 
 
+def test_a_name_that_the_dataframe_may_have_is_asked_for_in_silence(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, name STRING")
+    source = spark.createDataFrame([(1, "a")], "id BIGINT, name STRING")
+    capfd.readouterr()
+    table.merge(source, "target.id = source.id").when_not_matched_insert_all().execute()
+    assert "UNRESOLVED_COLUMN" not in capfd.readouterr().err
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        source.select("nope").collect()
+    assert table.scan().count() == 1
+
+
 def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, `a.b` INT", properties=MAPPED)
     given = source(spark, (1, 10, 5), (4, 40, 6), schema="k INT, W INT, `a.b` INT")

@@ -46,7 +46,7 @@ from deltaskip.settings import options
 from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.failures import expected_errors, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
 __all__ = ["SparkMergeSource"]
@@ -133,7 +133,8 @@ class SparkMergeSource(MergeSource):
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
         """Whether the DataFrame itself has columns that can be named so."""
         try:
-            _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
+            with expected_errors():
+                _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
         except AnalysisException:
             return False
         return True

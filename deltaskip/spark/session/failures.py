@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from logging import LogRecord
+from threading import get_ident
 from typing import Any
 
 import pyspark
@@ -26,6 +28,7 @@ from deltaskip.schema.resolve import AmbiguousName
 __all__ = [
     "catalog_errors_named",
     "condition_errors_named",
+    "expected_errors",
     "first_reason",
     "predicate_errors_named",
     "row_errors_named",
@@ -77,6 +80,30 @@ _PACKAGES = {
         "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
     ),
 }
+
+
+@contextmanager
+def expected_errors() -> Iterator[None]:
+    """Within the block, keep PySpark from printing errors that this thread raises: the caller asks whether they are."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        # Spark 3.5 prints none.
+        yield
+        return
+    thread = get_ident()
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
+
+    def is_other(record: LogRecord) -> bool:
+        return record.thread != thread
+
+    for logger in loggers:
+        logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_other)
 
 
 @contextmanager
