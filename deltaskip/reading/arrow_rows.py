@@ -367,7 +367,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
             reads = _reads(reader, files, options.read_piece_bytes, together=left is None)
             for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance, reader.rows.storage.remote):
                 if left is not None:
-                    batch = batch.slice(0, left)
+                    batch = batch.slice(0, min(left, batch.num_rows))
                     left -= batch.num_rows
                 rows += batch.num_rows
                 yield batch
