@@ -83,6 +83,7 @@ class SparkMergeSource(MergeSource):
         self._collected: pa.Table | None = None
         self._here: ArrowMergeSource | None = None
         self._needs_jobs = False
+        self._named = "the source of a merge"
 
     @property
     def time_zone(self) -> str:
@@ -105,6 +106,7 @@ class SparkMergeSource(MergeSource):
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:
         """A small source is joined by the driver where it evaluates all as Spark does."""
+        self._named = f"the source of the merge into {join.snapshot.root}"
         if self._alias is None:
             self._take_default_alias(join)
         if not self._can_merge_here(join, schema):
@@ -112,7 +114,7 @@ class SparkMergeSource(MergeSource):
             MergedFrames(self, join, self.row_execution(join.snapshot)).check()
         elif self._here is None:
             described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
-            with row_errors_named(self._spark, "the source of a merge"), described:
+            with row_errors_named(self._spark, self._named, "read"), described:
                 self._collected = self._data.toArrow()
             self._here = ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, self._alias, self.time_zone)
         if self._here is not None:
@@ -190,7 +192,7 @@ class SparkMergeSource(MergeSource):
         if self._here is not None:
             return self._here.key_values(keys, distinct)
         described = described_jobs(self._spark, "compute the source of a merge")
-        with row_errors_named(self._spark, "the source of a merge"), described:
+        with row_errors_named(self._spark, self._named, "read"), described:
             self._count, found = _key_values(self.rows, keys, distinct, self._count)
         return found
 
