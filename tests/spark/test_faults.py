@@ -1,4 +1,4 @@
-"""Whatever Spark, py4j, the system or a file does below a door that is given a session, an error of this package leaves it.
+"""Whatever Spark, py4j, the system or a file does below a door with a session, an error of this package leaves it.
 
 It names the table, nothing of the failed job remains, and a commit that is there is no error (`tests/test_doors.py`).
 """
@@ -151,8 +151,10 @@ def test_a_session_that_ends_within_a_block_does_not_fail_it(spark: Any) -> None
     from deltaskip.spark.session.settings import session_settings
 
     key = "spark.sql.files.maxRecordsPerFile"
-    with pytest.MonkeyPatch.context() as failing, pytest.warns(ds.MaintenanceWarning, match=f"{key} of the Spark"):
-        with session_settings(spark, {key: "7"}):
-            for method in ("set", "unset"):
-                failing.setattr(type(spark.conf), method, lambda *_: (_ for _ in ()).throw(SPARK_ERRORS["network"]()))
+    gone = SPARK_ERRORS["network"]()
+    failing = pytest.MonkeyPatch()
+    with pytest.warns(ds.MaintenanceWarning, match=f"{key} of the Spark"), session_settings(spark, {key: "7"}):
+        for method in ("set", "unset"):
+            failing.setattr(type(spark.conf), method, lambda *_: (_ for _ in ()).throw(gone))
+    failing.undo()
     spark.conf.unset(key)
