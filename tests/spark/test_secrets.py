@@ -37,7 +37,10 @@ ACTS: dict[str, Callable[[Path, Any], object]] = {
     "append": lambda folder, spark: table(folder).append(spark.range(1).selectExpr("id", "'a' AS p")),
     "delete": lambda folder, spark: table(folder).delete("id = 5", spark=spark),
     "merge": lambda folder, spark: (
-        table(folder).merge(spark.range(1), "t.id = s.id", source_alias="s").when_matched_delete().execute()
+        table(folder)
+        .merge(spark.range(1), "t.id = s.id", source_alias="s", target_alias="t")
+        .when_matched_delete()
+        .execute()
     ),
     "view": lambda folder, spark: ds.register_view(spark, "of_secrets", table(folder)),
     "statement": lambda folder, spark: warehouse(folder).sql(spark, "SHOW TABLES IN db"),
