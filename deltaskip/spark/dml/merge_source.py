@@ -108,7 +108,7 @@ class SparkMergeSource(MergeSource):
                 if alias is None:
                     own = self._own_names(join, schema)
                     alias = own[0][0] if own else None
-            self._persisted = PersistedSource(self._spark, data, alias)
+            self._persisted = PersistedSource(self._spark, data, alias, join.snapshot.root)
         return self._persisted
 
     def _collected_source(self, join: MergeJoin, alias: str | None) -> ArrowMergeSource:
