@@ -17,12 +17,22 @@ from threading import local
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from deltaskip.errors import DeltaSkipError, InvalidArgumentType, OutOfMemory, StorageError, UnexpectedError
+from deltaskip.errors import (
+    DeltaSkipError,
+    InvalidArgumentType,
+    OutOfMemory,
+    SparkUnavailable,
+    StorageError,
+    UnexpectedError,
+)
 from deltaskip.redaction import redacted
 
-__all__ = ["Redacted", "Unpicklable", "door", "first_line", "is_door", "without_secrets"]
+__all__ = ["SPARK_S", "Redacted", "Unpicklable", "door", "first_line", "is_door", "without_secrets"]
 
 T = TypeVar("T")
+
+SPARK_S = ("pyspark", "py4j", "grpc")
+"""The libraries whose errors are those of a Spark session."""
 
 _MARK = "__deltaskip_door__"
 _SPECIAL = frozenset(
@@ -207,6 +217,8 @@ def _converted(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
                 f"machine with more."
             )
+        case _ if type(error).__module__.partition(".")[0] in SPARK_S:
+            return SparkUnavailable(f"{doing}: {said}; check the Spark session, and create a new one if it has ended.")
         case OSError():
             return StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
         case _:

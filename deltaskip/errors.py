@@ -243,7 +243,7 @@ class CollationWarning(UserWarning):
 
 
 class MaintenanceWarning(UserWarning):
-    """A commit succeeded, but the version checksum, checkpoint or log cleanup after it failed."""
+    """An operation succeeded, but what follows it failed: a checksum, checkpoint, log cleanup or answer in Spark."""
 
 
 _SHOWN = 80

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +48,7 @@ from deltaskip.alter.existing_rows import check_existing_rows, extreme_value
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history import truncate_history, vector_tombstones
 from deltaskip.alter.paths import place_of
-from deltaskip.alter.properties import check_retention, remove_property, set_comment, set_property
+from deltaskip.alter.properties import check_retention, remove_properties, set_comment, set_properties
 from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
 from deltaskip.alter.types import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
@@ -175,8 +176,15 @@ def _protects(change: TableChange) -> bool:
 def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
     """The state after all changes, with its protocol."""
     before = state
-    for change in changes:
-        state = _changed(state, change)
+    for kind, alike in groupby(changes, type):
+        run: list[Any] = list(alike)
+        if issubclass(kind, SetProperty):
+            state = set_properties(state, run)
+        elif issubclass(kind, RemoveProperty):
+            state = remove_properties(state, run)
+        else:
+            for change in run:
+                state = _changed(state, change)
     _check_clustering_statistics(before, state)
     check_retention(before, state)
     return replace(state, protocol=protocol_after(state))
@@ -206,10 +214,6 @@ def _changed(state: TableState, change: TableChange) -> TableState:
             return drop_default(state, change)
         case SyncIdentity():
             return _sync_identity(state, change)
-        case SetProperty():
-            return set_property(state, change)
-        case RemoveProperty():
-            return remove_property(state, change)
         case SetComment():
             return set_comment(state, change)
         case AddConstraint():

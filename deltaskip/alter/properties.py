@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from deltaskip.alter.changes import RemoveProperty, SetComment, SetProperty
 from deltaskip.alter.features import requested_feature
-from deltaskip.alter.state import TableState, done, with_property, with_schema
+from deltaskip.alter.state import Step, TableState, done, with_property, with_schema
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
     FEATURE_PREFIX,
@@ -29,9 +30,10 @@ from deltaskip.schema.properties import (
 )
 from deltaskip.stats.columns import STATS_COLUMNS
 
-__all__ = ["check_retention", "remove_property", "set_comment", "set_property"]
+__all__ = ["check_retention", "remove_properties", "set_comment", "set_properties"]
 
 _PREFIX = "delta."
+_SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _COMMENT = "comment"
 # Spark gives them another place than the properties.
 _RESERVED = ("external", "location", "provider")
@@ -45,39 +47,33 @@ _MAINTAINED = (
 _UNIFORM = "delta.universalFormat.enabledFormats"
 
 
-def set_property(state: TableState, change: SetProperty) -> TableState:
-    """Return the state with a property, and with the features and columns that it needs."""
-    name, value = spelled_property(change.property), change.value
-    after = _set(state, name, value)
-    if after == state:
-        return state
-    shown = name.lower() if name.startswith(FEATURE_PREFIX) else name
-    return done(after, "SET TBLPROPERTIES", {"property": (shown, value)})
+def set_properties(state: TableState, changes: Iterable[SetProperty]) -> TableState:
+    """Return the state with properties, and with the features and columns that they need."""
+    own: dict[str, str] = {}
+    for change in changes:
+        name = spelled_property(change.property)
+        if _is_own(name):
+            own[name] = change.value
+        else:
+            state = _set_step(state, name, change.value)
+    had = state.configuration
+    own = {name: value for name, value in own.items() if had.get(name) != value}
+    return _with_steps(state, {**had, **own}, [Step(_SET, {"property": item}) for item in own.items()])
 
 
-def remove_property(state: TableState, change: RemoveProperty) -> TableState:
-    """Return the state without a property."""
-    name = spelled_property(change.property)
-    if name.startswith(FEATURE_PREFIX):
-        feature = name.removeprefix(FEATURE_PREFIX)
-        raise InvalidArgument(
-            f"The property {name} cannot be removed from {state.table}: drop the feature with DropFeature({feature!r})."
-        )
-    _refuse_special(state, name, "removed from")
-    if name == _COMMENT and state.metadata.description is not None:
-        after = replace(state, metadata=replace(state.metadata, description=None))
-    elif name not in state.configuration:
-        if change.if_exists:
-            return state
-        known = ", ".join(sorted(state.configuration)) or "none"
-        raise InvalidArgument(
-            f"{state.table} has no property {name}: use if_exists=True if that is no error. It has {known}."
-        )
-    else:
-        if name == TableProperties.mapping_mode.name:
-            _set_mode(state, "none")
-        after = with_property(state, name, None)
-    return done(after, "UNSET TBLPROPERTIES", {"property": name})
+def remove_properties(state: TableState, changes: Iterable[RemoveProperty]) -> TableState:
+    """Return the state without properties."""
+    left = dict(state.configuration)
+    removed: list[Step] = []
+    for change in changes:
+        name = spelled_property(change.property)
+        if _is_own(name) and name in left:
+            del left[name]
+            removed.append(Step(_UNSET, {"property": name}))
+        elif not (_is_own(name) and change.if_exists):
+            state = _without(_with_steps(state, left, removed), name, change.if_exists)
+            left, removed = dict(state.configuration), []
+    return _with_steps(state, left, removed)
 
 
 def set_comment(state: TableState, change: SetComment) -> TableState:
@@ -85,7 +81,7 @@ def set_comment(state: TableState, change: SetComment) -> TableState:
     if state.metadata.description == change.comment:
         return state
     after = replace(state, metadata=replace(state.metadata, description=change.comment))
-    return done(after, "SET TBLPROPERTIES", {"property": (_COMMENT, change.comment or "")})
+    return done(after, _SET, {"property": (_COMMENT, change.comment or "")})
 
 
 def check_retention(before: TableState, after: TableState) -> None:
@@ -98,6 +94,50 @@ def check_retention(before: TableState, after: TableState) -> None:
             f"The property {log.name} of {after.table} cannot be shorter than {files.name}, since earlier versions "
             f"need both: set both in one alter."
         )
+
+
+def _is_own(name: str) -> bool:
+    """Whether the property means nothing to Delta and this package, so that it needs nothing else."""
+    special = (_COMMENT, *_RESERVED)
+    return not (name.lower().startswith(_PREFIX) or is_delta_property(name) or name.lower() in special)
+
+
+def _with_steps(state: TableState, configuration: Mapping[str, str], steps: Sequence[Step]) -> TableState:
+    if not steps:
+        return state
+    metadata = replace(state.metadata, configuration=configuration)
+    return replace(state, metadata=metadata, steps=(*state.steps, *steps))
+
+
+def _set_step(state: TableState, name: str, value: str) -> TableState:
+    after = _set(state, name, value)
+    if after == state:
+        return state
+    shown = name.lower() if name.startswith(FEATURE_PREFIX) else name
+    return done(after, _SET, {"property": (shown, value)})
+
+
+def _without(state: TableState, name: str, if_exists: bool) -> TableState:
+    if name.startswith(FEATURE_PREFIX):
+        feature = name.removeprefix(FEATURE_PREFIX)
+        raise InvalidArgument(
+            f"The property {name} cannot be removed from {state.table}: drop the feature with DropFeature({feature!r})."
+        )
+    _refuse_special(state, name, "removed from")
+    if name == _COMMENT and state.metadata.description is not None:
+        after = replace(state, metadata=replace(state.metadata, description=None))
+    elif name not in state.configuration:
+        if if_exists:
+            return state
+        known = ", ".join(sorted(state.configuration)) or "none"
+        raise InvalidArgument(
+            f"{state.table} has no property {name}: use if_exists=True if that is no error. It has {known}."
+        )
+    else:
+        if name == TableProperties.mapping_mode.name:
+            _set_mode(state, "none")
+        after = with_property(state, name, None)
+    return done(after, _UNSET, {"property": name})
 
 
 def _set(state: TableState, name: str, value: str) -> TableState:

@@ -8,6 +8,7 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
 from deltaskip.features.registry import check_readable
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.commit import Commits, damaged, members_of
 from deltaskip.records import dataclass
 from deltaskip.schema import MappingMode, mapping_mode, parse_schema
@@ -58,8 +59,9 @@ def check_states(commits: Commits, snapshot: Snapshot) -> None:
             f"The changes of version {states[enabled.index(False)].version} of {root} were not recorded, because "
             f"{TableProperties.change_data_feed.name} was not true: {cure}."
         )
+    managed = is_managed(snapshot.storage)
     for state in states:
-        check_readable(state.protocol, state.metadata.configuration, root, state.version)
+        check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
         _check_schema(state, snapshot)
 
 

@@ -19,7 +19,9 @@ __all__ = ["NumberFormat", "number_format"]
 _TOKENS = re.compile(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
 _MOST_DIGITS = 38
 # What Java takes for white space, of ASCII.
-_SPACES = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f ")
+_SPACES = r"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
+_BLANK = re.compile(f"[{_SPACES}]+")
+_GROUPED = re.compile(f"[0-9,{_SPACES}]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +126,15 @@ class _Reading:
 
     def group(self, group: _Group) -> bool:
         """Read digits; whether there are as many as the format has between its separators."""
-        sizes = [0]
-        while self.at < len(self.text):
-            character = self.text[self.at]
-            if character == ",":
-                sizes.append(0)
-            elif character.isdigit():
-                sizes[-1] += 1
-                if self.pointed:
-                    self.part += character
-                else:
-                    self.whole += character
-            elif character not in _SPACES:
-                break
-            self.at += 1
+        found = _GROUPED.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+        figures = [_BLANK.sub("", each) for each in found[0].split(",")]
+        if self.pointed:
+            self.part += "".join(figures)
+        else:
+            self.whole += "".join(figures)
+        sizes = [len(each) for each in figures]
         wanted = group.digits[::-1]
         sizes.reverse()
         if len(sizes) > len(wanted):

@@ -18,6 +18,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.strings import check_length
 from deltaskip.records import dataclass
 from deltaskip.schema.floats import float_text
+from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, DataType, DecimalType
 
 __all__ = ["formatted"]
@@ -88,11 +89,10 @@ def _parts(template: str) -> tuple[str | _Specifier, ...]:
         if "<" in flags or kind not in _FLAGS or letter in "DOF" or index == "0" or (index or "1").startswith("0"):
             raise Undecided(f"The specifier {matched[0]} is left to Spark.")
         _check(matched[0], kind, flags, width, precision)
-        argument = int(index) - 1 if index else ordinary
+        argument = integer_of(index) - 1 if index else ordinary
         ordinary += not index
-        found.append(
-            _Specifier(argument, flags, int(width or 0), int(precision) if precision else None, kind, letter != kind)
-        )
+        places = integer_of(precision) if precision else None
+        found.append(_Specifier(argument, flags, integer_of(width or "0"), places, kind, letter != kind))
     return (*found, template[at:])
 
 
@@ -106,7 +106,7 @@ def _check(text: str, kind: str, flags: str, width: str | None, precision: str |
         raise EvaluationError(f"The specifier {text} has flags that do not go together.")
     if precision and kind in "cdxo":
         raise EvaluationError(f"The specifier {text} has a precision, which numbers without places do not have.")
-    if int(width or 0) > _WIDEST or int(precision or 0) > _MOST_PLACES:
+    if integer_of(width or "0") > _WIDEST or integer_of(precision or "0") > _MOST_PLACES:
         raise Undecided(f"The specifier {text} is left to Spark: it is too wide.")
 
 

@@ -370,7 +370,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
             most = _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES
             for batch in read_ahead(reads, most, progress.advance, remote):
                 if left is not None:
-                    batch = batch.slice(0, left)
+                    batch = batch.slice(0, min(left, batch.num_rows))
                     left -= batch.num_rows
                 rows += batch.num_rows
                 yield batch

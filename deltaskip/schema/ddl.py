@@ -23,6 +23,7 @@ from deltaskip.schema.types import (
     COLLATIONS_KEY,
     COMMENT_KEY,
     DATE,
+    DEEPEST,
     DEFAULT_KEY,
     DOUBLE,
     FLOAT,
@@ -74,7 +75,6 @@ TYPE_NAMES: dict[str, DataType] = {
 
 _LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
 _LONG_LIMIT = 2**63
-_MAX_DEPTH = 100
 _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 # Words that begin an option of a column, and so end the expression of DEFAULT.
 _OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
@@ -271,7 +271,7 @@ class DdlParser:
     def type(self, path: str, collations: dict[str, str]) -> DataType:
         """A type. `collations` receives those of the strings in it, by their path from the nearest field."""
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
+        if self.depth > DEEPEST:
             raise self.error("the type is nested too deeply")
         found = self.type_here(path, collations)
         self.depth -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_schema, schema_to_json
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import COLLATIONS_KEY, DataType, StructField, StructType
+from deltaskip.schema.types import COLLATIONS_KEY, DEEPEST, ArrayType, DataType, MapType, StructField, StructType
 
 __all__ = ["field_of", "schema_of"]
 
@@ -32,16 +33,17 @@ def schema_of(value: object) -> StructType:
         InvalidArgumentType: `value` is none of these.
     """
     if isinstance(value, StructType):
+        _check_depth(value)
         return value
     if isinstance(value, str):
         return parse_schema(value) if value.lstrip().startswith("{") else parse_columns(value)
-    if isinstance(value, pa.Schema):
-        return from_arrow(value)
-    if hasattr(value, "__arrow_c_schema__"):
-        return from_arrow(pa.schema(value))
+    if isinstance(value, pa.Schema) or hasattr(value, "__arrow_c_schema__"):
+        schema = _arrow_schema(value)
+        _check_depth(pa.struct(schema))
+        return from_arrow(schema)
     as_json = getattr(value, "json", None)
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
-        return parse_schema(as_json())
+        return _parsed(as_json)
     raise InvalidArgumentType.of("schema", _SCHEMA, value)
 
 
@@ -61,6 +63,8 @@ def field_of(name: str, value: object) -> StructField:
         if len(found) > 1 or not found[0].nullable or not {*found[0].metadata} <= {*_PARTS_OF_TYPE}:
             raise SchemaError(f"{value!r} is more than the type of the column {name}.")
         return found[0]
+    if isinstance(value, DataType | pa.DataType):
+        _check_depth(value)
     if isinstance(value, DataType):
         return parse_schema(schema_to_json(StructType((StructField(name, value),)))).fields[0]
     if isinstance(value, pa.DataType):
@@ -68,7 +72,53 @@ def field_of(name: str, value: object) -> StructField:
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(getattr(value, "jsonValue", None)):
         # Collations are part of a field's JSON alone.
         types = sys.modules[type(value).__module__]
-        return parse_schema(types.StructType([types.StructField(name, value)]).json()).fields[0]
+        return _parsed(types.StructType([types.StructField(name, value)]).json).fields[0]
     raise InvalidArgumentType.of(
         f"The type of the column {name}", "SQL text, or a type of PySpark, Arrow or deltaskip", value
     )
+
+
+def _arrow_schema(value: object) -> pa.Schema:
+    try:
+        return value if isinstance(value, pa.Schema) else pa.schema(value)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"The Arrow schema cannot be read: {error}.") from error
+
+
+def _parsed(as_json: Callable[[], str]) -> StructType:
+    """The schema that a method of PySpark gives as JSON."""
+    try:
+        text = as_json()
+    except RecursionError:
+        raise _too_deep() from None
+    return parse_schema(text)
+
+
+def _check_depth(type_: DataType | pa.DataType) -> None:
+    """Raise SchemaError for more levels than the functions that walk over types can have."""
+    level = [type_]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _inner(type_: DataType | pa.DataType) -> Sequence[DataType | pa.DataType]:
+    match type_:
+        case StructType(fields):
+            return [each.type for each in fields]
+        case ArrayType(element):
+            return [element]
+        case MapType(key, value):
+            return [key, value]
+        case pa.MapType():
+            return [type_.key_type, type_.item_type]
+        case pa.DataType():
+            return [type_.field(at).type for at in range(type_.num_fields)]
+        case _:
+            return []
+
+
+def _too_deep() -> SchemaError:
+    return SchemaError(f"The schema is nested in more than {DEEPEST} levels.")

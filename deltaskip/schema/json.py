@@ -15,6 +15,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.schema.collations import check_collations
 from deltaskip.schema.types import (
+    DEEPEST,
     PRIMITIVES,
     STRING,
     TIMESTAMP,
@@ -38,9 +39,6 @@ CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
-
-# Deeper schemas would exhaust Python's stack in functions that walk over types.
-_DEEPEST = 100
 
 # Characters of a text that is kept with its schema: the versions of a table that is changed again and again have one.
 _SHORT = 1 << 18
@@ -113,10 +111,10 @@ def simple_string(data_type: DataType, field: StructField | None = None) -> str:
     return _simple(data_type, field, field.name if field else "")
 
 
-def _type(value: Any, where: str, left: int = _DEEPEST) -> DataType:
+def _type(value: Any, where: str, left: int = DEEPEST) -> DataType:
     """The type of a JSON value; left: how many levels may be nested in it."""
     if not left:
-        raise SchemaError(f"The schema is nested in more than {_DEEPEST} levels.")
+        raise SchemaError(f"The schema is nested in more than {DEEPEST} levels.")
     match value:
         case str():
             return _named(value, where)
@@ -134,7 +132,7 @@ def _type(value: Any, where: str, left: int = _DEEPEST) -> DataType:
             return MapType(key, content, _boolean(value, "valueContainsNull", where))
         case {"type": str()}:
             if _is_deep(value, left):
-                raise SchemaError(f"The type at {where} is nested in more than {_DEEPEST} levels.")
+                raise SchemaError(f"The type at {where} is nested in more than {DEEPEST} levels.")
             return UnknownType(json.dumps(value, ensure_ascii=False, sort_keys=True))
         case _:
             raise SchemaError(f"The type at {where} is neither a name nor an object with a type: {_excerpt(value)}.")
@@ -165,7 +163,7 @@ def _field(value: Any, parent: str, left: int) -> StructField:
     if not isinstance(metadata, dict):
         raise SchemaError(f"The metadata of {where} is not a JSON object: {_excerpt(metadata)}.")
     if metadata and _is_deep(metadata, left):
-        raise SchemaError(f"The metadata of {where} is nested in more than {_DEEPEST} levels.")
+        raise SchemaError(f"The metadata of {where} is nested in more than {DEEPEST} levels.")
     plain = _without_lengths(data_type)
     if plain != data_type:
         metadata = {CHAR_VARCHAR_KEY: simple_string(data_type), **metadata}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator
 from typing import Protocol
 from uuid import uuid4
@@ -121,8 +122,10 @@ def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -
             metadata = {**field.metadata, ID_KEY: max_id, PHYSICAL_NAME_KEY: physical}
             field = StructField(field.name, field.type, field.nullable, metadata)
         data_type, max_id = _mapped_type(field.type, max_id, keep_names)
-        fields.append(StructField(field.name, data_type, field.nullable, field.metadata))
-    return StructType(tuple(fields)), max_id
+        same = data_type is field.type
+        fields.append(field if same else StructField(field.name, data_type, field.nullable, field.metadata))
+    same = all(map(operator.is_, fields, struct.fields))
+    return (struct if same else StructType(tuple(fields))), max_id
 
 
 def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:

@@ -303,7 +303,11 @@ class TableProperties:
         Use it for the old properties of a table whose properties are replaced: a malformed one must not prevent its
         own correction.
         """
-        kept = {name: text for name, text in self.configuration.items() if not _is_malformed(name, text)}
+        set_here = _DEFINITIONS.keys() & self.configuration.keys()
+        malformed = {name for name in set_here if _is_malformed(name, self.configuration[name])}
+        if not malformed:
+            return self
+        kept = {name: text for name, text in self.configuration.items() if name not in malformed}
         return TableProperties(kept, self.table)
 
     def uses(self, definition: TableProperty[Any]) -> bool:
@@ -358,8 +362,7 @@ def parse_property(name: str, text: str) -> object:
 
 def _is_malformed(name: str, text: str) -> bool:
     try:
-        if name in _DEFINITIONS:
-            _DEFINITIONS[name].parse(text)
+        _DEFINITIONS[name].parse(text)
     except SchemaError:
         return True
     return False

@@ -22,6 +22,7 @@ __all__ = [
     "COLLATIONS_KEY",
     "COMMENT_KEY",
     "DATE",
+    "DEEPEST",
     "DEFAULT_KEY",
     "DOUBLE",
     "FLOAT",
@@ -52,6 +53,9 @@ __all__ = [
 ]
 
 MAX_DECIMAL_PRECISION = 38
+DEEPEST = 100
+"""Most levels of a schema. Deeper ones would exhaust Python's stack in functions that walk over types."""
+
 COLLATIONS_KEY = "__COLLATIONS"
 
 # Keys of a field's metadata; the last is the prefix of several.

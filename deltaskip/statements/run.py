@@ -9,14 +9,16 @@ import pyarrow as pa
 
 from deltaskip.arguments import unicode_text
 from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.doors import first_line
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError
 from deltaskip.expr import with_parameters
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import Statement
+from deltaskip.warning import warn
 
 __all__ = ["parse_statement", "run_statement"]
 
@@ -29,7 +31,16 @@ def run_statement(
     answer = parse_statement(str(given)).run(StatementSession(spark, catalog))
     if spark is None or not isinstance(answer, pa.Table):
         return answer
-    return engine("The answer of a statement").arrow_to_dataframe(spark, answer)
+    try:
+        return engine("The answer of a statement").arrow_to_dataframe(spark, answer)
+    except Exception as error:
+        # An error would say that the statement has failed, which would then be repeated.
+        warn(
+            f"The statement has succeeded, but Spark cannot make a DataFrame of its answer, which is a pyarrow.Table "
+            f"therefore: {first_line(error)}.",
+            MaintenanceWarning,
+        )
+        return answer
 
 
 def parse_statement(text: str) -> Statement:

@@ -54,6 +54,24 @@ def test_names_of_delta_are_spelled_in_any_case_and_own_names_are_kept(tmp_path:
     assert parameters(table) == {"properties": ["delta.appendOnly", "My.Own"], "ifExists": "true"}
 
 
+def test_thousands_of_properties_are_one_change(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    own = {f"own.{i}": f"{i}" for i in range(20_000)}
+    changes = [ds.SetProperty(name, value) for name, value in own.items()]
+    changes[1:1] = [ds.SetProperty("delta.appendOnly", "true"), ds.SetProperty("own.0", "first"), changes[0]]
+    table.alter(*changes)
+    assert table.properties == own | {"delta.appendOnly": "true"}
+    table.alter(*changes, ds.SetProperty("one", "more"))
+    assert parameters(table) == {"properties": {"one": "more"}}
+    names = ", ".join(f"'own.{i}'" for i in range(1, 20_000))
+    table.alter_sql(f"UNSET TBLPROPERTIES ({names}, 'none', 'delta.appendOnly', 'one')")
+    assert table.properties == {"own.0": "0"}
+    assert parameters(table)["properties"][-3:] == ["own.19999", "delta.appendOnly", "one"]
+    with pytest.raises(InvalidArgument, match=r"no property own\.1: .* It has none"):
+        table.alter(ds.RemoveProperty("own.0"), ds.RemoveProperty("own.1"))
+    assert table.properties == {"own.0": "0"}
+
+
 def test_properties_that_cannot_be_set_are_refused_by_name(tmp_path: Path) -> None:
     def check(tmp_path: Path, name: str, value: str, why: str) -> None:
         table = table_of(tmp_path, "id BIGINT")

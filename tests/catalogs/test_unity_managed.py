@@ -390,6 +390,16 @@ def test_what_the_catalog_knows_the_table_by_cannot_be_changed(cat: UnityCatalog
     assert table.refresh().version == 0
 
 
+def test_the_change_feed_has_the_commits_that_the_catalog_has(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS, properties={"delta.enableChangeDataFeed": "true"})
+    for first in range(4):
+        table.append(rows(first))
+    table.delete("id = 2")
+    for opened in (table, cat.load_table("db.t")):
+        for start, changed in ((0, [0, 1, 2, 2, 3]), (3, [2, 2, 3]), (5, [2])):
+            assert sorted(opened.changes(start).to_arrow()["id"].to_pylist()) == changed
+
+
 def test_rule_68_maintenance_needs_the_catalog_s_permission(server: UnityServer, cat: UnityCatalog) -> None:
     table = cat.create_table("db.t", COLUMNS)
     for number in range(3):

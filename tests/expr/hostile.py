@@ -117,6 +117,8 @@ PATTERNS = [
     "%a" * 1_000_000,
     "%" + "aa_" * 20 + "%" + "b",
     "\\\\%" * 10_000,
+    f"a{{{'9' * 5000}}}",
+    f"a{{1,{'9' * 5000}}}",
 ]
 
 LITERALS = [
@@ -154,6 +156,11 @@ LITERALS = [
     "bround(1, -10000000)",
     "size(sequence(1, 9223372036854775807))",
     "factorial(20000)",
+    f"to_number('{'9' * 10 * LARGE}', '999')",
+    f"try_to_number('{'9,' * LARGE}', '{'9' * 38}')",
+    f"format_string('%{'9' * 5000}d', 1)",
+    f"format_string('%.{'0' * 5000}1f', 1D)",
+    f"format_string('%{'9' * 5000}$d', 1)",
     "shiftleft(1L, 2147483647)",
     *(f"CAST('{text}' AS {type_})" for text in VALUES[STRING][4:12] for type_ in ("INT", "DOUBLE", "DECIMAL(38,10)")),
     *(f"TRY_CAST('{text}' AS {type_})" for text in VALUES[STRING][4:12] for type_ in ("TINYINT", "DECIMAL(38,38)")),

@@ -130,3 +130,4 @@ def test_a_limit_beyond_all_rows_is_none(tmp_path: Path) -> None:
         scan = table.scan("id > 0", limit=limit)
         assert (scan.to_arrow().num_rows, scan.files().num_rows, scan.count()) == (2, 1, 2)
         assert ds.read_pandas(table, limit=limit).shape == (2, 1)
+        assert (table.scan().head(limit).shape, len(list(scan.to_batches()))) == ((2, 1), 1)

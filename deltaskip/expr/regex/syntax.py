@@ -29,6 +29,7 @@ from deltaskip.expr.regex.tree import (
     union,
 )
 from deltaskip.records import dataclass
+from deltaskip.schema.numerals import integer_of
 
 __all__ = ["Syntax", "read"]
 
@@ -237,8 +238,8 @@ class _Reader:
         return Repeat(part, least, most, lazy)
 
     def bounds(self, found: re.Match[str]) -> tuple[int, int | None]:
-        least = int(found[1])
-        most = least if not found[2] else int(found[3]) if found[3] else None
+        least = integer_of(found[1])
+        most = least if not found[2] else integer_of(found[3]) if found[3] else None
         if max(least, most or 0) > _MOST_REPEATED or (most is not None and most < least) or most == 0:
             self.refuse(f"the quantifier {found[0]}")
         return least, most

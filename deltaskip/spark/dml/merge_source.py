@@ -108,13 +108,13 @@ class SparkMergeSource(MergeSource):
                 if alias is None:
                     own = self._own_names(join, schema)
                     alias = own[0][0] if own else None
-            self._persisted = PersistedSource(self._spark, data, alias)
+            self._persisted = PersistedSource(self._spark, data, alias, join.snapshot.root)
         return self._persisted
 
     def _collected_source(self, join: MergeJoin, alias: str | None) -> ArrowMergeSource:
         if self._collected is None:
             described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
-            with row_errors_named(self._spark, "the source of a merge"), described:
+            with row_errors_named(self._spark, f"the source of the merge into {join.snapshot.root}", "read"), described:
                 self._collected = self._data.toArrow()
         return ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, alias, self.time_zone)
 

@@ -55,10 +55,12 @@ class PersistedSource:
         session: The session, classic or Connect.
         data: The DataFrame.
         alias: The name of the source in expressions; None for that of the DataFrame.
+        table: The table that is merged into, for messages.
     """
 
-    def __init__(self, session: SparkSession, data: DataFrame, alias: str | None) -> None:
+    def __init__(self, session: SparkSession, data: DataFrame, alias: str | None, table: str) -> None:
         self.session = session
+        self._table = table
         self._data = data
         self._alias = alias
         self._count: int | None = None
@@ -100,7 +102,7 @@ class PersistedSource:
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
         """Return the least and greatest value of each key, with all values if `distinct` and they are few."""
         described = described_jobs(self.session, "compute the source of a merge")
-        with row_errors_named(self.session, "the source of a merge"), described:
+        with row_errors_named(self.session, f"the source of the merge into {self._table}", "read"), described:
             self._count, found = _key_values(self.rows, keys, distinct, self._count)
         return found
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument
 from deltaskip.spark.session.overlapping import holding
+from deltaskip.spark.session.secrets import keep_settings_secret_once
 
 __all__ = ["checked", "cores", "running_interpreter", "session_id"]
 
@@ -29,6 +30,7 @@ def checked(session: object) -> SparkSession:
         arguments.instance("spark", session, SparkSession, "a SparkSession")
     if _is_stopped(session):
         raise InvalidArgument("spark is a session that was stopped; create a new one, and pass that.")
+    keep_settings_secret_once(session)
     return cast(SparkSession, session)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from logging import LogRecord
 from threading import get_ident
 from typing import Any
 
-import pyspark
 from pyspark.sql import SparkSession
 
+from deltaskip.doors import SPARK_S
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,
@@ -21,9 +21,10 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from deltaskip.redaction import keep_options_secret, redacted
+from deltaskip.redaction import redacted
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import AmbiguousName
+from deltaskip.spark.session.secrets import keep_settings_secret
 
 __all__ = [
     "catalog_errors_named",
@@ -35,7 +36,6 @@ __all__ = [
     "spark_errors_named",
 ]
 
-_LIBRARIES = ("pyspark", "py4j", "grpc")
 _NO_FILE_SYSTEM = re.compile(
     r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
     r"Class org\.apache\.hadoop\.fs\.(?P<module>s3a|azurebfs|gcs)\.[\w.$]+ not found|"
@@ -156,9 +156,12 @@ def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[
 
 
 @contextmanager
-def row_errors_named(spark: SparkSession, table: str) -> Iterator[None]:
-    """Within the block, convert errors of a job that computes given rows: InvalidArgument if a row has no value."""
-    with spark_errors_named(spark, table, "write to"):
+def row_errors_named(spark: SparkSession, table: str, act: str = "write to") -> Iterator[None]:
+    """Within the block, convert errors of a job that computes given rows: InvalidArgument if a row has no value.
+
+    act: See spark_errors_named.
+    """
+    with spark_errors_named(spark, table, act):
         try:
             yield
         except Exception as error:
@@ -191,7 +194,7 @@ def _is_of_a_row(error: Exception) -> bool:
 
 
 def _is_spark_s(error: Exception) -> bool:
-    return isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in _LIBRARIES
+    return isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in SPARK_S
 
 
 def _named(spark: SparkSession, table: str, act: str, error: Exception) -> DeltaSkipError:
@@ -258,18 +261,8 @@ def first_reason(error: Exception) -> str:
     reason = next((line for line in lines if not line.startswith(" ")), lines[0]) if lines else type(error).__name__
     cause = _root_cause(java)
     also = f" ({cause})" if cause and cause not in reason else ""
-    _keep_settings_secret()
+    keep_settings_secret()
     return redacted(reason.strip().rstrip(".:; ") + also + ".")
-
-
-def _keep_settings_secret() -> None:
-    """Let messages not show the secrets in the settings of the running session, such as `fs.s3a.secret.key`."""
-    # The thin client of Spark Connect has no context.
-    known = getattr(pyspark, "SparkContext", None)
-    context = None if known is None else known._active_spark_context
-    if context is not None:
-        with suppress(Exception):  # the session may be gone
-            keep_options_secret(dict(context.getConf().getAll()))
 
 
 def _root_cause(java: Any) -> str:

@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from deltaskip.doors import first_line
+from deltaskip.errors import MaintenanceWarning
+from deltaskip.warning import warn
+
 __all__ = ["holding"]
 
 # What blocks that have not ended ask for, by key: the value before the first of them, then theirs in their order.
@@ -42,4 +46,13 @@ def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[An
             if len(left) > 1:
                 _asked[key] = left
             if left[-1][1] != held[-1][1]:
-                put(left[-1][1])
+                _put_back(key, put, left[-1][1])
+
+
+def _put_back(key: Hashable, put: Callable[[Any], None], value: Any) -> None:
+    """An error would hide what the block has done, and leave it undone though nothing of it is wrong."""
+    try:
+        put(value)
+    except Exception as error:
+        what = key[-1] if isinstance(key, tuple) else key
+        warn(f"The setting {what} of the Spark session could not be put back: {first_line(error)}.", MaintenanceWarning)

@@ -1,0 +1,50 @@
+"""The secrets in the settings of a session, such as `fs.s3a.secret.key`, which messages do not show."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
+
+import pyspark
+
+from deltaskip.redaction import keep_options_secret
+
+__all__ = ["keep_settings_secret", "keep_settings_secret_once"]
+
+# Names that may be those of secrets: Hadoop has hundreds of settings, and its own are asked for by name only.
+_HADOOP_S = "(?i).*(secret|passw|pwd|token|signature|credential|key|sas).*"
+
+_known: WeakSet[Any] = WeakSet()
+
+
+def keep_settings_secret_once(spark: Any) -> None:
+    """As keep_settings_secret, the first time that a session is given."""
+    if spark not in _known:
+        _known.add(spark)
+        keep_settings_secret(spark)
+
+
+def keep_settings_secret(spark: Any = None) -> None:
+    """Let messages not show the secrets in the settings of a session; None for the running one."""
+    # The thin client of Spark Connect has no context.
+    known = getattr(pyspark, "SparkContext", None)
+    context = None if known is None else known._active_spark_context
+    if spark is None and context is not None:
+        with suppress(Exception):  # as below
+            spark = pyspark.sql.SparkSession.getActiveSession()
+    for settings in (_of_the_context, _of_hadoop, _of_the_session):
+        with suppress(Exception):  # the session may be gone, or a Connect session, or PySpark 3.5 lack the method
+            keep_options_secret(settings(context, spark))
+
+
+def _of_the_context(context: Any, spark: Any) -> dict[str, str]:
+    return dict(context.getConf().getAll())
+
+
+def _of_hadoop(context: Any, spark: Any) -> dict[str, str]:
+    return dict(context._jsc.hadoopConfiguration().getValByRegex(_HADOOP_S))
+
+
+def _of_the_session(context: Any, spark: Any) -> dict[str, str]:
+    return dict(spark.conf.getAll)
