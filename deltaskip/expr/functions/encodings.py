@@ -20,7 +20,16 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
+from deltaskip.expr.functions.function import (
+    Function,
+    Row,
+    Signature,
+    Typed,
+    constant_null_first,
+    counted,
+    is_plain,
+    takes,
+)
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
@@ -287,7 +296,7 @@ ENCODINGS: Mapping[str, Row] = {
         _decode_column,
         instead=searched,
     ),
-    "to_binary": value_function(_binary_signature, _to_binary, _to_binary_column),
+    "to_binary": replace(value_function(_binary_signature, _to_binary, _to_binary_column), order=constant_null_first),
     "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),
     "is_valid_utf8": Function(
         _utf8_signature(BOOLEAN),

@@ -28,8 +28,10 @@ from deltaskip.expr.coerce import (
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
+    Order,
     Signature,
     Typed,
+    backwards,
     takes,
 )
 from deltaskip.expr.nodes import ARITHMETIC, Call, Cast, FieldRef, Literal, Node
@@ -343,7 +345,20 @@ def _tried(op: str) -> Function:
             return None
         return tuple(map(_safe, found[0])), found[1]
 
-    return Function(signature, compute, widens=True, by_column=by_column, preimage=arithmetic_with(op))
+    return Function(
+        signature,
+        compute,
+        widens=True,
+        by_column=by_column,
+        preimage=arithmetic_with(op),
+        order=_order(op),
+        zero_decides=op in ("/", "%"),
+    )
+
+
+def _order(op: str) -> Order | None:
+    """The divisor is evaluated first."""
+    return backwards if op in ("/", "%", "div") else None
 
 
 _PREIMAGES = {"+": days_added(1, arithmetic_with("+")), "-": days_added(-1, arithmetic_with("-"))}
@@ -364,7 +379,7 @@ NUMBERS: Mapping[str, Function] = {
             preimage=_PREIMAGES.get(op) or arithmetic_with(op),
             wraps=True,
             directions={"+": (1, 1), "-": (1, -1)}.get(op, ()),
-            backwards=op in ("/", "%", "div"),
+            order=_order(op),
         )
         for op in ARITHMETIC
     },
@@ -389,7 +404,14 @@ NUMBERS: Mapping[str, Function] = {
         preimage=of_one(preimages.absolute),
         wraps=True,
     ),
-    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column, preimage=arithmetic_with("pmod")),
+    "pmod": Function(
+        _pmod_signature,
+        _pmod,
+        widens=True,
+        by_column=_pmod_column,
+        preimage=arithmetic_with("pmod"),
+        order=backwards,
+    ),
     **{
         name: Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column, preimage=of_one(preimages.sign))
         for name in ("sign", "signum")

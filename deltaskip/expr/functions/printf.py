@@ -56,5 +56,5 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 PRINTF: Mapping[str, Row] = {
-    "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",)),
+    "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",), decisive=(0,)),
 }

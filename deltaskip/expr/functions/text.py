@@ -27,6 +27,7 @@ from deltaskip.expr.functions.function import (
     Replaced,
     Row,
     Typed,
+    backwards,
     counted,
     takes,
     text_or_bytes,
@@ -224,7 +225,8 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         return trimmed(column(text), unwanted) if unwanted else column(text)
 
     preimage = preimages.trimmed(at_start, at_end, text_first)
-    return value_function(signature, compute, columns, binary_only=True, preimage=preimage)
+    function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
+    return function if text_first else replace(function, order=backwards)
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:

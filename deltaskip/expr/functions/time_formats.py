@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
+from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, is_plain, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
@@ -76,9 +75,10 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
     for kind, items in _groups(pattern_items(pattern)):
         match kind if items else None:
             case "day":
-                parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given))
+                parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given, _dates_in))
             case "minute":
-                parts.append(_of_cells(time // _MINUTE, items, lambda cell: TimeText(cell * _MINUTE).text, given))
+                minutes = time // _MINUTE
+                parts.append(_of_cells(minutes, items, lambda cell: TimeText(cell * _MINUTE).text, given, _minutes_in))
             case "second":
                 seconds = time % _MINUTE // MICROS_PER_SECOND
                 parts.append(_of_cells(seconds, items, lambda cell: TimeText(cell * MICROS_PER_SECOND).text, given))
@@ -137,8 +137,12 @@ def _of_cells(
     items: Sequence[str | PatternField],
     text: Callable[[int], Callable[[PatternField], str]],
     given: Values,
+    fields: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> pa.Array:
-    """The text of each row, which all rows of a cell have in common."""
+    """The text of each row, which all rows of a cell have in common.
+
+    fields: The numbers of cells, by the letter of their field.
+    """
     low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
     if high - low < _MOST_CELLS:
         seen = np.zeros(high - low + 1, np.bool_)
@@ -148,8 +152,38 @@ def _of_cells(
         of_row = places[cells - low].astype(np.int32)
     else:
         distinct, of_row = np.unique(cells, return_inverse=True)
-    found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
+    found = None if fields is None else _digits(items, fields(distinct), len(distinct))
+    if found is None:
+        found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
+
+
+def _dates_in(days: np.ndarray) -> Mapping[str, np.ndarray]:
+    return dict(zip("yMd", civil(days), strict=True))
+
+
+def _minutes_in(minutes: np.ndarray) -> Mapping[str, np.ndarray]:
+    return {"H": minutes // 60, "m": minutes % 60}
+
+
+def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
+    """Texts whose numbers have always so many digits as their fields have letters; None of other fields and years."""
+    columns: list[int | np.ndarray] = []
+    for item in items:
+        if isinstance(item, str):
+            columns += item.encode()
+            continue
+        value = fields.get(item.letter.replace("L", "M"))
+        if value is None or item.era or item.count not in _FIXED[item.letter]:
+            return None
+        if len(value) and not 0 <= value.min() <= value.max() < 10**item.count:
+            return None
+        columns += [value // 10**place % 10 + ord("0") for place in reversed(range(item.count))]
+    cells = np.empty((count, len(columns)), np.uint8)
+    for place, each in enumerate(columns):
+        cells[:, place] = each
+    ends = np.arange(count + 1, dtype=np.int32) * len(columns)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(cells)])
 
 
 def _fraction(micros: np.ndarray, field: str | PatternField, given: Values) -> pa.Array:
@@ -192,11 +226,10 @@ def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
 
 
 def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    if len(args) == 2:
-        # A pattern that Spark refuses fails nevertheless.
-        pattern_items(args[1], parsing=True)
+    # A pattern that Spark refuses fails nevertheless.
+    pattern_items(args[1], parsing=True)
     try:
-        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], STRING, call.type or DATE, zone)
+        return _read(args, call, zone)
     except Undecided:
         raise
     except EvaluationError:
@@ -307,7 +340,8 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
         first = type_of(args[0])
         if first == STRING:
             return (args[0], pattern), result
-        if first not in other:
+        if first not in other or not is_plain(pattern):
+            # The pattern is not evaluated.
             return None
         return (cast_to(args[0], TIMESTAMP) if first == DATE else args[0], pattern), result
 
@@ -324,23 +358,6 @@ def _seconds_signature(args: tuple[Node, ...]) -> Typed:
     if first in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return (cast_to(args[0], TIMESTAMP) if first == DATE else args[0],), LONG
     return None
-
-
-def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
-    """The signature of a text, and perhaps a pattern."""
-
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if len(args) == 1:
-            return (args, result) if type_of(args[0]) == STRING else None
-        return _reading(result)(args)
-
-    return signature
-
-
-def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    if len(args) == 1:
-        raise NotByColumn
-    return _read_column(args, call, zone)
 
 
 def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> Function:
@@ -366,13 +383,17 @@ def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> C
     return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
-def _cast_alone(type_: DataType) -> Callable[..., Node | None]:
+def _cast_alone(type_: DataType, safe: bool = False) -> Callable[..., Node | None]:
     """The cast that a function of one argument stands for."""
-    return lambda *args: Cast(args[0], type_) if len(args) == 1 else None
+    return lambda *args: Cast(args[0], type_, safe) if len(args) == 1 else None
 
 
 def _date_read(*args: Node) -> Node | None:
     return Cast(args[0] if len(args) == 1 else Call("to_timestamp", args), DATE)
+
+
+def _date_tried(*args: Node) -> Node | None:
+    return Cast(args[0], DATE, safe=True) if len(args) == 1 else Cast(Call("try_to_timestamp", args), DATE)
 
 
 TIME_FORMATS: Mapping[str, Row] = {
@@ -406,12 +427,14 @@ TIME_FORMATS: Mapping[str, Row] = {
         instead=_cast_alone(TIMESTAMP_NTZ),
     ),
     "to_date": Replaced(_date_read, 1, 2),
-    "try_to_date": Function(
-        _tried(DATE),
+    "try_to_date": Replaced(_date_tried, 1, 2),
+    "try_to_timestamp": Function(
+        _reading(TIMESTAMP),
         _read_or_null,
-        instead=lambda *args: Cast(Call("try_to_timestamp", args), DATE) if len(args) == 2 else None,
+        by_column=_read_column,
+        zoned=True,
+        instead=_cast_alone(TIMESTAMP, safe=True),
     ),
-    "try_to_timestamp": Function(_tried(TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{
         name: Function(
             _seconds_signature,

@@ -151,7 +151,8 @@ def table(rows: int) -> dict[str, pa.Array]:
         "d": [Decimal(chance.randrange(10**8)).scaleb(-2) for _ in each_row],
         "ts": [1_600_000_000_000_000 + chance.randrange(10**11) for _ in each_row],
         "nt": [1_600_000_000_000_000 + chance.randrange(10**11) for _ in each_row],
-        "day": [18_000 + k for k in each_row],
+        # The offset of a zone is looked up once for each day.
+        "day": [18_000 + k % 150 for k in each_row],
         "s": [f"name-{k} of, things" for k in each_row],
         "u": [f"b{k * 3}-\u00e9" if k % 2 else f"Name-{k}" for k in each_row],
         "b": [f"bytes{k}".encode() for k in each_row],
@@ -169,7 +170,7 @@ def table(rows: int) -> dict[str, pa.Array]:
         "ja": [json.dumps([k, k + 1, {"z": k}]) for k in each_row],
         "num": [f"{chance.randrange(10**6)}.25" for _ in each_row],
         "hx": [f"{k * 37:06X}" for k in each_row],
-        "dt": [str(np.datetime64("2001-01-01") + k) for k in each_row],
+        "dt": [str(np.datetime64("2001-01-01") + k % 150) for k in each_row],
         "tt": [str(np.datetime64("2001-01-01T00:00:00") + k * 61).replace("T", " ") for k in each_row],
         "url": [f"https://u{k}.example.com:80/p/{k}?x={k}&y=2#f" for k in each_row],
         "b64": [base64.b64encode(f"text {k}".encode()).decode() for k in each_row],
