@@ -45,6 +45,7 @@ from deltaskip.kernels.byte_digits import (
 )
 from deltaskip.kernels.digests import digests
 from deltaskip.kernels.text_parts import first_code_points
+from deltaskip.kernels.text_rows import checksums
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
@@ -320,5 +321,5 @@ ENCODINGS: Mapping[str, Row] = {
     "md5": _digest(hashlib.md5, 128),
     "sha1": _digest(hashlib.sha1, 160, "sha"),
     "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2, _sha2_column),
-    "crc32": _of_bytes(LONG, zlib.crc32),
+    "crc32": _of_bytes(LONG, zlib.crc32, lambda args, call, zone: checksums(column(args[0]))),
 }
