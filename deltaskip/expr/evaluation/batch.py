@@ -15,7 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.column_casts import cast_column
-from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
+from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -272,7 +272,7 @@ class Batch:
         if is_constant(left) and is_constant(right):
             left = repeated(left, self.rows)
         if is_nested(type_):
-            truth = self.nested_comparison(op, node, left, right)
+            truth = self.nested_comparison(op, left, right)
         else:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
@@ -282,14 +282,15 @@ class Batch:
             return truth
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
-    def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
-        """A comparison of arrays or structs: of equality by column."""
+    def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
+        """A comparison of arrays or structs."""
         there = self.not_null(left, right)
+        left, right = repeated(left, self.rows), repeated(right, self.rows)
         if op in ("=", "!="):
-            equal = equal_rows(repeated(left, self.rows), repeated(right, self.rows))
-            return pc.if_else(arrow_array(there), arrow_array(equal == (op == "=")), none_of(pa.bool_()))
-        rest = Partly(pa.nulls(self.rows, pa.bool_()), there)
-        return self.completed(rest, Compare(op, node.left, node.right), (left, right), BOOLEAN)
+            truth = arrow_array(equal_rows(left, right) == (op == "="))
+        else:
+            truth = COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
+        return pc.if_else(arrow_array(there), truth, none_of(pa.bool_()))
 
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.

@@ -35,7 +35,7 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
-from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
+from deltaskip.expr.nodes import Call, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
@@ -366,6 +366,12 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
     return (Literal(f"SYSTEM.BUILTIN.{name.normalized}", STRING),), STRING
 
 
+def _collated(text: Node, name: Node) -> Node | None:
+    """`collate(text, name)` with a constant name."""
+    plain = isinstance(name, Literal) and isinstance(name.value, str) and "." not in name.value
+    return Collate(text, name.value) if plain else None
+
+
 TEXT: Mapping[str, Row] = {
     **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
@@ -429,5 +435,6 @@ TEXT: Mapping[str, Row] = {
         preimage=preimages.concatenated,
     ),
     "collation": Function(_collation_name, lambda args, call, zone: args[0]),
+    "collate": Replaced(_collated, 2),
 }
 """Functions of whole strings, and of their parts."""

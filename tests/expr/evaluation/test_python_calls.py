@@ -108,7 +108,7 @@ BY_COLUMN = """
     from_unixtime(j, 'yyyy-MM-dd'); to_timestamp(dt, 'yyyy-MM-dd'); try_to_date(dt, 'yyyy-MM-dd');
     to_date(dt, 'yyyy-MM-dd'); try_to_timestamp(tt); months_between(day, DATE'2020-02-29');
     sequence(day, date_add(day, i)); CAST(day AS TIMESTAMP); CAST(a AS STRING); CAST(st AS STRING); CAST(m AS STRING);
-    left(s, i); right(u, i); rpad(u, i, s); mask(u)
+    a < a2; left(s, i); right(u, i); rpad(u, i, s); mask(u)
 """
 
 # What is still computed once for each value, or each combination of values.
@@ -119,7 +119,7 @@ BY_VALUE = """
     json_object_keys(js); from_json(js, 'a INT, b STRUCT<c: STRING, d: ARRAY<INT>>, e DOUBLE'); parse_json(js);
     try_parse_json(js); variant_get(v, '$.a', 'int'); variant_get(v, '$.b.c', 'string');
     try_variant_get(v, '$.a', 'int'); is_variant_null(v); schema_of_variant(v); to_variant_object(st);
-    CAST(s AS VARIANT); CAST(variant_get(v, '$.a') AS INT); TRY_CAST(variant_get(v, '$.a') AS INT); s LIKE u; a < a2;
+    CAST(s AS VARIANT); CAST(variant_get(v, '$.a') AS INT); TRY_CAST(variant_get(v, '$.a') AS INT); s LIKE u;
     greatest(a, a2)
 """
 
