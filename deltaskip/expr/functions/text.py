@@ -368,8 +368,8 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
 
 def _collated(text: Node, name: Node) -> Node | None:
     """`collate(text, name)` with a constant name."""
-    plain = isinstance(name, Literal) and isinstance(name.value, str) and "." not in name.value
-    return Collate(text, name.value) if plain else None
+    written = name.value if isinstance(name, Literal) else None
+    return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
 TEXT: Mapping[str, Row] = {
