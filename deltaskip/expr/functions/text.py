@@ -70,7 +70,7 @@ __all__ = ["TEXT", "like_column", "with_parts"]
 
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10
-_MOST_WRITTEN = 1 << 16
+_MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
 _EIGHT = constant_of(8, pa.int32())
 _QUOTE = constant_of("'", pa.string())
 _PADS: Mapping[DataType | None, str | bytes] = {STRING: " ", BINARY: b"\0"}
@@ -304,12 +304,18 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if not is_constant(args[1]):
         text, counts = rows_of(*args)
-        if (pc.max(pc.multiply(pc.binary_length(text).cast(pa.int64()), counts)).as_py() or 0) > _MOST_WRITTEN:
-            raise NotByColumn
+        _check_sizes(pc.multiply(pc.binary_length(text).cast(pa.int64()), counts))
         return repetitions(text, counts)
     if constant(args[1]) > _MOST_REPEATED:
         raise NotByColumn
     return pc.binary_repeat(column(args[0]), max(constant(args[1]), 0))
+
+
+def _check_sizes(sizes: pa.Array) -> None:
+    """Raise NotByColumn for texts that are long, or longer than Arrow's arrays together."""
+    known = pc.max_element_wise(sizes, constant_of(0, sizes.type))
+    if (pc.max(known).as_py() or 0) > _MOST_WRITTEN or (pc.sum(known).as_py() or 0) >= _MOST_TOGETHER:
+        raise NotByColumn
 
 
 def _padded_signature(args: tuple[Node, ...]) -> Typed:
@@ -336,8 +342,7 @@ def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if not all(map(is_constant, args[1:])):
         pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
         text, widths, pads = rows_of(args[0], args[1], pads)
-        if (pc.max(widths).as_py() or 0) > _MOST_WRITTEN:
-            raise NotByColumn
+        _check_sizes(widths)
         return padded(text, widths, pads, call.name == "lpad")
     text, width = column(args[0]), constant(args[1])
     pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
