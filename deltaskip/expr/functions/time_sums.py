@@ -87,12 +87,14 @@ def _sum_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def interval_sum(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Return a date or timestamp plus an interval, which the call has. Raises EvaluationError out of range."""
     time, interval = call.args
     assert isinstance(interval, Literal)
     return moved(args[0], type_of(time) or TIMESTAMP, interval, zone)
 
 
 def interval_sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """Return dates or timestamps plus an interval, as `interval_sum`; those near the limits are left over."""
     interval, type_ = call.args[1], type_of(call.args[0])
     assert isinstance(interval, Literal)
     months, days, micros = amount_of(interval)
