@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -50,7 +51,7 @@ from deltaskip.expr.vectors import (
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, days_from_civil
 from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 __all__ = ["TIME_FORMATS"]
@@ -60,6 +61,7 @@ _MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
+_YEAR_1000 = days_from_civil(1000, 1, 2) * MICROS_PER_DAY
 
 
 def _written(micros: int, pattern: str, zone: Zone) -> str:
@@ -226,10 +228,11 @@ def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
 
 
 def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    # A pattern that Spark refuses fails nevertheless.
-    pattern_items(args[1], parsing=True)
+    if len(args) == 2:
+        # A pattern that Spark refuses fails nevertheless.
+        pattern_items(args[1], parsing=True)
     try:
-        return _read(args, call, zone)
+        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], STRING, call.type or DATE, zone)
     except Undecided:
         raise
     except EvaluationError:
@@ -360,6 +363,30 @@ def _seconds_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
+def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
+    """The signature of a text, and perhaps a pattern."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        if len(args) == 1:
+            return (args, result) if type_of(args[0]) == STRING else None
+        return _reading(result)(args)
+
+    return signature
+
+
+def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    if len(args) == 2:
+        return _read_column(args, call, zone)
+    # Other texts that a cast reads are left over.
+    pattern = "yyyy-MM-dd" if call.type == DATE else "yyyy-MM-dd HH:mm:ss"
+    micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == DATE else zone)
+    early = micros < _YEAR_1000
+    rows = valid(args[0])
+    unlike |= early if rows is None else early & rows
+    found = (micros // MICROS_PER_DAY).astype(np.int32) if call.type == DATE else micros
+    return Partly(made(found, arrow_type(call.type or TIMESTAMP), args[0]), unlike)
+
+
 def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> Function:
     """The name of a field of a date."""
 
@@ -383,17 +410,13 @@ def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> C
     return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
-def _cast_alone(type_: DataType, safe: bool = False) -> Callable[..., Node | None]:
+def _cast_alone(type_: DataType) -> Callable[..., Node | None]:
     """The cast that a function of one argument stands for."""
-    return lambda *args: Cast(args[0], type_, safe) if len(args) == 1 else None
+    return lambda *args: Cast(args[0], type_) if len(args) == 1 else None
 
 
 def _date_read(*args: Node) -> Node | None:
     return Cast(args[0] if len(args) == 1 else Call("to_timestamp", args), DATE)
-
-
-def _date_tried(*args: Node) -> Node | None:
-    return Cast(args[0], DATE, safe=True) if len(args) == 1 else Cast(Call("try_to_timestamp", args), DATE)
 
 
 TIME_FORMATS: Mapping[str, Row] = {
@@ -427,14 +450,13 @@ TIME_FORMATS: Mapping[str, Row] = {
         instead=_cast_alone(TIMESTAMP_NTZ),
     ),
     "to_date": Replaced(_date_read, 1, 2),
-    "try_to_date": Replaced(_date_tried, 1, 2),
-    "try_to_timestamp": Function(
-        _reading(TIMESTAMP),
+    "try_to_date": Function(
+        _tried(DATE),
         _read_or_null,
-        by_column=_read_column,
-        zoned=True,
-        instead=_cast_alone(TIMESTAMP, safe=True),
+        by_column=_tried_column,
+        instead=lambda *args: Cast(Call("try_to_timestamp", args), DATE) if len(args) == 2 else None,
     ),
+    "try_to_timestamp": Function(_tried(TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{
         name: Function(
             _seconds_signature,

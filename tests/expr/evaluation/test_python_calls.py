@@ -105,7 +105,7 @@ BY_COLUMN = """
     crc32(b); format_string('%s-%d', s, id); format_string('%05d', id); mask(s); url_encode(s); url_decode(u);
     try_url_decode(u); parse_url(url, 'HOST'); parse_url(url, 'QUERY', 'x'); try_parse_url(url, 'PATH');
     date_format(ts, 'yyyy-MM-dd HH:mm:ss'); date_format(day, 'yyyy-MM-dd'); from_unixtime(j);
-    from_unixtime(j, 'yyyy-MM-dd'); to_timestamp(dt, 'yyyy-MM-dd'); try_to_date(dt, 'yyyy-MM-dd');
+    from_unixtime(j, 'yyyy-MM-dd'); to_timestamp(dt, 'yyyy-MM-dd'); try_to_date(dt, 'yyyy-MM-dd'); try_to_date(dt);
     to_date(dt, 'yyyy-MM-dd'); try_to_timestamp(tt); months_between(day, DATE'2020-02-29');
     sequence(day, date_add(day, i)); CAST(day AS TIMESTAMP); CAST(a AS STRING); CAST(st AS STRING); CAST(m AS STRING);
     a < a2; left(s, i); right(u, i); rpad(u, i, s); mask(u)
