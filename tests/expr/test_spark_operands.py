@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.each import each
 from tests.expr.random_expressions import ERROR, bound
-from tests.expr.spark_operands import MODES, NULL, SCHEMA, VALUE, ZONE, answers, cases, collect, rows, session
+from tests.expr.spark_operands import MODES, NULL, SCHEMA, VALUE, ZONE, answers, cases, collect, rows
 
 # Calls that may not be evaluated here, though Spark has a value: it does not look at the pattern for a time.
 _LEFT = ("to_timestamp(", "to_date(")
@@ -40,6 +42,6 @@ def test_every_case_has_an_answer() -> None:
 
 @pytest.mark.spark
 @pytest.mark.long(gate=1)
-def test_answers_are_those_of_the_installed_spark() -> None:
+def test_answers_are_those_of_the_installed_spark(expression_session: Any) -> None:
     some = tuple(answers())[::40]
-    assert collect(session(), some) == {text: answers()[text] for text in some}
+    assert collect(expression_session, some) == {text: answers()[text] for text in some}
