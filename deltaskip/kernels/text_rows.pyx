@@ -56,7 +56,7 @@ def slices(object texts, object starts, object lengths):
 def padded(object texts, object widths, object pads, bint left):
     """Return each text with as many characters as its width: cut off, or filled up with those of its pad.
 
-    Widths are int32. Nothing fills up where the pad is empty or null. The result is null where the text is. Raises as
+    Widths are int32. Nothing fills up where the pad has no character or is null. The result is null where the text is. Raises as
     `slices`.
     """
     cdef BinaryView view = binary_view(texts)
@@ -72,12 +72,13 @@ def padded(object texts, object widths, object pads, bint left):
         for i in range(view.length):
             row, pad = row_of(view, i), row_of(fillings, i)
             missing = width[i] - (row.size if binary else _characters(row))
-            if missing <= 0 or pad.size == 0:
+            # Bytes that are no UTF-8 may have no character.
+            shown = pad.size if binary else _characters(pad)
+            if missing <= 0 or shown == 0:
                 size = _byte_of(row, 0, width[i] if width[i] > 0 else 0, binary)
                 if out.add(i, row.data, size) != 0:
                     break
                 continue
-            shown = pad.size if binary else _characters(pad)
             whole, rest = missing // shown, _byte_of(pad, 0, missing % shown, binary)
             if out.reserve(row.size + whole * pad.size + rest) != 0:
                 break

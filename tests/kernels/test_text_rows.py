@@ -48,6 +48,11 @@ def test_texts_of_a_width(rows: list[tuple[str | None, int, str | None]], start:
     ]
 
 
+def test_bytes_that_are_no_text_fill_up_nothing() -> None:
+    odd = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\x80\x80"], pa.binary()).buffers())
+    assert checked(text_rows.padded(pa.array(["a"]), pa.array([3], pa.int32()), odd, True)) == ["a"]
+
+
 @given(st.lists(st.tuples(st.none() | TEXT, COUNT), max_size=20), STRINGS, START)
 def test_repetitions(rows: list[tuple[str | None, int]], type_: pa.DataType, start: int) -> None:
     texts, counts = (sliced([row[at] for row in rows], of, start) for at, of in enumerate((type_, pa.int32())))
