@@ -19,7 +19,7 @@ from setuptools import Extension, setup
 
 DEBUG = os.environ.get("DELTASKIP_DEBUG") == "1"
 SANITIZE = os.environ.get("DELTASKIP_SANITIZE") == "1"
-CORES = len(os.sched_getaffinity(0))
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 LIMITED_API = "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 DIRECTIVES = {
@@ -47,10 +47,11 @@ EXACT = {"agreed_math", "strict_angles", "strict_math", "strict_powers"}
 
 
 def compile_args(kernel: str) -> list[str]:
-    """The arguments for gcc."""
+    """The arguments for gcc, or clang on macOS, which vectorizes at -O2 and refuses what tells gcc to."""
     # A macro outside the limited API would otherwise compile as a call to a function that does not exist.
     declared = "-Werror=implicit-function-declaration"
-    level = ["-O3"] if kernel in FASTER_AT_O3 else ["-O2", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic"]
+    vectorized = [] if sys.platform == "darwin" else ["-ftree-loop-vectorize", "-fvect-cost-model=dynamic"]
+    level = ["-O3"] if kernel in FASTER_AT_O3 else ["-O2", *vectorized]
     # These results are defined to the last bit: a product and a sum are rounded one after the other.
     exact = ["-ffp-contract=off"] if kernel in EXACT else []
     return [*(CHECKED or [*level, "-g0"]), *exact, *SANITIZERS, declared]

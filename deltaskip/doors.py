@@ -68,7 +68,7 @@ class Unpicklable:
 def door(of: T) -> T:
     """Mark a public function or class, as a decorator: no error of another library leaves it, and no secret.
 
-    Of a class, all public methods and properties are marked, inherited ones too.
+    All public methods and properties of a class are marked, inherited ones too.
     """
     if isinstance(of, type):
         for name in dir(of):

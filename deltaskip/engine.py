@@ -81,7 +81,7 @@ class PlannedScan(Protocol):
 
 
 class ListedScan(PlannedScan, Protocol):
-    """What an engine needs of a scan to read its rows; see `Scan`."""
+    """The members of a scan that an engine needs to read its rows; see `Scan`."""
 
     def files(self) -> pa.Table:
         """The files that may hold matching rows."""

@@ -219,7 +219,7 @@ class StorageError(DeltaSkipError, OSError):
 
 
 class OutOfMemory(DeltaSkipError, MemoryError):
-    """There is not enough memory for what a library below deltaskip was to do."""
+    """There is not enough memory for a task of a library below deltaskip."""
 
 
 class UnexpectedError(DeltaSkipError, RuntimeError):
@@ -227,7 +227,7 @@ class UnexpectedError(DeltaSkipError, RuntimeError):
 
 
 class PredicateWarning(UserWarning):
-    """A predicate is valid, but probably not what was meant: it is never TRUE, or calls a function that Spark lacks."""
+    """A predicate is valid, but probably a mistake: it is never TRUE, or calls a function that Spark lacks."""
 
 
 class ChecksumWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""What users see of work in this process: bars on the screen, and lines of the logger `deltaskip`.
+"""Progress of work in this process: bars on the screen, and lines of the logger `deltaskip`.
 
 A bar is drawn for work that takes longer than a second, by rich on standard error, in terminals and in notebooks that
 have ipywidgets. Files and logs of jobs do not receive it. One bar is shown at a time. The environment variable

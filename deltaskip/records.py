@@ -44,7 +44,7 @@ else:
 
 
 def _compare(cls: Any, has_eq: bool, has_hash: bool, frozen: bool) -> None:
-    """Give a class what it does not define itself: comparison by its fields, and a hash if it is frozen."""
+    """Give a class the methods that it lacks: comparison by its fields, and a hash if it is frozen."""
     fields = dataclasses.fields(cls)
     compared = [field.name for field in fields if field.compare]
     hashed = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]

@@ -1,4 +1,4 @@
-"""What is a secret, and texts without them: other libraries say tokens, passwords, keys and signed URLs.
+"""Secrets, and texts without them: messages of other libraries contain tokens, passwords, keys and signed URLs.
 
 `redacted` is the one function through which texts of other libraries come into messages, warnings and logs. It knows
 the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment. What
@@ -190,7 +190,7 @@ def _of_the_environment() -> Iterable[re.Pattern[str]]:
 
 
 def _spellings(text: str) -> re.Pattern[str]:
-    """What matches the value however it is written."""
+    """A pattern that matches the value however it is written."""
     # The value may be a part of a URL.
     forms = _forms(text) | _forms(unquote(text))
     longest_first = sorted(filter(None, forms), key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""How results look: `repr` in a few lines with units, and a table in notebooks."""
+"""Display of results: `repr` in a few lines with units, and a table in notebooks."""
 
 from __future__ import annotations
 

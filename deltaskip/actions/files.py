@@ -193,7 +193,7 @@ _READ_TYPE: dict[pa.DataType, Callable[[str, Mapping[str, Any], str], Any]] = {
 
 
 class _Reader:
-    """How to read an action's members: for each field its name, its key and the function for its type."""
+    """The members of an action: for each field its name, its key and the function that reads its type."""
 
     def __init__(self, fields: ActionFields) -> None:
         self.action = fields.action

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,9 +33,9 @@ from deltaskip.alter.changes import (
     UpdateColumnComment,
     UpdateColumnNullability,
 )
-from deltaskip.alter.clustering import check_clustering_statistics, cluster_by
 from deltaskip.alter.columns import (
     add_column,
+    column_json,
     delete_column,
     move_column,
     rename_column,
@@ -43,24 +43,34 @@ from deltaskip.alter.columns import (
     update_comment,
     update_nullability,
 )
-from deltaskip.alter.constraints import add_constraint, drop_constraint, sync_identity
-from deltaskip.alter.existing_rows import check_existing_rows
+from deltaskip.alter.existing_rows import check_existing_rows, extreme_value
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history import truncate_history, vector_tombstones
+from deltaskip.alter.paths import place_of
 from deltaskip.alter.properties import check_retention, remove_property, set_comment, set_property
-from deltaskip.alter.state import Step, TableState, with_property
+from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
 from deltaskip.alter.types import drop_default, set_default, update_type
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
-from deltaskip.schema.properties import TableProperties
+from deltaskip.rows.identity import identity_of, with_mark
+from deltaskip.schema import simple_string
+from deltaskip.schema.column_names import column_path
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties
+from deltaskip.schema.resolve import display_name, resolve
+from deltaskip.schema.types import BOOLEAN, VOID, DataType, StructType
+from deltaskip.stats.columns import STATS_COLUMNS, indexed_columns
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["alter", "alter_to"]
 
@@ -110,12 +120,9 @@ def _readable(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def alter(snapshot: Snapshot, changes: Sequence[TableChange], user_metadata: str | None = None) -> WriteResult:
+def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOptions = PLAIN_WRITE) -> WriteResult:
     """Commit the changes to the latest version of a table, see DeltaTable.alter."""
     checked = _checked(changes)
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, _DEFAULT_OPERATION, None, False, user_metadata)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
         before = _state_of(transaction)
@@ -124,7 +131,7 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], user_metadata: str
         _put(transaction, before, after)
         return {}
 
-    result = commit_operation(snapshot, begin, act)
+    result = commit_operation(snapshot, _DEFAULT_OPERATION, act, options)
     if result.version is not None and any(_protects(change) for change in checked):
         # Clients without the feature begin to read the history here.
         write_checkpoint(load_snapshot(snapshot.storage, snapshot.root, result.version))
@@ -170,7 +177,7 @@ def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
     before = state
     for change in changes:
         state = _changed(state, change)
-    check_clustering_statistics(before, state)
+    _check_clustering_statistics(before, state)
     check_retention(before, state)
     return replace(state, protocol=protocol_after(state))
 
@@ -198,7 +205,7 @@ def _changed(state: TableState, change: TableChange) -> TableState:
         case DropDefault():
             return drop_default(state, change)
         case SyncIdentity():
-            return sync_identity(state, change)
+            return _sync_identity(state, change)
         case SetProperty():
             return set_property(state, change)
         case RemoveProperty():
@@ -206,11 +213,11 @@ def _changed(state: TableState, change: TableChange) -> TableState:
         case SetComment():
             return set_comment(state, change)
         case AddConstraint():
-            return add_constraint(state, change)
+            return _add_constraint(state, change)
         case DropConstraint():
-            return drop_constraint(state, change)
+            return _drop_constraint(state, change)
         case ClusterBy():
-            return cluster_by(state, change)
+            return _cluster_by(state, change)
         case AddFeature():
             return add_feature(state, change)
         case DropFeature():
@@ -281,3 +288,142 @@ def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
     rows = stored_file_rows(snapshot.storage, hadoop_path(snapshot.table_root, file.path))
     counted = {**(stats or {}), "numRecords": rows}
     return replace(file, stats=json.dumps(counted, ensure_ascii=False, separators=(",", ":")))
+
+
+# PROTOCOL, Clustered Table: at most four columns, each with statistics, of a table without partition columns
+def _cluster_by(state: TableState, change: ClusterBy) -> TableState:
+    """Return the state with other clustering columns."""
+    if state.metadata.partition_columns:
+        raise SchemaError(f"{state.table} is partitioned, so it cannot be clustered: a table has one or the other.")
+    if len(change.columns) > MOST_CLUSTERING_COLUMNS:
+        raise SchemaError(
+            f"{state.table} can have at most {MOST_CLUSTERING_COLUMNS} clustering columns, not {len(change.columns)}."
+        )
+    paths: list[PhysicalPath] = []
+    for column in change.columns:
+        try:
+            path = resolve(state.schema, column, state.mode).physical
+        except PredicateError as error:
+            raise SchemaError(f"{state.table} cannot be clustered by {display_name(column)}: {error}") from error
+        if path in paths:
+            raise SchemaError(f"{state.table} cannot be clustered by {display_name(column)} twice.")
+        paths.append(path)
+    before = state.clustering or ()
+    if tuple(paths) == before:
+        return state
+    state = replace(state, clustering=tuple(paths))
+    _check_statistics(state, ())
+    parameters = {"oldClusteringColumns": _shown(state, before), "newClusteringColumns": _shown(state, tuple(paths))}
+    return done(state, "CLUSTER BY", parameters)
+
+
+def _check_clustering_statistics(before: TableState, after: TableState) -> None:
+    """Raise SchemaError for a clustering column for which new files would no longer have bounds."""
+    if after.clustering and (before.schema, before.configuration) != (after.schema, after.configuration):
+        lacked = [path for path in before.clustering or () if path not in _bounded(before)[0]]
+        _check_statistics(after, lacked)
+
+
+def _check_statistics(state: TableState, lacked: Collection[PhysicalPath]) -> None:
+    bounded, indexed = _bounded(state)
+    for path in state.clustering or ():
+        if path not in bounded and path not in lacked:
+            why = "its type has no bounds" if path in indexed else f"it has no statistics: list it in {STATS_COLUMNS}"
+            raise SchemaError(f"{state.table} cannot be clustered by {_shown(state, (path,))}, because {why}.")
+
+
+def _bounded(state: TableState) -> tuple[set[PhysicalPath], set[PhysicalPath]]:
+    """The columns with bounds, and all columns with statistics, by physical paths."""
+    indexed = indexed_columns(
+        state.schema,
+        partition_columns=state.metadata.partition_columns,
+        mapping_mode=state.mode,
+        properties=state.configuration,
+    )
+    return {column.physical for column in indexed if column.bounded}, {column.physical for column in indexed}
+
+
+def _shown(state: TableState, paths: tuple[PhysicalPath, ...]) -> str:
+    return ",".join(display_name(_logical(state, path)) for path in paths)
+
+
+def _logical(state: TableState, path: PhysicalPath) -> tuple[str, ...]:
+    """The logical path of a column; the physical one where the schema does not have it."""
+    names: list[str] = []
+    current: DataType = state.schema
+    for part in path:
+        fields = current.fields if isinstance(current, StructType) else ()
+        field = next((field for field in fields if physical_name(field, state.mode) == part), None)
+        if field is None:
+            return path
+        names.append(field.name)
+        current = field.type
+    return tuple(names)
+
+
+# PROTOCOL, CHECK Constraints, Identity Columns
+def _add_constraint(state: TableState, change: AddConstraint) -> TableState:
+    """Return the state with a constraint, against which existing rows are to be checked."""
+    name, text = change.name.lower(), change.expression.strip()
+    if _named(state, name) is not None:
+        raise InvalidArgument(f"{state.table} has a constraint {change.name} already: drop it first.")
+    _check_expression(state, change.name, text)
+    state = with_property(state, CONSTRAINT_PREFIX + name, text)
+    state = replace(state, new_constraints=(*state.new_constraints, name))
+    return done(state, "ADD CONSTRAINT", {"name": change.name, "expr": text})
+
+
+def _drop_constraint(state: TableState, change: DropConstraint) -> TableState:
+    """Return the state without a constraint."""
+    known = _named(state, change.name.lower())
+    if known is None:
+        if change.if_exists:
+            return state
+        names = ", ".join(sorted(state.properties.constraints)) or "none"
+        raise InvalidArgument(
+            f"{state.table} has no constraint {change.name}, so it cannot be dropped: use if_exists=True if that is no "
+            f"error. It has {names}."
+        )
+    text = state.properties.constraints[known]
+    state = with_property(state, CONSTRAINT_PREFIX + known, None)
+    state = replace(state, new_constraints=tuple(name for name in state.new_constraints if name != known))
+    return done(state, "DROP CONSTRAINT", {"name": change.name, "expr": text, "existed": "true"})
+
+
+def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
+    """Return the state with the mark of an identity column past the column's values."""
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    identity = identity_of(place.field) if len(place.path) == 1 else None
+    if identity is None:
+        raise SchemaError(f"{place.name} of {state.table} is not an identity column.")
+    extreme = extreme_value(state, place.field, "max" if identity.step > 0 else "min")
+    moved = identity.synchronized(extreme)
+    if moved == identity:
+        return state
+    state = replace(state, schema=with_mark(state.schema, moved))
+    return done(state, "CHANGE COLUMN", {"column": column_json(place)})
+
+
+def _named(state: TableState, name: str) -> str | None:
+    """The name of a constraint as the properties have it. Letter case does not count."""
+    return next((known for known in state.properties.constraints if known.lower() == name), None)
+
+
+def _check_expression(state: TableState, name: str, text: str) -> None:
+    def refused(why: str) -> SchemaError:
+        return SchemaError(f"The constraint {name} ({text}) cannot be added to {state.table}: {why}.")
+
+    if not is_valid_sql(text):
+        raise refused("it is not an SQL condition")
+    for parts in columns_in(text):
+        try:
+            resolve(state.schema, parts[:1])
+        except PredicateError as error:
+            raise refused(f"it uses {display_name(parts)}. {error}".rstrip(".")) from error
+    try:
+        found = type_of(bind_expression(parse_sql(text), state.schema))
+    except PredicateError:
+        # Spark may know what deltaskip does not.
+        return
+    if found is not None and found not in (BOOLEAN, VOID):
+        raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")

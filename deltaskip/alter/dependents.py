@@ -1,4 +1,4 @@
-"""What depends on the name or type of a column: expressions of the table, and lists of columns with statistics."""
+"""Dependents of a column's name or type: expressions of the table, and lists of columns with statistics."""
 
 from __future__ import annotations
 

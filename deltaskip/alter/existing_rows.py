@@ -74,7 +74,7 @@ def _as_of(state: TableState) -> Snapshot:
 
 
 def _used(schema: StructType, expression: str) -> list[StructField]:
-    """The columns that an expression uses, nullable, and one at least, which shows how many rows there are."""
+    """The columns that an expression uses, nullable; at least one column, which has the number of rows."""
     names = {fold_name(parts[0]) for parts in columns_in(expression)}
     found = [field for field in schema.fields if fold_name(field.name) in names]
     return [StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]

@@ -195,14 +195,14 @@ def _switched_off(state: TableState, feature: str) -> TableState:
 
 
 def _uses(state: TableState, feature: str) -> Iterator[str]:
-    """What in the metadata uses the feature."""
+    """The parts of the metadata that use the feature."""
     for names, what in uses_of(state.properties, state.schema).items():
         if feature in names:
             yield what
 
 
 def _remaining(state: TableState, feature: str) -> Iterator[str]:
-    """What still uses a feature, and what to do about it."""
+    """The uses of a feature that are left, and how each is removed."""
     for what in _uses(state, feature):
         yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
     match feature:

@@ -1,4 +1,4 @@
-"""Where the names of columns lead in a schema, and schemas with one place changed.
+"""Paths of columns in a schema, and schemas with one place changed.
 
 A path goes through fields of structs, `element` of arrays, and `key` and `value` of maps, as in Spark's ALTER TABLE.
 """
@@ -19,7 +19,7 @@ __all__ = ["Place", "is_below", "place_of", "replace_type", "struct_at", "with_f
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a path leads to.
+    """The column or type at a path.
 
     Attributes:
         path: The path as the schema spells it.

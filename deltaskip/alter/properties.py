@@ -1,4 +1,4 @@
-"""Table properties that are set and removed, with what a property needs besides its text.
+"""Table properties that are set and removed, with the changes that a property requires.
 
 # PROTOCOL, Table Properties, Column Mapping, Row Tracking
 """

@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What a table is apart from its files.
+    """The state of a table apart from its files.
 
     Attributes:
         snapshot: The version of the table whose files exist.

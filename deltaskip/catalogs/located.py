@@ -42,8 +42,7 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.storage import open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.table.creation import creation
-from deltaskip.table.replacement import replacement
+from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 from deltaskip.transforms.given import transforms_of
@@ -73,13 +72,9 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """What a caller has said of a new table."""
+    """The description of a new table by the caller."""
 
-    schema: Any
-    partitions: tuple[Transform, ...]
-    cluster_by: tuple[str, ...]
-    properties: dict[str, str]
-    comment: str | None
+    definition: TableDefinition
     location: str | None
 
 
@@ -214,7 +209,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return True
 
     def delete_dropped(self, location: str, delete: Callable[[str], None]) -> None:
-        """Delete what has no name in the catalog any more. Issues a MaintenanceWarning for what stays.
+        """Delete files without a name in the catalog. Issues a MaintenanceWarning for those that cannot be deleted.
 
         Args:
             location: Of the files.
@@ -357,8 +352,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if not managed:
             self._check_location(root)
         entry = TableEntry(ident, root, managed)
-        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
-        transaction = creation(storage, root, *new)
+        transaction = creation(storage, root, described.definition)
         transaction.set_operation(operation)
 
         def finish() -> DeltaTable:
@@ -389,8 +383,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             )
         storage, root = open_storage(entry.location, self.storage_options)
         latest = load_snapshot(storage, root)
-        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
-        transaction = replacement(latest, *new)
+        transaction = replacement(latest, described.definition)
         transaction.set_operation(operation)
 
         def finish() -> DeltaTable:
@@ -460,7 +453,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if order:
             check_sort_order(order, found, f"the catalog {self.name}")
             own[SORT_ORDER_KEY] = sort_order_text(order)
-        return _Described(found, columns, cluster_by, own, given.get(COMMENT), given.get(LOCATION))
+        return _Described(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
 
     def _has_entry(self, entry: TableEntry) -> bool | None:
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""
@@ -486,7 +479,7 @@ def changed_properties(before: Mapping[str, str], changes: Iterable[SetProperty 
 
 
 def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableChange]:
-    """The changes, of which one may be a list."""
+    """The changes; one of them may be a list."""
     found: list[TableChange] = []
     for each in changes:
         found.extend([each] if isinstance(each, TableChange) or not isinstance(each, Iterable) else each)
@@ -494,7 +487,7 @@ def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableC
 
 
 def _own_change(change: TableChange) -> TableChange:
-    """The change of a property with a meaning of its own as what it means. Raises InvalidArgument if it cannot change.
+    """The change that a property with a meaning of its own stands for. Raises InvalidArgument if it cannot change.
 
     # Spark 4.1, TableCatalog: PROP_COMMENT, PROP_LOCATION, PROP_PROVIDER, PROP_EXTERNAL are reserved.
     """

@@ -102,7 +102,7 @@ class StagedTable(Unpicklable):
         """
         from deltaskip.data_files.append import append_to, write_metrics
         from deltaskip.data_files.data import GivenRows
-        from deltaskip.table.write_methods import time_zone_argument
+        from deltaskip.table.methods import time_zone_argument
 
         self._check_open()
         zone = time_zone_argument(time_zone, self.location)

@@ -419,7 +419,7 @@ class WarehouseCatalog(LocatedCatalog):
         return away
 
     def _clear_log(self, folder: str) -> None:
-        """Delete what is left of the log of a table whose drop was interrupted, or of a writer that was late for it."""
+        """Delete the rest of the log of a table whose drop was interrupted, or to which a writer committed too late."""
         log = join(folder, LOG_FOLDER)
         parsed = [parse_log_file(entry) for entry in self._listed(log, "0") if entry.is_file]
         files = [file for file in parsed if file is not None]

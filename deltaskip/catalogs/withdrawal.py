@@ -1,4 +1,4 @@
-"""Taking back what an unfinished creation of a table has left in its folder."""
+"""Removal of the files that an unfinished creation of a table has left in its folder."""
 
 from __future__ import annotations
 

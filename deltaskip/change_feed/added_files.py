@@ -26,7 +26,7 @@ __all__ = ["AddedFiles", "OnDeletedRows", "added_files", "files_of_snapshot"]
 
 @dataclass(frozen=True, slots=True)
 class OnDeletedRows:
-    """What happens to versions that delete or change rows, which a stream of appended rows cannot show.
+    """The treatment of versions that delete or change rows, which a stream of appended rows cannot show.
 
     Attributes:
         ignore_deletes: Whether versions that only remove files are passed over.

@@ -12,27 +12,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
 from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
 from deltaskip.change_feed.file_groups import FileGroup
-from deltaskip.change_feed.older_statistics import reads_statistics, with_older_statistics
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
-from deltaskip.engine import engine
-from deltaskip.expr import Node
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import CorruptLog, DeltaSkipError, VersionNotFound
+from deltaskip.expr import Node, columns_of
 from deltaskip.html import html_table
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.reopening import Reopened, SnapshotReference
+from deltaskip.log.replay import dv_ids
+from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
@@ -49,6 +51,10 @@ __all__ = ["ChangeFeedEngine", "ChangeScan"]
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
+
+
+_BATCH_ROWS = 1 << 16
+_COPIED = ("stats", "tags", "deletion_vector")
 
 
 class ChangeFeedEngine(Protocol):
@@ -81,8 +87,8 @@ class ChangeScan(Reopened):
         metadata = feed_metadata(base)
         commits = versions.commits
         changes, self._times = _read(versions) if commits else (None, {})
-        if changes is not None and reads_statistics(options.where, options.params, base):
-            changes = with_older_statistics(changes, base, versions.start)
+        if changes is not None and _reads_statistics(options.where, options.params, base):
+            changes = _with_older_statistics(changes, base, versions.start)
         self._changes = changes or _nothing()
         snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
         self._scan = Scan(snapshot, options)
@@ -382,3 +388,70 @@ def _restored(reference: SnapshotReference, start: int, end: int, options: ReadO
     # What the commits before the first one contain decides about times.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
     return vars(ChangeScan(versions, options))
+
+
+# A remove action seldom has statistics. Those of the add that comes back with another deletion vector do not serve,
+# since they need not cover the rows that this vector deletes.
+def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool:
+    """Whether a predicate uses columns that have statistics, other than partition columns and those of the feed."""
+    if where is None:
+        return False
+    try:
+        given = given_predicate(where, params, snapshot.schema)
+        if is_column(given):
+            return True
+        node = expression_node(given)
+    except DeltaSkipError:
+        # The scan raises it, with the table.
+        return False
+    others = {name.lower() for name in (*snapshot.partition_columns, *FEED_NAMES)}
+    return any(path[0].lower() not in others for path in columns_of(node))
+
+
+def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int) -> ChangedFiles:
+    """Return the files with statistics of those that versions from `start` on removed, from the version before it.
+
+    Files without statistics in that version stay as they are, and so do all if its log files were deleted.
+    """
+    lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
+    rows = np.flatnonzero(numpy_values(pc.fill_null(one_chunk(lacking), FALSE)))
+    if not start or not len(rows):
+        return changes
+    index = arrow_array(rows, pa.int64())
+    paths = canonical_paths(one_chunk(changes.adds["path"].take(index)))
+    vectors = pc.fill_null(dv_ids(changes.before.take(index)), NOTHING)
+    try:
+        older = load_snapshot(snapshot.storage, snapshot.root, start - 1)
+        found = _files(older, paths)
+    except (VersionNotFound, CorruptLog):
+        return changes
+    # At one version a path has one add, which covers the rows of its own deletion vector; without one, of the file.
+    at = pc.index_in(paths, value_set=canonical_paths(one_chunk(found["path"])))
+    there = numpy_values(at.is_valid())
+    place = numpy_values(pc.fill_null(at, arrow_scalar(0, pa.int32()))).astype(np.int64)
+    if len(found):
+        its = pc.fill_null(dv_ids(one_chunk(found["deletion_vector"])), NOTHING).take(arrow_array(place))
+        same = pc.or_(pc.equal(its, vectors), pc.equal(its, NOTHING))
+        there = there & numpy_values(same)
+    if not there.any():
+        return changes
+    own = np.arange(len(changes.adds), dtype=np.int64)
+    own[rows[there]] = len(changes.adds) + place[there]
+    columns = {name: one_chunk(changes.adds[name]) for name in FILE_SCHEMA.names}
+    for name in _COPIED:
+        joined = pa.concat_arrays([columns[name], one_chunk(found[name])])
+        columns[name] = joined.take(arrow_array(own))
+    return replace(changes, adds=pa.table(columns, schema=FILE_SCHEMA))
+
+
+def _files(snapshot: Snapshot, paths: pa.Array) -> pa.Table:
+    """The files of a snapshot with these canonical paths that have statistics."""
+    wanted = paths.unique()
+    found = []
+    for batch in snapshot.add_batches(_BATCH_ROWS, ["path", *_COPIED]):
+        mask = pc.and_(
+            pc.is_in(canonical_paths(batch.column("path")), value_set=wanted), pc.is_valid(batch.column("stats"))
+        )
+        found.append(batch.filter(mask))
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in ("path", *_COPIED)])
+    return pa.Table.from_batches([batch.cast(schema) for batch in found if len(batch)], schema).combine_chunks()

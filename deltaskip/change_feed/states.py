@@ -1,4 +1,4 @@
-"""The protocol and metadata of each version of a feed, and what they must allow for its changes to be read."""
+"""The protocol and metadata of each version of a feed, and the conditions under which its changes can be read."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _property = click.option(
 )
 
 
-@program.command("tables")
+@program.command("tables", short_help="List the tables of a namespace of the catalog.")
 @click.argument("namespace", default="")
 @storage_option
 @json_option
@@ -60,7 +60,7 @@ def _namespaces(
     show(catalogs.namespaces(parent, storage_options), as_json, catalogs.print_names)
 
 
-@program.command("describe")
+@program.command("describe", short_help="Show columns, partitioning and properties of a table.")
 @click.argument("table")
 @storage_option
 @json_option
@@ -86,7 +86,7 @@ def _drop(table: str, purge: bool, if_exists: bool, storage_options: dict[str, s
     show(catalogs.drop(table, purge, if_exists, storage_options), as_json, catalogs.print_dropped)
 
 
-@program.command("rename")
+@program.command("rename", short_help="Give a table of the catalog another name.")
 @click.argument("table")
 @click.argument("new_name")
 @storage_option
@@ -99,7 +99,7 @@ def _rename(table: str, new_name: str, storage_options: dict[str, str], as_json:
     show(catalogs.rename(table, new_name, storage_options), as_json, catalogs.print_renamed)
 
 
-@program.command("sql")
+@program.command("sql", short_help="Run an SQL statement over the tables of the catalog.")
 @click.argument("text", metavar="STATEMENT")
 @storage_option
 @json_option

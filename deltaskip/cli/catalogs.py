@@ -1,4 +1,4 @@
-"""What the commands on a catalog do and print."""
+"""The work and the output of the commands on a catalog."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def described(table: str, storage_options: Options) -> dict[str, Any]:
 
 
 def print_described(table: Mapping[str, Any]) -> None:
-    """Print what a table is as text."""
+    """Print the description of a table as text."""
     rows = [
         (each["name"], each["type"] + ("" if each["nullable"] else " NOT NULL"), each["comment"] or "")
         for each in table["columns"]

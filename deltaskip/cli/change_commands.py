@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import click
@@ -66,10 +66,11 @@ def _delete(
     from deltaskip.cli import changing
 
     bar = not as_json and sys.stderr.isatty()
-    show(changing.delete(table, storage_options, where, params, chosen, bar), as_json, changing.print_changed)
+    done = changing.delete(table, storage_options, where, params, chosen, bar)
+    show(done, as_json, partial(changing.print_changed, txn=chosen["txn"]))
 
 
-@program.command("update")
+@program.command("update", short_help="Set columns of the rows that match a predicate.")
 @written_table
 @click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
 @_changes_rows
@@ -90,4 +91,4 @@ def _update(
 
     bar = not as_json and sys.stderr.isatty()
     done = changing.update(table, storage_options, assignments, where, params, chosen, bar)
-    show(done, as_json, changing.print_changed)
+    show(done, as_json, partial(changing.print_changed, txn=chosen["txn"]))

@@ -1,4 +1,4 @@
-"""What `deltaskip delete` and `update` do and print."""
+"""The work and the output of `deltaskip delete` and `update`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, print_line, print_table, progress_bar
+from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
 from deltaskip.cli.tables import open_table
@@ -72,15 +72,15 @@ def update(
     return _changed(open_table(table, storage_options), "UPDATE", plan, change, chosen, bar)
 
 
-def print_changed(done: Mapping[str, Any]) -> None:
-    """Print the result of a change of rows, or its plan, as text."""
+def print_changed(done: Mapping[str, Any], txn: tuple[str, int] | None = None) -> None:
+    """Print the result of a change of rows with this application and version, or its plan, as text."""
     name, verb = _ROWS[done["operation"]]
     if done["dry_run"]:
         _print_plan(done)
         return
     metrics = done["metrics"]
     if done["version"] is None:
-        print_line(f"{verb} nothing: no row matches, or the table has this version of the application")
+        print_line(nothing_done(verb, "no row matches", txn))
         return
     rows = counted(metrics[name], "row") if name in metrics else "rows"
     marked = counted(metrics["numDeletionVectorsAdded"], "deletion vector")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -31,6 +32,8 @@ FAILED = 1
 REFUSED = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+
+_ARGUMENT = re.compile(r"\b([a-z_]+)='(\w+)'")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,12 +81,19 @@ def _sentence(error: Exception) -> str:
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            return one_line(str(error))
+            return one_line(_ARGUMENT.sub(_as_option, str(error)))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:
             said = redacted(str(error))
             return one_line(f"internal error: {type(error).__name__}: {said} (--debug prints the traceback)")
+
+
+def _as_option(argument: re.Match[str]) -> str:
+    """An argument of Python that a message names, such as mode='replace', as a command has it: --mode replace."""
+    option = f"--{argument[1].replace('_', '-')}"
+    known = any(option in each.opts for command in program.commands.values() for each in command.params)
+    return f"{option} {argument[2]}" if known else argument[0]
 
 
 def _print_error(sentence: str) -> None:

@@ -27,7 +27,7 @@ _SIDE, _AT = "_side", "_at"
 def differing_rows(before: DeltaTable, after: DeltaTable) -> pa.RecordBatchReader:
     """Return the rows that one of two versions has, or has more often, with the column `CHANGE` before the others.
 
-    Raises SchemaError if a column has types of which no one contains the other.
+    Raises SchemaError if the types of a column have no common type.
     """
     scans = [table.scan(time_zone="UTC") for table in (before, after)]
     files = [scan.files(columns=FILE_COLUMNS) for scan in scans]
@@ -46,7 +46,7 @@ def differing_rows(before: DeltaTable, after: DeltaTable) -> pa.RecordBatchReade
 
 
 def _key(files: pa.Table) -> pa.ChunkedArray:
-    """What tells files with the same rows: the path and the deletion vector."""
+    """The path and the deletion vector, by which files with the same rows are recognized."""
     vector = files["deletion_vector"]
     parts = [pc.struct_field(vector, [name]) for name in ("path_or_inline_dv", "offset")]
     texts = [pc.fill_null(pc.cast(part, pa.string()), "") for part in parts]

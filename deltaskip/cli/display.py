@@ -70,8 +70,8 @@ def json_values(array: pa.Array) -> Sequence[Any]:
         names = [field.name for field in kind]
         columns = [json_values(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
         rows = zip(*columns, strict=True) if columns else ((),) * len(array)
-        # For partition values, a null struct means the same as a struct of nulls.
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        there = array.is_valid().to_pylist()
+        return [dict(zip(names, row, strict=True)) if valid else None for valid, row in zip(there, rows, strict=True)]
     if pa.types.is_string(kind) or pa.types.is_integer(kind):
         return list(array.to_pylist())
     return [plain(value) for value in array.to_pylist()]
@@ -95,6 +95,12 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
         for lines in zip_longest(*wrapped, fillvalue=""):
             padded = (_padded(*column) for column in zip(lines, widths, sides, strict=True))
             print(_GAP.join(padded).rstrip())
+
+
+def nothing_done(verb: str, reason: str, txn: object) -> str:
+    """Return the sentence of a command that has committed nothing; `txn` is its option."""
+    known = "" if txn is None else ", or the table has this version of the application"
+    return f"{verb} nothing: {reason}{known}"
 
 
 def print_line(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What `deltaskip vacuum`, `restore`, `clone` and `generate` do and print."""
+"""The work and the output of `deltaskip vacuum`, `restore`, `clone` and `generate`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def print_restored(done: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CloneTarget:
-    """Where a clone is made, and how."""
+    """The place of a clone, and its options."""
 
     target: str
     storage_options: Mapping[str, str]

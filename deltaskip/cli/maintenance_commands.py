@@ -36,7 +36,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
     return int(digits) * _UNITS[unit]
 
 
-@program.command("optimize")
+@program.command("optimize", short_help="Join small files, purge deleted rows, and order rows.")
 @written_table
 @where_option
 @param_option
@@ -76,7 +76,7 @@ def _optimize(
     show(done, as_json, print_optimized)
 
 
-@program.command("vacuum")
+@program.command("vacuum", short_help="Delete files that no retained version needs.")
 @written_table
 @click.option(
     "--retention",
@@ -135,7 +135,7 @@ def _restore(
     show(done, as_json, maintaining.print_restored)
 
 
-@program.command("clone")
+@program.command("clone", short_help="Make a table with the rows of another one.")
 @written_table
 @click.argument("target")
 @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to clone. [default: latest]")
@@ -175,7 +175,7 @@ def _clone(
     show(maintaining.clone(table, place, version, timestamp, dry_run), as_json, maintaining.print_cloned)
 
 
-@program.command("generate")
+@program.command("generate", short_help="Write manifests for engines that read Parquet files.")
 @written_table
 @click.argument("mode", type=click.Choice(["symlink_format_manifest"]), default="symlink_format_manifest")
 @json_option

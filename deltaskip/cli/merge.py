@@ -10,7 +10,7 @@ import click
 from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
 
 
-@program.command("merge")
+@program.command("merge", short_help="Merge Parquet, CSV or JSON lines files into a table.")
 @written_table
 @click.argument("files", nargs=-1, required=True)
 @click.option(
@@ -66,7 +66,7 @@ def _merge(
     others are added.
     """
     from deltaskip.cli import writing
-    from deltaskip.cli.display import counted, print_line
+    from deltaskip.cli.display import counted, nothing_done, print_line
     from deltaskip.cli.tables import open_table
 
     opened = open_table(table, storage_options)
@@ -86,7 +86,7 @@ def _merge(
 
     def print_merged(_done: object) -> None:
         if result.version is None:
-            print_line("merged nothing: no row was changed or added, or the table has this version of the application")
+            print_line(nothing_done("merged", "no row was changed or added", chosen["txn"]))
             return
         counts = [
             f"{verb} {counted(result.metrics.get(name, 0), 'row')}"

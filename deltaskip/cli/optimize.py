@@ -1,4 +1,4 @@
-"""What `deltaskip optimize` does and prints."""
+"""The work and the output of `deltaskip optimize`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _APP_VERSION = "APP:VERSION"
 )
 @click.pass_context
 def program(context: click.Context, catalog: str | None) -> None:
-    """Find the files of a Delta table that can contain rows matching a predicate.
+    """Read, prune and write Delta tables.
 
     TABLE is a path or URI of a folder with a _delta_log, or a name in the catalog. `create`, `append`, `delete`,
     `update`, `merge`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint` and `stats --recompute` write to

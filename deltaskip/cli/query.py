@@ -11,11 +11,13 @@ from deltaskip.cli.program import CommandTable, debug_option, opens_table, progr
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
-@program.command("head")
+@program.command("head", short_help="Show the first rows, or the first that match.")
 @opens_table
 @takes_predicate
 @rows_options
-@click.option("-n", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows.")
+@click.option(
+    "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
+)
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Column to show. Can be repeated.")
 def _head(
     source: CommandTable,

@@ -1,4 +1,4 @@
-"""The text of `deltaskip query`: what a scan can answer, and the tables that DuckDB reads."""
+"""The text of `deltaskip query`: queries that a scan can answer, and the tables that DuckDB reads."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ _REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bo
 
 @program.command("history")
 @opens_table
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
 def _history(source: CommandTable, as_json: bool, limit: int | None) -> None:
     """List the commits of a table, newest first."""
     from deltaskip.cli.history import history, print_history

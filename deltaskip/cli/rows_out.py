@@ -120,7 +120,7 @@ def _text(value: Any) -> str:
 
 
 def _write_csv(rows: Any, sink: Any) -> int:
-    """NULL is an empty value and an empty text is `""`; what has fields or elements is JSON."""
+    """NULL is an empty value and an empty text is `""`; structs, arrays and maps are JSON."""
     import pyarrow as pa
     import pyarrow.csv as pc_csv
 

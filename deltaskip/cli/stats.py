@@ -1,4 +1,4 @@
-"""Output of `deltaskip stats`: which files have statistics, what OPTIMIZE gains, and what a recomputation does."""
+"""Output of `deltaskip stats`: files with statistics, the gain of an OPTIMIZE, and the result of a recomputation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LATEST_COMMITS = 20
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReport:
-    """The statistics of a table, what OPTIMIZE would gain, and what the last one gained; None if that is not known."""
+    """The statistics of a table, the gain of an OPTIMIZE, and that of the last one; None if it is not known."""
 
     coverage: TableCoverage
     expected: ExpectedGain | None
@@ -87,7 +87,7 @@ def _print_coverage(coverage: TableCoverage) -> None:
 
 
 def _gains(report: StatisticsReport) -> Iterator[str]:
-    """What OPTIMIZE would gain, and what the last one did, one line each."""
+    """The gain of an OPTIMIZE, and the result of the last one, one line each."""
     expected, measured = report.expected, report.measured
     if expected is not None and expected.files:
         rows = f", without {counted(expected.deleted_rows, 'deleted row')}" if expected.deleted_rows else ""

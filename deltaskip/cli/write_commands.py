@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -65,7 +66,7 @@ def _create(
     show(made, as_json, writing.print_created)
 
 
-@program.command("append")
+@program.command("append", short_help="Append the rows of Parquet, CSV or JSON lines files.")
 @written_table
 @click.argument("files", nargs=-1, required=True)
 @input_options
@@ -99,10 +100,10 @@ def _append(
         plan = writing.append_plan(opened, source, chosen["schema_mode"], chosen["time_zone"], bar)
         show(plan, as_json, writing.print_append_plan)
         return
-    show(writing.append(opened, source, chosen, bar), as_json, writing.print_appended)
+    show(writing.append(opened, source, chosen, bar), as_json, partial(writing.print_appended, txn=chosen["txn"]))
 
 
-@program.command("alter")
+@program.command("alter", short_help="Change columns, properties, constraints or features.")
 @written_table
 @click.argument("statements", nargs=-1, required=True, metavar="STATEMENT...")
 @click.option("--dry-run", is_flag=True, help="Show columns, properties and protocol before and after; change nothing.")

@@ -1,4 +1,4 @@
-"""What `deltaskip create`, `append` and `alter` do and print."""
+"""The work and the output of `deltaskip create`, `append` and `alter`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaskip.alter.changes import ClusterBy
 from deltaskip.catalogs import TransactionalTableCatalog
-from deltaskip.cli.display import counted, print_facts, print_line, print_table, progress_bar
+from deltaskip.cli.display import counted, nothing_done, print_facts, print_line, print_table, progress_bar
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
@@ -36,7 +36,7 @@ _ORIGINS = {
 def create(
     table: str, storage_options: Mapping[str, str], columns: str, mode: Any, described: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Create a table; return what it is for JSON."""
+    """Create a table; return its description for JSON."""
     if given_catalog() is not None:
         made = _created_by_name(table, storage_options, columns, mode, described)
     else:
@@ -146,10 +146,10 @@ def append(table: DeltaTable, source: InputFiles, chosen: Mapping[str, Any], bar
     }
 
 
-def print_appended(done: Mapping[str, Any]) -> None:
-    """Print the result of an append as text."""
+def print_appended(done: Mapping[str, Any], txn: tuple[str, int] | None = None) -> None:
+    """Print the result of an append with this application and version as text."""
     if done["version"] is None:
-        print_line("appended nothing: there are no rows, or the table has this version of the application")
+        print_line(nothing_done("appended", "there are no rows", txn))
         return
     metrics = done["metrics"]
     print_line(

@@ -28,7 +28,10 @@ __all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refuse
 
 PATH_VARIABLE = "DELTASKIP_ICU_PATH"
 
-_I18N = re.compile(r"libicui18n(?P<tag>[-\w]*)\.so(?:\.(?P<version>\d+(?:\.\d+)*))?")
+# libicui18n.so.77.1, and libicui18n.77.1.dylib on macOS.
+_I18N = re.compile(
+    r"libicui18n[-\w]*(?=.*\.(?:so|dylib))(?P<end>(?:\.so)?(?:\.(?P<version>\d+(?:\.\d+)*))?(?:\.dylib)?)"
+)
 _SYSTEM_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 
 
@@ -75,7 +78,10 @@ def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
     found = tuple(_files_at(text))
     libraries = [library for files in found if (library := _load(files)) is not None]
     if not libraries:
-        reasons = "; ".join(_process.refused[files.path] for files in found) or "it contains no file libicui18n.so*"
+        reasons = (
+            "; ".join(_process.refused[files.path] for files in found)
+            or "it contains no file libicui18n.so* or libicui18n*.dylib"
+        )
         raise CollationUnavailable(f"{text} contains no usable ICU library: {reasons}. Pass another file or folder.")
     with _process.lock:
         _process.registered = (text, *(other for other in _process.registered if other != text))
@@ -137,14 +143,15 @@ def _find(named: tuple[str, ...], packages: tuple[str, ...], searched: str) -> t
 
 
 def _package_folders(packages: Iterable[str]) -> Iterator[str]:
-    """The folders in which wheels install their libraries."""
+    """The folders in which wheels install their libraries: NAME.libs, or on macOS the package's own .dylibs."""
+    ending, inside = ("", ".dylibs") if sys.platform == "darwin" else (".libs", "")
     for package in packages:
         try:
             with os.scandir(package or os.curdir) as entries:
-                names = sorted(entry.name for entry in entries if entry.name.endswith(".libs"))
+                names = sorted(entry.name for entry in entries if entry.name.endswith(ending))
         except OSError:
             continue
-        yield from (os.path.join(package, name) for name in names)
+        yield from (os.path.join(package, name, inside) for name in names)
 
 
 def _files_at(place: str) -> Iterator[IcuFiles]:
@@ -172,11 +179,11 @@ def _files_at(place: str) -> Iterator[IcuFiles]:
 
 def _beside(path: Path, match: re.Match[str] | None, part: str) -> str | None:
     """The library `part` of the same ICU in the same folder. Wheels add a different hash to each library's name."""
-    version = f".{match['version']}" if match is not None and match["version"] else ""
-    plain = path.with_name(f"libicu{part}.so{version}")
+    end = ".so" if match is None else match["end"]
+    plain = path.with_name(f"libicu{part}{end}")
     if plain.is_file():
         return str(plain)
-    hashed = sorted(path.parent.glob(f"libicu{part}-*.so{version}"))
+    hashed = sorted(path.parent.glob(f"libicu{part}-*{end}"))
     return str(hashed[0]) if len(hashed) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Adding Parquet files that something else wrote: what they contain is checked against the table, and committed.
+"""Adding Parquet files of other writers: their contents are checked against the table, and committed.
 
 The files are neither copied nor changed, and never deleted, whatever happens.
 # PROTOCOL, Add File, Column Mapping, Identity Columns, Writer Requirements for IcebergCompatV1
@@ -35,6 +35,7 @@ from deltaskip.storage import storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["OPERATION", "add_files", "add_files_to", "add_given_files"]
 
@@ -50,20 +51,15 @@ def add_files(
     snapshot: Snapshot,
     paths: Sequence[str],
     partition_values: Mapping[str, object] | None = None,
-    txn: tuple[str, int] | None = None,
-    user_metadata: str | None = None,
-    time_zone: str = "UTC",
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Add files to the table, see DeltaTable.add_files."""
 
-    def begin(latest: Snapshot) -> Transaction:
-        parameters = {"partitionBy": list(latest.partition_columns)}
-        return Transaction(latest, OPERATION, parameters, False, user_metadata)
-
     def act(transaction: Transaction) -> Mapping[str, int]:
-        return add_files_to(transaction, paths, partition_values, time_zone)
+        transaction.set_parameters({"partitionBy": list(transaction.snapshot.partition_columns)})
+        return add_files_to(transaction, paths, partition_values, options.time_zone)
 
-    return commit_operation(snapshot, begin, act, txn)
+    return commit_operation(snapshot, OPERATION, act, options)
 
 
 def add_files_to(

@@ -32,6 +32,7 @@ from deltaskip.transforms.generated import partitioned, transform_of
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = [
     "PlannedAppend",
@@ -49,9 +50,7 @@ def append(
     snapshot: Snapshot,
     data: Any,
     schema_mode: SchemaMode = "keep",
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
     operation: tuple[str, Mapping[str, str]] | None = None,
 ) -> WriteResult:
     """Append rows to the table, see DeltaTable.append.
@@ -59,21 +58,19 @@ def append(
     operation: Name and parameters in the table's history; None for delta-spark's WRITE.
     """
     rows = GivenRows(data)
-
-    def begin(latest: Snapshot) -> Transaction:
-        write = "WRITE", {"mode": "Append", "partitionBy": list(latest.partition_columns)}
-        name, parameters = operation or write
-        return Transaction(latest, name, parameters, False, user_metadata)
+    name, parameters = operation or ("WRITE", None)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
-        return write_metrics(append_to(transaction, rows, schema_mode, time_zone))
+        partitions = list(transaction.snapshot.partition_columns)
+        transaction.set_parameters({"mode": "Append", "partitionBy": partitions} if parameters is None else parameters)
+        return write_metrics(append_to(transaction, rows, schema_mode, options.time_zone))
 
-    return commit_operation(snapshot, begin, act, txn, rows.repeatable)
+    return commit_operation(snapshot, name, act, options, rows.repeatable)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAppend:
-    """How rows become data files of a table, and what the commit that adds these changes. It can be pickled.
+    """The plan of an append: the rows, their files, and the changes of the table's state. It can be pickled.
 
     Attributes:
         rows: The plan of the rows.
@@ -107,7 +104,7 @@ def append_to(
         transaction: The transaction. Its `discard` deletes the files.
         rows: The rows.
         schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, and "replace" takes those of the
-            rows for the table's, of which all files must be removed.
+            rows in place of the table's, all of whose files must be removed.
         time_zone: Time zone of casts between instants and local times.
         where: A predicate that every row must satisfy, as SQL text.
         partition_by: How a replaced schema is partitioned; None to keep the table's partition columns and transforms.

@@ -97,7 +97,7 @@ class Encoders:
         return self.done
 
     def stop(self) -> None:
-        """Let no thread begin anything more, and wait for what they do."""
+        """Let no thread begin another task, and wait for the tasks that they have begun."""
         self.stopped = True
         self._pool.shutdown()
 

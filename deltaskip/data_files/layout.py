@@ -1,4 +1,4 @@
-"""Where the data files of a write go and what they contain, from the table's state after the write."""
+"""The layout of a write's data files, from the table's state after the write."""
 
 from __future__ import annotations
 

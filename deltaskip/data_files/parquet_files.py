@@ -92,7 +92,7 @@ def _inner(values: pa.ChunkedArray, name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class DataFileLayout:
-    """Where the data files of a table go, and what they contain.
+    """The layout of a table's data files: their places and their contents.
 
     Args:
         storage: The storage of the table.

@@ -1,14 +1,17 @@
-"""Checks of arguments, with the kinds of errors that delta-spark raises for them."""
+"""Arguments of delta-spark's methods: checks with its kinds of errors, and expressions over an alias of the table."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from deltaskip.engine import is_column
+from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.expr.nodes import Column, Node, Opaque, UnprintableExpression, transform
+from deltaskip.schema.relations import qualifier_length, unqualified_text
+from deltaskip.schema.types import StructType
 
-__all__ = ["assignments", "boolean", "clone_arguments", "condition", "frame", "integer", "names", "number", "string",
-           "typed_string"]  # fmt: skip
+__all__ = ["assignments", "boolean", "clone_arguments", "condition", "frame", "integer", "names", "number",
+           "string", "typed_string", "without_alias"]  # fmt: skip
 
 
 def typed_string(what: str, value: object) -> str:
@@ -115,3 +118,30 @@ def _of(name: str, value: object, kind: type, what: str) -> Any:
 
 def _is_column(value: object) -> bool:
     return is_column(value) and type(value).__name__ == "Column"
+
+
+def without_alias(value: Any, alias: str | None, schema: StructType) -> Any:
+    """Return a condition or value whose columns have no alias before their names.
+
+    Args:
+        value: SQL text, a Column, or None.
+        alias: The alias; None for none.
+        schema: The table's columns.
+    """
+    if value is None or alias is None:
+        return value
+    if isinstance(value, str):
+        return unqualified_text(value, schema, [(alias,)])
+    return _node(engine("An expression of pyspark").column_to_node(value), alias, schema) if is_column(value) else value
+
+
+def _node(node: Node, alias: str, schema: StructType) -> Node:
+    match node:
+        case Column(parts):
+            return Column(parts[qualifier_length(parts, schema, [(alias,)]) :])
+        case UnprintableExpression():
+            return node
+        case Opaque(sql):
+            return Opaque(unqualified_text(sql, schema, [(alias,)]))
+        case _:
+            return transform(node, lambda each: _node(each, alias, schema))

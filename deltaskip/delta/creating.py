@@ -1,4 +1,4 @@
-"""What a builder has collected, made a table: at a location, and under a name in the session's catalog."""
+"""Creation of the table that a builder describes: at a location, and under a name in the session's catalog."""
 
 from __future__ import annotations
 

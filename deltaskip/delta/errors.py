@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,7 @@ from pyspark.errors import (
     UnsupportedOperationException,
 )
 
+from deltaskip.delta import exceptions
 from deltaskip.delta.exceptions import conflict_class
 from deltaskip.errors import (
     AmbiguousMerge,
@@ -31,7 +33,7 @@ from deltaskip.errors import (
     VersionNotFound,
 )
 
-__all__ = ["feature_error", "parse_error", "spark_error", "spark_errors"]
+__all__ = ["convert_conflicts", "converted_conflict", "feature_error", "parse_error", "spark_error", "spark_errors"]
 
 _E = TypeVar("_E", bound=DeltaSkipError)
 
@@ -45,6 +47,10 @@ _CLASSES: dict[type[DeltaSkipError], type[Exception]] = {
     UnsupportedFeature: UnsupportedOperationException,
     AmbiguousMerge: UnsupportedOperationException,
 }
+
+
+_PREFIX = "io.delta.exceptions."
+_THEIRS = "delta.exceptions"
 
 
 @contextmanager
@@ -129,3 +135,28 @@ def _made(cls: type[_E], error: Exception) -> _E:
 
 def _text(error: BaseException) -> str:
     return str(error.args[0]) if error.args else ""
+
+
+def convert_conflicts() -> None:
+    """Let PySpark raise conflicts of delta-spark by these names, so that a job which also writes with it catches both.
+
+    delta-spark's own package does the same for its names; where it is imported, its classes are raised.
+    """
+    try:
+        captured: Any = import_module("pyspark.errors.exceptions.captured")
+    except ImportError:  # a client of Spark Connect need not have py4j
+        return
+    before = captured.convert_exception
+
+    def convert_exception(error: Any) -> Any:
+        found = None if _THEIRS in sys.modules else converted_conflict(error.toString())
+        return before(error) if found is None else found
+
+    captured.convert_exception = convert_exception
+
+
+def converted_conflict(text: str) -> CommitConflict | None:
+    """Return the conflict that the JVM describes by its class and message; None for another error."""
+    name, _, message = text.partition(": ")
+    kind = exceptions.KINDS.get(name.removeprefix(_PREFIX)) if name.startswith(_PREFIX) else None
+    return None if kind is None else spark_error(CommitConflict(message, kind))

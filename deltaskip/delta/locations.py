@@ -1,4 +1,4 @@
-"""Where the tables are that delta-spark's methods name: paths, names of the session's catalog, and Hadoop settings."""
+"""Locations of tables for delta-spark's methods: paths, names of the session's catalog, and Hadoop settings."""
 
 from __future__ import annotations
 

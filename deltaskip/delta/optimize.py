@@ -15,6 +15,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.table.delta_rows import OPTIMIZED, optimized_row
+from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,11 +45,11 @@ class DeltaOptimizeBuilder(Unpicklable):
         return self
 
     def executeCompaction(self) -> DataFrame:
-        """Join small files of each partition, and return what was done: the path of the table, and metrics."""
+        """Join small files of each partition; return a row with the path of the table, and metrics."""
         return self._run(())
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
-        """Order the rows of each partition by several columns, and return what was done."""
+        """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
         return self._run(names("Z-order column", cols))
 
     def _run(self, columns: Sequence[str]) -> DataFrame:
@@ -59,8 +60,8 @@ class DeltaOptimizeBuilder(Unpicklable):
             zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
             request = OptimizeRequest(where, None, tuple(columns), False, zone)
             predicates = [_text(parse_sql(each)) for each in self._where]
-            note = user_metadata(self._spark)
-            result = optimize(table.snapshot, request, self._spark, note, predicates)
+            recorded = WriteOptions(user_metadata=user_metadata(self._spark))
+            result = optimize(table.snapshot, request, self._spark, recorded, predicates)
             table.refresh()
             row = optimized_row(table.snapshot, result, _parallelism(self._spark))
             return self._spark.createDataFrame([row], OPTIMIZED)

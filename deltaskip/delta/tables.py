@@ -8,12 +8,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from deltaskip.delta import checks
-from deltaskip.delta.aliases import without_alias
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
-from deltaskip.delta.captured import convert_conflicts
-from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame, integer, number, string
+from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame, integer, number, string, without_alias
 from deltaskip.delta.converting import converted
-from deltaskip.delta.errors import spark_errors
+from deltaskip.delta.errors import convert_conflicts, spark_errors
 from deltaskip.delta.frames import affected_frame, detail_frame, history_frame
 from deltaskip.delta.locations import opened, opened_by_name
 from deltaskip.delta.maintaining import (

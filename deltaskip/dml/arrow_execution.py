@@ -169,7 +169,7 @@ class _HeldRows:
 
 
 def _are_little(files: pa.Table, schema: StructType) -> bool:
-    """Whether the values of the files fit into what is held."""
+    """Whether the values of the files fit into the memory for rows that are held."""
     records = files["num_records"]
     if records.null_count:
         return False

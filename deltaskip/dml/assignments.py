@@ -1,4 +1,4 @@
-"""What an UPDATE sets: new values by column, with generated columns that follow from them.
+"""The assignments of an UPDATE: new values by column, with generated columns that follow from them.
 
 # Spark 4.1, UPDATE … SET; PROTOCOL, Generated Columns, Default Columns, Identity Columns
 """
@@ -42,7 +42,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """What becomes of each column of an updated row.
+    """The value of each column of an updated row.
 
     Attributes:
         schema: The table's schema.

@@ -1,4 +1,4 @@
-"""The plan of a change of rows: which files it may touch, and why, found by the log alone."""
+"""Plans of changes of rows: the execution, and the files that a change may touch, found by the log alone."""
 
 from __future__ import annotations
 
@@ -7,36 +7,64 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, refresh
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import ChangePlan, FileCount
 
-__all__ = ["plan_of", "planned_change"]
+__all__ = ["PlannedChange", "described_change", "plan_change", "plan_of"]
 
 _EVERY, _SOME = "every row matches", "some rows may match"
 
 
-def planned_change(
-    snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
-) -> ChangePlan:
-    """Return the plan of a change of the rows that match a predicate, on the latest version of a table.
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedChange:
+    """The plan of a change of the rows that match a predicate.
+
+    Attributes:
+        execution: Reads and writes the rows.
+        scan: The scan of the rows that change.
+        files: The files that may lose rows.
+    """
+
+    execution: RowExecution
+    scan: Scan
+    files: FilesToChange
+
+
+def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: str, act: str) -> PlannedChange:
+    """Return the plan of a change of the rows that match a predicate. Nothing but the log is read.
 
     Args:
-        snapshot: A version of the table.
-        operation: Name of the operation in the table's history.
+        snapshot: The version of the table.
         where: SQL text of the predicate; None for all rows.
         spark: The session that would read and write the rows; None for this process.
         time_zone: Time zone of the predicate; with a session its own applies.
-        act: What the change does, as the beginning of a sentence, such as "Deleting".
+        act: The change as the beginning of a sentence, such as "Deleting".
+
+    Raises:
+        PredicateError: The predicate is not valid.
+        UnsupportedFeature: The predicate can only be evaluated by Spark.
     """
-    latest = refresh(snapshot)
-    execution = execution_of(latest, spark, time_zone, act)
-    scan = execution.planned(Scan(latest, ReadOptions("true" if where is None else where)))
-    return plan_of(operation, scan, files_to_change(scan))
+    execution = execution_of(snapshot, spark, time_zone, act)
+    scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
+    return PlannedChange(execution, scan, files_to_change(scan))
+
+
+def described_change(
+    snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
+) -> ChangePlan:
+    """Return the plan of an operation on the latest version of a table for its user. Arguments as of `plan_change`.
+
+    operation: Name of the operation in the table's history.
+    """
+    plan = plan_change(refresh(snapshot), where, spark, time_zone, act)
+    return plan_of(operation, plan.scan, plan.files)
 
 
 def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:

@@ -85,17 +85,17 @@ class NewRows(Protocol):
         ...
 
     def release(self) -> None:
-        """Give up what the engine holds of the rows."""
+        """Give up the rows that the engine holds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """Which rows of which files a statement changes, and the rows that it writes, found once.
+    """The rows that a statement changes, by file, and the rows that it writes, found once.
 
     Attributes:
         whole: Files all of whose rows change; they are removed without positions.
-        partly: Files of which some rows may change, with all columns of FILE_SCHEMA.
+        partly: Files in which some rows may change, with all columns of FILE_SCHEMA.
         deleted: For each file of `partly` the positions of rows that the statement deletes; None if it deletes none.
         updated: For each file of `partly` the positions of rows that it updates, none of them deleted; None if it
             updates none.
@@ -115,7 +115,7 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """What applying changed rows did.
+    """The result of applying changed rows.
 
     Attributes:
         deleted: Number of rows that were deleted; None if the log does not have the row count of a removed file.
@@ -166,7 +166,7 @@ class AppliedChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """Files of which some rows change.
+    """Files in which some rows change.
 
     deleted, updated: the rows that do. before: number of deleted rows until now. after: the rows that the files no
     longer have. num_records: number of all rows.
@@ -216,7 +216,7 @@ def check_first(transaction: Transaction, act: str) -> None:
 def apply_changes(
     transaction: Transaction, changed: ChangedRows, execution: RowExecution, written_before: Sequence[AddFile] = ()
 ) -> AppliedChanges:
-    """Add the actions that apply the changed rows of a statement, and return what it did.
+    """Add the actions that apply the changed rows of a statement, and return the result.
 
     Rows are marked by deletion vectors if the table has them enabled; otherwise their files are rewritten. Rows that
     are copied or updated keep their row ids. The state of the table is that of the transaction: a changed schema must
@@ -372,7 +372,7 @@ def _deleted(changed: ChangedRows, touched: _Touched) -> int | None:
 
 
 def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
-    """The files of which some row changes."""
+    """The files in which some row changes."""
     files, nothing = changed.partly, _nothing(len(changed.partly))
     deleted = nothing if changed.deleted is None else changed.deleted
     updated = nothing if changed.updated is None else changed.updated

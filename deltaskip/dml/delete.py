@@ -6,40 +6,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-from deltaskip.dml.arrow_execution import execution_of
-from deltaskip.dml.changed_rows import AppliedChanges, check_first
-from deltaskip.dml.files import files_to_change
-from deltaskip.dml.removal import remove_rows
+from deltaskip.actions import AddFile
+from deltaskip.dml.change_plan import plan_change
+from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
+from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.files import FilesToChange
+from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
-from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["delete", "delete_in"]
+__all__ = ["delete", "delete_in", "remove_rows"]
 
 
 def delete(
     snapshot: Snapshot,
     where: str | None,
     spark: Any = None,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Delete rows of the table, see DeltaTable.delete. where: SQL text, as `predicate_text` returns it."""
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "DELETE", {}, False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return delete_in(transaction, where, spark, time_zone)
-
-    return commit_operation(snapshot, begin, act, txn)
+    return commit_operation(
+        snapshot, "DELETE", lambda transaction: delete_in(transaction, where, spark, options.time_zone), options
+    )
 
 
 def delete_in(transaction: Transaction, where: str | None, spark: Any = None, time_zone: str = "UTC") -> dict[str, int]:
@@ -58,19 +53,42 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
         StorageError: Storage failed.
     """
     start = time.monotonic()
-    snapshot = transaction.snapshot
     check_first(transaction, "delete")
-    execution = execution_of(snapshot, spark, time_zone, "Deleting")
-    text = "true" if where is None else where
-    scan = execution.planned(Scan(snapshot, ReadOptions(text)))
-    transaction.read_scan(scan, removes=True)
-    transaction.set_parameters({"predicate": [text]})
     with transaction.cost.phase("plan"):
-        change = files_to_change(scan)
-    removed = remove_rows(transaction, change, scan, execution)
+        plan = plan_change(transaction.snapshot, where, spark, time_zone, "Deleting")
+    transaction.read_scan(plan.scan, removes=True)
+    transaction.set_parameters({"predicate": ["true" if where is None else where]})
+    removed = remove_rows(transaction, plan.files, plan.scan, plan.execution)
     return _metrics(removed, int((time.monotonic() - start) * 1000))
 
 
 def _metrics(removed: AppliedChanges, milliseconds: int) -> dict[str, int]:
     found = {**removed.metrics, "executionTimeMs": milliseconds}
     return found if removed.deleted is None else {**found, "numDeletedRows": removed.deleted}
+
+
+def remove_rows(
+    transaction: Transaction,
+    change: FilesToChange,
+    scan: Scan,
+    execution: RowExecution,
+    inserted: Sequence[AddFile] = (),
+) -> AppliedChanges:
+    """Add the actions that remove the rows for which the predicate of a scan is TRUE, see `apply_changes`.
+
+    Args:
+        transaction: The transaction, which depends on the scan already. Its `discard` deletes what is written here.
+        change: The files of the scan, from `files_to_change`.
+        scan: The scan.
+        execution: Reads and writes the rows of files that lose only some.
+        inserted: The new files of the transaction, which the change data feed must contain if files are rewritten.
+
+    Raises:
+        UnsupportedFeature: The predicate can only be evaluated by Spark.
+        PredicateError: The predicate fails for a row.
+        StorageError: A file cannot be read or written.
+    """
+    partly = change.partly
+    with transaction.cost.phase("read"):
+        matches = execution.matching(scan, partly.listed) if len(partly) else RowPositions(())
+    return apply_changes(transaction, ChangedRows(change.whole, partly, deleted=matches), execution, inserted)

@@ -1,4 +1,4 @@
-"""What an engine does for a change of rows: it finds the rows that match, and writes rows of files into new files."""
+"""Execution of a change of rows by an engine: it finds the rows that match, and writes rows of files into new files."""
 
 from __future__ import annotations
 

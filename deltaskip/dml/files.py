@@ -1,4 +1,4 @@
-"""Which files of a snapshot lose rows: those that go whole without being read, and those of which some rows may go.
+"""The files of a snapshot that lose rows: whole files, which are not read, and files that may lose some rows.
 
 A file goes whole if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL. Both
 are decided by the proofs of data skipping, so that only files that are certain neither way are read.
@@ -108,7 +108,7 @@ class DataFiles:
 
 @dataclass(frozen=True, slots=True)
 class FilesToChange:
-    """The plan of a change of rows: files all of whose rows go, and files of which rows may go and rows may stay."""
+    """The plan of a change of rows: files that lose all rows, and files that may lose some."""
 
     whole: DataFiles
     partly: DataFiles
@@ -206,7 +206,7 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
 
 
 def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
-    """The batch's files that go whole, and those of which rows may go; None for none."""
+    """The batch's files that go whole, and those that may lose rows; None for none."""
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]

@@ -1,4 +1,4 @@
-"""Which rows of files match a predicate, found in this process: files side by side, predicates by whole columns."""
+"""Search for rows that match a predicate, in this process: files side by side, predicates by whole columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILES_AT_ONCE = 64
 
 
 class LiveRows(Protocol):
-    """What has the rows of files that are not deleted, such as StoredRows."""
+    """A source of the live rows of files, such as StoredRows."""
 
     def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
         """See StoredRows.live."""

@@ -15,9 +15,9 @@ from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
+from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
-from deltaskip.dml.removal import remove_rows
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
@@ -35,6 +35,7 @@ from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text", "replace_rows", "replaced_rows"]
 
@@ -45,7 +46,7 @@ _MOST_VALUES = 8
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Which rows an overwrite replaces, and what becomes of the schema.
+    """The rows that an overwrite replaces, and the treatment of the schema.
 
     Attributes:
         where: SQL text of the predicate of the rows to replace, from `predicate_text`; None for all rows.
@@ -82,10 +83,10 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     if where is None or isinstance(where, str):
         return where
     node = expression_node(where)
-    wordless = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
-    if wordless is not None:
+    without_text = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
+    if without_text is not None:
         raise PredicateError(
-            f"The expression {wordless.sql} of where has no SQL text, which is needed here: pass where as text."
+            f"The expression {without_text.sql} of where has no SQL text, which is needed here: pass where as text."
         )
     return to_sql(_exact(node))
 
@@ -93,21 +94,16 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
 def overwrite(
     snapshot: Snapshot,
     data: Any,
-    options: Overwrite,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    replaced: Overwrite,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Overwrite rows of the table, see DeltaTable.overwrite."""
     rows = GivenRows(data)
 
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "WRITE", {}, False, user_metadata)
-
     def act(transaction: Transaction) -> Mapping[str, int]:
-        return overwrite_in(transaction, rows, options, time_zone)
+        return overwrite_in(transaction, rows, replaced, options.time_zone)
 
-    return commit_operation(snapshot, begin, act, txn, rows.repeatable)
+    return commit_operation(snapshot, "WRITE", act, options, rows.repeatable)
 
 
 def overwrite_in(

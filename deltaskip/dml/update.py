@@ -9,18 +9,16 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.assignments import NewValue, assignments_of
+from deltaskip.dml.change_plan import plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
 from deltaskip.dml.execution import row_id_columns
-from deltaskip.dml.files import files_to_change
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
-from deltaskip.skipping.read_options import ReadOptions
-from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["check_values", "update", "update_in"]
 
@@ -30,22 +28,15 @@ def update(
     given: Mapping[str, NewValue],
     where: str | None,
     spark: Any = None,
-    txn: tuple[str, int] | None = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Set columns of rows of the table, see DeltaTable.update.
 
     given: New values by column, from `given_values`. where: SQL text, as `predicate_text` returns it.
     """
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, "UPDATE", {}, False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return update_in(transaction, given, where, spark, time_zone)
-
-    return commit_operation(snapshot, begin, act, txn)
+    return commit_operation(
+        snapshot, "UPDATE", lambda transaction: update_in(transaction, given, where, spark, options.time_zone), options
+    )
 
 
 def update_in(
@@ -81,17 +72,16 @@ def update_in(
         )
     properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
-    execution = execution_of(snapshot, spark, time_zone, "Updating")
-    scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
-    transaction.read_scan(scan, removes=True)
-    transaction.set_parameters({"predicate": [] if where is None else [where]})
     with transaction.cost.phase("plan"):
-        change = files_to_change(scan)
+        plan = plan_change(snapshot, where, spark, time_zone, "Updating")
+    transaction.read_scan(plan.scan, removes=True)
+    transaction.set_parameters({"predicate": [] if where is None else [where]})
+    ids, feed = row_id_columns(properties), properties.change_data_feed
     with transaction.cost.phase("read"):
-        changed = execution.updates(scan, change, assignments, row_id_columns(properties), properties.change_data_feed)
+        changed = plan.execution.updates(plan.scan, plan.files, assignments, ids, feed)
     found = time.monotonic()
     try:
-        applied = apply_changes(transaction, changed, execution)
+        applied = apply_changes(transaction, changed, plan.execution)
     finally:
         if changed.new is not None:
             changed.new.release()

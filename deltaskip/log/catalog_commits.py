@@ -1,4 +1,4 @@
-"""What the log leaves to a catalog: which commits a table has, how one is added, and which maintenance is allowed.
+"""Logs of tables whose catalog decides which commits they have, how one is added, and which maintenance is allowed.
 
 # PROTOCOL, Catalog-managed tables
 """
@@ -56,7 +56,7 @@ class CatalogCommits(CatalogLog, Protocol):
         ...
 
     def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
-        """Do what the catalog expects after a commit.
+        """Carry out the steps that the catalog expects after a commit.
 
         Args:
             latest: The version before the commit, or a later one.

@@ -41,7 +41,7 @@ def check_no_table(storage: Storage, root: str) -> None:
     """Raise unless a log can begin at a root.
 
     Raises:
-        TableAlreadyExists: There is a table, of which the first commits may have been cleaned up.
+        TableAlreadyExists: There is a table; its first commits may have been cleaned up.
         CorruptLog: Something is left of the log of a table that was deleted in part. Readers would take it for a part
             of the new log.
         InvalidArgument: The root is inside a folder that the table around it keeps for its own files.

@@ -1,4 +1,4 @@
-"""What another process needs of a snapshot to read its log: everything but its files, which it reads itself."""
+"""Snapshots for other processes: all that is needed to read the log but its files, which a process reads itself."""
 
 from __future__ import annotations
 

@@ -55,6 +55,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["clone"]
 
@@ -79,7 +80,7 @@ def clone(
     replace_table: bool = False,
     properties: Mapping[str, str] | None = None,
     dry_run: bool = False,
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Make a table of the files of a version, in one commit.
 
@@ -90,7 +91,7 @@ def clone(
         replace_table: Whether a table that is there gets columns, properties and files of the source.
         properties: Properties beside those of the source.
         dry_run: Check whether it can be made, and commit nothing.
-        user_metadata: Text that the table's history has with the commit.
+        options: How the commit is recorded.
 
     Raises:
         TableAlreadyExists: There is a table, and it is not to be replaced.
@@ -112,7 +113,7 @@ def clone(
         check_no_table(storage, root)
         check_no_files(storage, root)
     base = before_creation(storage, root, NEW_TABLE) if target is None else target
-    transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=user_metadata)
+    transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=options.user_metadata)
     transaction.copy_state()
     metadata = replace(source.metadata, configuration=configuration)
     if target is None:

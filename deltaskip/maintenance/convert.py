@@ -47,7 +47,7 @@ _PROPOSED = (INTEGER, LONG, DATE, TIMESTAMP)
 
 @dataclass(frozen=True, slots=True)
 class ParquetFolder:
-    """What a folder of Parquet files contains.
+    """The contents of a folder of Parquet files.
 
     Attributes:
         root: Location of the folder.

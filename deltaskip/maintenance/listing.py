@@ -42,7 +42,7 @@ _FORMATS = "delta.universalFormat.enabledFormats"
 
 @dataclass(frozen=True)
 class HiddenNames:
-    """Which names of files and folders are not the table's.
+    """Names of files and folders that do not belong to the table.
 
     Attributes:
         partition_columns: Names of the partition columns: `_p=1` is a folder of a partition.
@@ -98,7 +98,7 @@ def is_temporary(paths: pa.Array) -> pa.BooleanArray:
 
 @dataclass(slots=True)
 class Folders:
-    """What a listing found beside files.
+    """The findings of a listing beside files.
 
     Attributes:
         entries: Number of entries of each directory, by its path below the table; empty for object stores.

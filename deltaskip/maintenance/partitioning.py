@@ -38,6 +38,7 @@ from deltaskip.transforms.generated import Partitioned, partitioned, transform_o
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.schema import expressions, schema_problems
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["replace_partitioning"]
 
@@ -58,14 +59,10 @@ def replace_partitioning(
     snapshot: Snapshot,
     transforms: Sequence[Transform],
     spark: Any = None,
-    time_zone: str = "UTC",
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> PartitioningResult:
     """Write all rows of a table anew under other partition columns, see DeltaTable.replace_partitioning."""
     done: list[_Layout] = []
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, _OPERATION, None, False, user_metadata)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
         latest = transaction.snapshot
@@ -76,13 +73,13 @@ def replace_partitioning(
         before = [str(each) for each in _transforms(latest)]
         parameters = {"partitionBy": list(layout.made.partition_columns), "transforms": list(map(str, transforms))}
         transaction.set_operation(_OPERATION, {**parameters, "oldTransforms": before})
-        scan = Scan(latest, ReadOptions("true", time_zone=time_zone))
+        scan = Scan(latest, ReadOptions("true", time_zone=options.time_zone))
         transaction.read_scan(scan)
         files = kept_files(scan)
         _put_table(transaction, layout)
-        return _put_rows(transaction, layout, files, spark, time_zone) if len(files) else {}
+        return _put_rows(transaction, layout, files, spark, options.time_zone) if len(files) else {}
 
-    result = commit_operation(snapshot, begin, act)
+    result = commit_operation(snapshot, _OPERATION, act, options)
     [layout] = done
     columns, hidden = layout.made.partition_columns, layout.made.hidden
     return PartitioningResult(

@@ -32,6 +32,7 @@ from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["restore"]
 
@@ -52,7 +53,7 @@ def restore(
     *,
     check_files: bool = True,
     dry_run: bool = False,
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
     progress: Progress = lambda _what, _done, _total: None,
 ) -> WriteResult:
     """Make an earlier version of a table the latest again.
@@ -63,7 +64,7 @@ def restore(
         timestamp: The time that the version was chosen by, for the table's history.
         check_files: Whether to check first that the files exist.
         dry_run: Check and count the files, and commit nothing.
-        user_metadata: Text that the table's history has with the commit.
+        options: How the commit is recorded.
         progress: Called with "checked", the files so far, and their number.
 
     Raises:
@@ -76,20 +77,17 @@ def restore(
     """
     named = {"version": version if timestamp is None else None, "timestamp": timestamp}
 
-    def begin(latest: Snapshot) -> Transaction:
-        # The files are checked here, all of them before anything is committed.
-        return Transaction(latest, _OPERATION, named, look_up_files=False, user_metadata=user_metadata)
-
     def act(transaction: Transaction) -> Mapping[str, int]:
         latest = transaction.snapshot
+        transaction.set_parameters(named)
         if version == latest.version:
             return {}
         source = load_snapshot(latest.storage, latest.root, version)
         return _restore_to(transaction, source, progress if check_files else None)
 
     if dry_run:
-        return WriteResult(None, _OPERATION, act(begin(refresh(snapshot))))
-    return commit_operation(snapshot, begin, act, repeatable=False)
+        return WriteResult(None, _OPERATION, act(Transaction(refresh(snapshot), _OPERATION)))
+    return commit_operation(snapshot, _OPERATION, act, options, repeatable=False)
 
 
 def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress | None) -> dict[str, int]:

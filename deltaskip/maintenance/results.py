@@ -1,4 +1,4 @@
-"""What operations that keep a table in shape did."""
+"""Results of operations that keep a table in shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PartitioningResult", "VacuumResult"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VacuumResult(WriteResult):
-    """What a VACUUM deleted, or would delete.
+    """The files that a VACUUM deleted, or would delete.
 
     Attributes:
         dry_run: Whether nothing was deleted.
@@ -46,7 +46,7 @@ class VacuumResult(WriteResult):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitioningResult(WriteResult):
-    """What `DeltaTable.replace_partitioning` committed; the version is None if the table has this layout already.
+    """The result of `DeltaTable.replace_partitioning`; the version is None if the table has this layout already.
 
     The metrics of a rewrite are numRemovedFiles, numRemovedBytes, numAddedFiles, numAddedBytes and numOutputRows.
 

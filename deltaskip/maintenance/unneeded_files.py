@@ -220,7 +220,7 @@ def _change_files(text: bytes) -> Iterator[tuple[str, int]]:
 
 
 def note_last_vacuum(snapshot: Snapshot, through: int) -> None:
-    """Note the version up to which a LITE vacuum has deleted what the commits removed, as delta-spark does."""
+    """Note the version up to which a LITE vacuum has deleted the files that commits removed, as delta-spark does."""
     noted = json.dumps({_LAST_MEMBER: through}, separators=(",", ":")).encode()
     snapshot.storage.put(join(snapshot.root, LOG_FOLDER, _LAST_VACUUM), noted)
 

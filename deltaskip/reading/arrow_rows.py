@@ -51,8 +51,9 @@ _SMALL_BYTES = 8 << 20
 _SMALL_FILES = 64
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
 _EVALUATED_ROWS = 1 << 18
-# Bytes of files that are read ahead of their turn.
-_AHEAD_BYTES = 256 << 20
+# Bytes of files that are read ahead of their turn; far ones take long to come, near ones only memory.
+_AHEAD_BYTES = 64 << 20
+_FAR_AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
 
 
@@ -365,7 +366,9 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
         with same_table(scan.snapshot), reading as progress:
             reads = _reads(reader, files, options.read_piece_bytes, together=left is None)
-            for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance, reader.rows.storage.remote):
+            remote = reader.rows.storage.remote
+            most = _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES
+            for batch in read_ahead(reads, most, progress.advance, remote):
                 if left is not None:
                     batch = batch.slice(0, left)
                     left -= batch.num_rows

@@ -18,6 +18,8 @@ Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 _T = TypeVar("_T")
 # Reads over a network that wait at once, as far as their bytes fit into memory.
 _IN_FLIGHT = 32
+# Bytes of rows that are held before their turn.
+_HELD_BYTES = 128 << 20
 
 
 def read_ahead(
@@ -26,7 +28,9 @@ def read_ahead(
     done: Callable[[int], object] = lambda _: None,
     remote: bool = False,
 ) -> Iterator[_T]:
-    """Yield what each read yields, in order. Threads carry out the next reads meanwhile, as far as they are small.
+    """Yield what each read yields, in order. Threads begin the next reads meanwhile, as far as they are small.
+
+    A read that yields many rows waits for its turn with the rest of them.
 
     Args:
         reads: Bytes of a read, and a function that begins it.
@@ -45,8 +49,8 @@ def read_ahead(
     at_once = max(2, pa.cpu_count())
     ahead = _IN_FLIGHT if remote else at_once
     pool: ThreadPoolExecutor | None = None
-    waiting: deque[tuple[int, Future[list[_T]] | Callable[[], Iterable[_T]]]] = deque()
-    total = 0
+    waiting: deque[tuple[int, Future[Iterable[_T]] | Callable[[], Iterable[_T]]]] = deque()
+    total, held = 0, _HELD_BYTES // (ahead + 2)
 
     def first() -> Iterator[_T]:
         nonlocal total
@@ -63,7 +67,7 @@ def read_ahead(
             small = size <= most_bytes // at_once
             if small:
                 pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
-                waiting.append((size, pool.submit(_listed, read)))
+                waiting.append((size, pool.submit(_begun, read, held)))
                 total += size
             else:
                 waiting.append((size, read))
@@ -76,5 +80,22 @@ def read_ahead(
             pool.shutdown(cancel_futures=True)
 
 
-def _listed(read: Callable[[], Iterable[_T]]) -> list[_T]:
-    return list(read())
+def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:
+    """What a read yields, of which so many bytes are there."""
+    rest = iter(read())
+    found: list[_T] = []
+    size = 0
+    for each in rest:
+        found.append(each)
+        size += getattr(each, "nbytes", 0)
+        if size >= most_bytes:
+            return _released(found, rest)
+    return found
+
+
+def _released(found: list[_T], rest: Iterator[_T]) -> Iterator[_T]:
+    """Yield both, and keep nothing that was taken."""
+    found.reverse()
+    while found:
+        yield found.pop()
+    yield from rest

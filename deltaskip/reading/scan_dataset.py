@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
@@ -64,7 +64,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
     def scanner(
         self, columns: Sequence[str] | dict[str, Any] | None = None, filter: Any = None, **options: Any
-    ) -> pds.Scanner:
+    ) -> ScanScanner:
         """Return a scanner of some columns and rows.
 
         Args:
@@ -84,7 +84,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
         batches = arrow_batches(narrowed, scan._finished)
         reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), batches)
-        return pds.Scanner.from_batches(reader, columns=columns, filter=None if exact else filter, **options)
+        return ScanScanner(reader, columns, None if exact else filter, options)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise UnsupportedFeature(
@@ -94,3 +94,41 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
     get_fragments = filter = replace_schema = join = join_asof = sort_by = _refuse
     partition_expression = property(_refuse)
+
+
+class ScanScanner:
+    """A scanner of pyarrow, whose reader reads only when it is asked.
+
+    One of pyarrow's own reads ahead in a thread, without regard to the bytes, and after its reader is gone: a query
+    with a limit would leave a thread that runs Python when the process ends.
+
+    Args:
+        reader: The rows.
+        columns: Names, or expressions by name; None for all.
+        filter: The rows to keep of them, an expression of pyarrow; None for all.
+        options: Other arguments of `pyarrow.dataset.Scanner.from_batches`.
+    """
+
+    def __init__(self, reader: pa.RecordBatchReader, columns: Any, filter: Any, options: dict[str, Any]) -> None:
+        self._reader, self._columns, self._filter, self._options = reader, columns, filter, options
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows."""
+        if isinstance(self._columns, dict):
+            return self._made().to_reader()
+        names = self._reader.schema.names if self._columns is None else self._columns
+        schema = pa.schema([self._reader.schema.field(name) for name in names])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(names))
+
+    def _batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self._reader:
+            if self._filter is None:
+                yield batch.select(names)
+            else:
+                yield from pa.Table.from_batches([batch]).filter(self._filter).select(names).to_batches()
+
+    def _made(self) -> pds.Scanner:
+        return pds.Scanner.from_batches(self._reader, columns=self._columns, filter=self._filter, **self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made(), name)

@@ -1,4 +1,4 @@
-"""What new rows must satisfy and become: store assignment, schema merge, rules, generated and identity columns."""
+"""Rules and values of new rows: store assignment, schema merge, constraints, generated and identity columns."""
 
 from deltaskip.rows.identity import IdentityBlock, IdentityColumn, identity_of
 from deltaskip.rows.plan import PlannedColumn, RowPlan, SchemaMode, plan_rows

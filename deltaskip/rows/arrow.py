@@ -44,7 +44,7 @@ _PARALLEL_BYTES = 1 << 20
 
 
 class ArrowRows:
-    """Converts batches of rows into what a write stores, and checks the table's rules.
+    """Converts batches of rows into the columns that a write stores, and checks the table's rules.
 
     The columns of the batches are in the layout of their types, see `arrow_layout`.
 

@@ -1,4 +1,4 @@
-"""Identity columns: which values new rows get, and what the table remembers of them.
+"""Identity columns: the values of new rows, and the mark that the table keeps.
 
 # PROTOCOL, Identity Columns: "The new value should satisfy value = start + k * step where k is a non-negative integer",
 # and lies beyond the high-water mark in the direction of the step.
@@ -22,7 +22,7 @@ _LOW, _HIGH = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class IdentityBlock:
-    """Consecutive values of an identity column: `first`, `first + step`, … of which there are `count`."""
+    """`count` consecutive values of an identity column: `first`, `first + step`, …."""
 
     first: int
     step: int
@@ -36,7 +36,7 @@ class IdentityBlock:
 
 @dataclass(frozen=True, slots=True)
 class IdentityColumn:
-    """How an identity column numbers rows.
+    """The numbering of rows by an identity column.
 
     Attributes:
         column: The column's name.

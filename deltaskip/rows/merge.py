@@ -46,7 +46,7 @@ _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """What decides how two schemas merge.
+    """The options that decide how two schemas merge.
 
     `fixed`: folded names of top-level columns whose type must not change, because an expression depends on it.
     """
@@ -163,7 +163,7 @@ def _merged_type(
     merge: _Merge,
     changes: list[dict[str, Any]],
 ) -> DataType:
-    """The merged type of a field, or of what is inside of it at `field_path`. `changes` receives type changes."""
+    """The merged type of a field, or of the type inside of it at `field_path`. `changes` receives type changes."""
 
     def inside(old: DataType, new: DataType, name: str) -> DataType:
         below = f"{field_path}.{name}" if field_path else name

@@ -60,7 +60,7 @@ class PlannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """What rows with one schema become in a table, and what they must satisfy.
+    """The plan for rows with one schema: the columns that they become in a table, and the rules that they must satisfy.
 
     Attributes:
         table: The table's location, for messages.

@@ -1,4 +1,4 @@
-"""Whether what is read or written depends on the time zone of the session, which a data source is not told."""
+"""Dependence of reads and writes on the time zone of the session, which a data source is not told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is inside Arrow arrays of lists and maps, and arrays of the same shape with something else inside."""
+"""The values inside Arrow arrays of lists and maps, and arrays of the same shape with other values inside."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _D = TypeVar("_D")
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[_T]):
-    """How the text of a property is parsed. parse raises ValueError; expected completes "set it to"."""
+    """The parser of a property's text. parse raises ValueError; expected completes "set it to"."""
 
     parse: Callable[[str], _T]
     expected: str
@@ -288,7 +288,7 @@ class TableProperties:
 
     @property
     def iceberg_compat(self) -> tuple[int, ...]:
-        """The versions of Iceberg compatibility that are enabled, of which a table may have one."""
+        """The versions of Iceberg compatibility that are enabled; a table may have one."""
         enabled = (self.iceberg_compat_v1, self.iceberg_compat_v2, self.iceberg_compat_v3)
         return tuple(version for version, is_on in enumerate(enabled, 1) if is_on)
 

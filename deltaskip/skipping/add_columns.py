@@ -64,7 +64,7 @@ class AddColumns:
         return [column.take(indices) for column in self.columns(names)]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        """Which of the adds at `indices` (None: all) are part of the snapshot; None if all adds are."""
+        """The adds among those at `indices` (None: all) that are part of the snapshot; None if all adds are."""
         return indices
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:

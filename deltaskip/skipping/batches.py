@@ -99,7 +99,7 @@ class FileBatch:
         self.statistics = FileStats(adds.num_rows, adds, adds.cache, adds.scope)
 
     def is_cached(self, program: Program) -> bool:
-        """Whether what `program` evaluates was read before."""
+        """Whether the columns that `program` evaluates were read before."""
         leaves, columns = program.stat_leaves, program.partition_columns
         if not leaves and not columns:
             return isinstance(self.adds, CommitAdds) or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None
@@ -126,7 +126,7 @@ class FileBatch:
         return [found[name] for name in names]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        """Which of the rows at `indices` (None: all) are part of the snapshot; None if all rows are."""
+        """The rows among those at `indices` (None: all) that are part of the snapshot; None if all rows are."""
         return self.adds.live(indices)
 
     def partition(self, physical_name: str, type_: DataType) -> tuple[PartitionColumn, pa.Array]:

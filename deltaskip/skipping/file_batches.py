@@ -154,7 +154,7 @@ def _columns(adds: AddGroup, names: Sequence[str]) -> list[str]:
 
 
 class _PieceAdds(AddColumns):
-    """Some adds of a row group, in memory with what the file list needs of their statistics."""
+    """Some adds of a row group, in memory with the statistics that the file list needs."""
 
     def __init__(self, snapshot: Snapshot, group: AddGroup, adds: pa.StructArray) -> None:
         super().__init__(snapshot, GroupScope(group.part.path, group.group), len(adds))

@@ -38,7 +38,7 @@ from deltaskip.skipping.pickling import pickled_scan
 from deltaskip.skipping.portable import PortablePredicate, evaluated
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.proofs.collated import Collations
-from deltaskip.skipping.proofs.not_true import not_true
+from deltaskip.skipping.proofs.rewrite import not_true
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side

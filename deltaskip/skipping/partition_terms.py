@@ -37,7 +37,7 @@ _MOST_TUPLES = 1_000_000
 
 @dataclass(slots=True)
 class _Answers:
-    """Which values make one term TRUE or unknown: by code of a single column, or by tuple of codes."""
+    """The values that make one term TRUE or unknown: by code of a single column, or by tuple of codes."""
 
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     tuples: dict[tuple[int, ...], bool] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class PartitionAnswers:
 
 
 class PartitionTruth:
-    """Which partition values make the terms of one scan TRUE or unknown. Safe to share between threads."""
+    """The partition values that make the terms of one scan TRUE or unknown. Safe to share between threads."""
 
     def __init__(
         self, time_zone: str | None, collations: Collations | None = None, answers: PartitionAnswers | None = None

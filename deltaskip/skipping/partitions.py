@@ -116,7 +116,7 @@ def distinct_values(scan: Pruning, names: Sequence[str], zone: str | None) -> pa
 def _read(
     scan: Pruning, fields: Sequence[StructField], sizes: bool, proved: bool
 ) -> tuple[list[PartitionColumn], list[_Read]]:
-    """The partition columns, and what is needed of the kept files of every batch."""
+    """The partition columns, and the columns of the kept files of every batch that are needed."""
     snapshot = scan.snapshot
     names = [physical_name(field, snapshot.mapping_mode) for field in fields]
 

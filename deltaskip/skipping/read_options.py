@@ -1,4 +1,4 @@
-"""What a read asks for, as one value: the arguments that `DeltaTable.scan` and `DeltaTable.changes` have in common."""
+"""The options of a read, as one value: the arguments that `DeltaTable.scan` and `DeltaTable.changes` have in common."""
 
 from __future__ import annotations
 

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from deltaskip.engine import Engine, ListedScan
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.session.active import (
     active_session,
+    in_ansi,
     local_session,
     session_ansi,
     session_function,
     session_time_zone,
 )
-from deltaskip.spark.session.checks import checked, session_id
+from deltaskip.spark.session.checks import checked, running_interpreter, session_id
 from deltaskip.spark.session.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.session.failures import spark_errors_named
-from deltaskip.spark.session.plan_metrics import files_read
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
     from deltaskip.rows.plan import RowPlan
     from deltaskip.skipping.log_scan import LogScan
 
-__all__ = ["ENGINE", "SparkEngine"]
+__all__ = ["ENGINE", "SparkEngine", "files_read"]
+
+
+_METRIC = "numFiles"
 
 
 class SparkEngine(Engine):
@@ -102,14 +106,12 @@ class SparkEngine(Engine):
             return changes_to_dataframe(spark, scan)
 
     def stream_to_dataframe(self, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
-        from deltaskip.spark.source.registration import stream_to_dataframe
 
-        return stream_to_dataframe(checked(session), options)
+        return _stream_to_dataframe(checked(session), options)
 
     def register_format(self, session: SparkSession) -> None:
-        from deltaskip.spark.source.registration import register_format
 
-        register_format(checked(session))
+        _register_format(checked(session))
 
     def session_id(self, session: SparkSession) -> str:
         return session_id(checked(session))
@@ -194,7 +196,7 @@ class SparkEngine(Engine):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        """Compute statistics by jobs. Reading a table does not need what a job does."""
+        """Compute statistics by jobs. Their modules are not needed for reading a table."""
         from deltaskip.spark.recompute.job import recompute_statistics
 
         spark = _of_spark(session, f"Recomputing statistics of {snapshot.root}")
@@ -249,3 +251,70 @@ if TYPE_CHECKING:
         CatalogEngine,
         RecomputingEngine,
     ] = (ENGINE,) * 8
+
+
+def files_read(frame: DataFrame) -> int | None:
+    """The number of files that the scans of `frame` read when it ran; None where Spark does not report it (Connect)."""
+    java = getattr(frame, "_jdf", None)
+    if java is None:
+        return None
+    return sum(_files_of(java.queryExecution().executedPlan()))
+
+
+def _files_of(plan: Any) -> list[int]:
+    """The metric of each scan of a physical plan, also below adaptive plans and their stages."""
+    metric = plan.metrics().get(_METRIC)
+    found = [int(metric.get().value())] if metric.isDefined() else []
+    match plan.getClass().getSimpleName():
+        case "AdaptiveSparkPlanExec":
+            below = [plan.executedPlan()]
+        case "ShuffleQueryStageExec" | "BroadcastQueryStageExec" | "ResultQueryStageExec" | "TableCacheQueryStageExec":
+            below = [plan.plan()]
+        case "ReusedExchangeExec":
+            below = []
+        case _:
+            children = plan.children()
+            below = [children.apply(i) for i in range(children.size())]
+    return found + [number for each in below for number in _files_of(each)]
+
+
+def _stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    """Return a streaming DataFrame of a table's rows, then of the rows appended to it.
+
+    Args:
+        spark: A session of Spark 4.0 or newer, classic or Connect.
+        options: Options of the format deltaskip. Time zone and ANSI mode are the session's unless they say otherwise.
+
+    Raises UnsupportedFeature for Spark 3.5.
+    """
+    _register_format(spark, options["path"])
+    given = {"timeZone": str(spark.conf.get("spark.sql.session.timeZone")), "ansi": str(in_ansi(spark)).lower()}
+    return spark.readStream.format("deltaskip").options(**{**given, **options}).load()
+
+
+def _register_format(spark: SparkSession, path: str | None = None) -> None:
+    """Let a session find the format deltaskip, also where its workers would run another interpreter.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The table, for messages.
+
+    Raises UnsupportedFeature for Spark 3.5.
+    """
+    if spark.version.startswith("3."):
+        followed = "" if path is None else f", so it cannot follow {path}"
+        raise UnsupportedFeature(
+            f"Spark {spark.version} has no Python data sources{followed}: use Spark 4, or "
+            f'spark.readStream.format("delta") of delta-spark, or read the versions since the last run with '
+            f"DeltaTable.changes."
+        )
+    from deltaskip.spark.source.data_source import DeltaSkipDataSource
+
+    registry: Any = spark.dataSource
+    try:
+        with running_interpreter(spark):
+            registry.register(DeltaSkipDataSource)
+    except AnalysisException as error:
+        # Spark 4.0 refuses what it has found by itself, through the package pyspark_deltaskip.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

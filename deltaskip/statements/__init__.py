@@ -1,1 +1,1 @@
-"""SQL statements over a catalog's tables: their grammar, what they answer, and queries that skip files."""
+"""SQL statements over a catalog's tables: their grammar, their answers, and queries that skip files."""

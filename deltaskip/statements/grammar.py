@@ -1,4 +1,4 @@
-"""The one table of statements: how each is written, what it becomes, and whether it needs Spark.
+"""The one table of statements: the form of each, the call that it stands for, and whether it needs Spark.
 
 # Spark 4.1, SqlBaseParser.g4, statement; delta-spark 4.4, DeltaSqlBase.g4
 """

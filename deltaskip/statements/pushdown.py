@@ -1,4 +1,4 @@
-"""Which parts of a query's predicates every useful row of a table must satisfy, so that its other files can be skipped.
+"""Parts of a query's predicates that every useful row of a table must satisfy, so that its other files can be skipped.
 
 Spark runs the whole query as it was typed; what is found here only decides which files it reads. sqlglot, which nothing
 else needs, says what the query is made of; the predicates themselves are slices of the text. Where anything is unsure,
@@ -62,7 +62,7 @@ class _Conjunct:
 
 @dataclass(slots=True)
 class _Relation:
-    """A relation in FROM: a table, of which the columns are known, or a query.
+    """A relation in FROM: a table with known columns, or a query.
 
     Attributes:
         alias: Its name, folded.
@@ -104,7 +104,7 @@ def predicates_of(text: str, tables: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 class _Search:
-    """A walk over the tree of a query, with what is required of the rows of each part."""
+    """A walk over the tree of a query, with the predicates that rows of each part must satisfy."""
 
     def __init__(self, text: str, tokens: list[SqlToken], tables: Mapping[str, Sequence[str]]) -> None:
         self.text = text

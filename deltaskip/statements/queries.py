@@ -106,7 +106,7 @@ class QuerySession(ABC):
     def predicates(
         self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]
     ) -> dict[str, list[str]]:
-        """What a query requires of the rows of each table, by the name of its reference."""
+        """The predicates of a query on the rows of each table, by the name of its reference."""
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
         return _required(query_with(text, dict(names)), columns)
 

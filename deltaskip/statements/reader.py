@@ -1,4 +1,4 @@
-"""What all statements have in common: names with time travel, expressions and queries as typed, lists of properties.
+"""Parts that all statements share: names with time travel, expressions and queries as typed, lists of properties.
 
 # Spark 4.1, SqlBaseParser.g4: identifierReference, temporalClause, propertyList, partitionSpec
 """

@@ -10,11 +10,15 @@ import pyarrow as pa
 from deltaskip.arguments import unicode_text
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import with_parameters
-from deltaskip.statements.parse import parse_statement
+from deltaskip.schema.sql_text import sql_error
+from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
+from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession
+from deltaskip.statements.statement import Statement
 
-__all__ = ["run_statement"]
+__all__ = ["parse_statement", "run_statement"]
 
 
 def run_statement(
@@ -26,3 +30,41 @@ def run_statement(
     if spark is None or not isinstance(answer, pa.Table):
         return answer
     return engine("The answer of a statement").arrow_to_dataframe(spark, answer)
+
+
+def parse_statement(text: str) -> Statement:
+    """Return the statement of a text.
+
+    Names and keywords are read here; expressions and queries keep their text as typed.
+
+    Raises:
+        PredicateError: The text is no statement, with the line and column where it stops to be one.
+        InvalidArgument: The statement is one that is not supported, or contradicts itself.
+    """
+    try:
+        reader = StatementReader(text)
+        if reader.at_end:
+            raise sql_error(text, 0, "the statement is empty")
+        return _form(reader).read(reader)
+    except SchemaError as error:
+        raise PredicateError(str(error)) from error
+    except RecursionError:
+        raise PredicateError(f"The SQL text is nested too deeply: {text[:150]}") from None
+
+
+def _form(reader: StatementReader) -> StatementForm:
+    """The form that reads the statement."""
+    for form in GRAMMAR:
+        if all(i < len(reader.tokens) and reader.tokens[i].is_word(*words) for i, words in enumerate(form.begins)):
+            return form
+    if reader.begins_query():
+        return next(form for form in GRAMMAR if "SELECT" in form.begins[0])
+    first = reader.tokens[0]
+    words = first.text.upper() if first.kind == "word" else ""
+    if words in ("CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC"):
+        later = (token.text.upper() for token in reader.tokens[1:5] if token.is_word("VIEW", "FUNCTION"))
+        words = next(later, words)
+    if words not in NEAREST:
+        raise reader.error("a statement begins with a word such as SELECT, INSERT, CREATE, ALTER or DESCRIBE")
+    shown = " ".join(token.text for token in reader.tokens[:2] if token.kind == "word")
+    raise InvalidArgument(f"{shown} is not supported: use {NEAREST[words]}.")

@@ -1,4 +1,4 @@
-"""What statements share while they run: the catalog, the session, and tables by name."""
+"""The context of statements while they run: the catalog, the session, and tables by name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StatementSession(QuerySession):
 
 
 def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
-    """What may stand before a column of a table: its alias, or its name with all or only some of what is before it."""
+    """The qualifiers of a table's columns: its alias, or its name with all or only some of the names before it."""
     return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
 
 

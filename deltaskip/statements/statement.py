@@ -1,4 +1,4 @@
-"""A statement: what it names, with expressions and queries as the text that was typed, and how it runs."""
+"""A statement: its names, with expressions and queries as the text that was typed, and its execution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Statement"]
 
 @dataclass(frozen=True, slots=True)
 class Statement(ABC):
-    """A statement. Its class says which, and its attributes what it names."""
+    """A statement. Its class is its kind, and its attributes are the names and texts in it."""
 
     @abstractmethod
     def run(self, session: StatementSession) -> Any:

@@ -1,4 +1,4 @@
-"""What statements name: tables, maybe at a version, and the values of partition columns."""
+"""Names and values in statements: tables, maybe at a version, and the values of partition columns."""
 
 from __future__ import annotations
 

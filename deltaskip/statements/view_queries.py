@@ -12,11 +12,10 @@ from deltaskip.expr import with_parameters
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.statements.from_the_log import Query
-from deltaskip.statements.parse import parse_statement
 from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.run import parse_statement
 from deltaskip.statements.values import Parts, StatementTable
-from deltaskip.table.opened import table_in
-from deltaskip.table.table import DeltaTable
+from deltaskip.table.table import DeltaTable, table_in
 
 if TYPE_CHECKING:
     from deltaskip.statements.views import RegisteredView

@@ -59,7 +59,7 @@ _UNCACHED = CommitsScope(-1)
 
 
 class StatisticsSource(Protocol):
-    """Reads the statistics of a batch of files; each call reads what is not cached."""
+    """Reads the statistics of a batch of files; each call reads the columns that are not cached."""
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """Leaves of `stats_parsed`, None for those that its schema lacks. paths: names below `stats_parsed`."""

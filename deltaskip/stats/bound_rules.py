@@ -1,4 +1,4 @@
-"""What a bound may have lost on its way to a reader: one rule for each type and each form in which bounds are stored.
+"""Precision that a bound may have lost: one rule for each type and each form in which bounds are stored.
 
 A bound is believed only as far as its form can hold the value. What a form may have lost widens the bound, and what
 cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes through these rules:
@@ -165,7 +165,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _in_range(values: pa.Array, limit: int) -> pa.Array:
-    """A bound that no value of the column's type has says nothing about its values."""
+    """A bound outside the column's type says nothing about its values."""
     extremes = pc.min_max(values)
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if low is None or (low >= -limit and high < limit):

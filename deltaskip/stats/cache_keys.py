@@ -93,7 +93,7 @@ class ReadsKey(NamedTuple):
 
 
 class LiveKey(NamedTuple):
-    """Which adds are part of a version (Boolean array)."""
+    """The adds that are part of a version (Boolean array)."""
 
     scope: Scope
     version: int
@@ -101,7 +101,7 @@ class LiveKey(NamedTuple):
 
 
 class NanRecordedKey(NamedTuple):
-    """Which adds have statistics of a writer that records NaN (Boolean array)."""
+    """The adds with statistics of a writer that records NaN (Boolean array)."""
 
     scope: Scope
     version: int
@@ -109,7 +109,7 @@ class NanRecordedKey(NamedTuple):
 
 
 class NanAbsentKey(NamedTuple):
-    """Which adds have a tag by which a column contains no NaN (Boolean array). path: physical names of the column."""
+    """The adds with a tag by which a column contains no NaN (Boolean array). path: physical names of the column."""
 
     scope: Scope
     path: tuple[str, ...]
@@ -141,7 +141,7 @@ class PartitionColumnKey(NamedTuple):
 
 
 class PartitionAnswersKey(NamedTuple):
-    """Which partition values the terms of recent scans admit (PartitionAnswers, pinned)."""
+    """The partition values that the terms of recent scans admit (PartitionAnswers, pinned)."""
 
     time_zone: str | None
     collation_version: str

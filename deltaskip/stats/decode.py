@@ -255,7 +255,7 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | None:
-    """Which texts are bounds as written: at most 15 digits, counting all of the scale; None if none can be.
+    """The texts that are bounds as written: at most 15 digits, counting all of the scale; None if none can be.
 
     Such a text with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.

@@ -1,4 +1,4 @@
-"""Page indexes of Parquet files: where the pages of a column chunk are, and what is known of the values in each.
+"""Page indexes of Parquet files: the places of a column chunk's pages, and the statistics of each page.
 
 What does not fit its column chunk is no page index: the column chunk is then read as a whole.
 # Apache Parquet, Page Index; parquet.thrift, OffsetIndex, ColumnIndex

@@ -116,7 +116,7 @@ class StatsStruct:
 
 
 def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[StatColumn]:
-    """The columns of which some text has a statistic."""
+    """The columns for which some text has a statistic."""
     groups = (*_SIDES, "nullCount")
     leaves = extract_leaves(texts, [(group, *column.physical) for column in columns for group in groups])
     used = [not pc.all(pc.is_null(leaf.text), min_count=0).as_py() for leaf in leaves]

@@ -15,7 +15,7 @@ __all__ = ["CatalogLog", "CatalogStorage", "storage_below"]
 
 
 class CatalogLog(Protocol):
-    """What a catalog says about the log of one of its tables."""
+    """The facts that a catalog has about the log of one of its tables."""
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of a directory, as `Storage.list_from`: those of the log as the catalog knows them."""

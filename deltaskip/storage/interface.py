@@ -160,7 +160,7 @@ class Storage(Protocol):
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically and durably, with the directories above it.
 
-        Of several writers exactly one succeeds, and the others get FileExists. Raises StorageError if the file system
+        Exactly one of several writers succeeds, and the others get FileExists. Raises StorageError if the file system
         cannot create files atomically, and if the write failed, in which case the file may exist nevertheless.
         """
         ...

@@ -7,6 +7,7 @@ links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 
 import ctypes
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -99,7 +100,7 @@ def sync(paths: Sequence[str]) -> None:
             except FileNotFoundError:
                 continue
             try:
-                os.fsync(handle)
+                _flush(handle)
             finally:
                 os.close(handle)
         last[os.path.dirname(path)] = path
@@ -124,7 +125,7 @@ def publish(path: str) -> Iterator[str]:
     with _naming(path), _temporary(path) as temporary:
         yield temporary
         with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
+            _flush(file.fileno())
         kill_point("synced")
         with suppress(FileExistsError):
             _link(temporary, path)
@@ -222,7 +223,7 @@ def _written(path: str, data: bytes, durable: bool = True, makes_folder: bool = 
         try:
             _write_all(handle, data)
             if durable:
-                os.fsync(handle)
+                _flush(handle)
         finally:
             os.close(handle)
         kill_point("synced")
@@ -380,12 +381,23 @@ def _opened_inside(folder: int, name: str, path: str) -> int:
         raise
 
 
+def _flush(handle: int) -> None:
+    """Make what was written durable. On macOS, fsync leaves it in the cache of the drive."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        # Network file systems know only the other.
+        with suppress(OSError):
+            fcntl.fcntl(handle, full)
+            return
+    os.fsync(handle)
+
+
 def _sync_folder(path: str) -> None:
     """Make the name durable. Some file systems cannot sync a directory, and need not."""
     with _naming(path):
         handle = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(handle)
+            _flush(handle)
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
                 raise

@@ -33,7 +33,7 @@ def parse_location(table: str | os.PathLike[str]) -> str:
     """Return the location of a path (relative to the working directory), a `file:` URI or a remote URI.
 
     `file:` URIs are percent-decoded. Remote URIs stay as they are, since object keys may contain any character. Raises
-    StorageError for a file of another host.
+    StorageError for a file of another host, and for a scheme without anything after it.
     """
     text = os.fspath(table)
     scheme = scheme_of(text)
@@ -41,7 +41,10 @@ def parse_location(table: str | os.PathLike[str]) -> str:
         return os.path.abspath(os.path.expanduser(text))
     if scheme == "file":
         return os.path.normpath(_local_path(text))
-    return text.rstrip("/")
+    location = text.rstrip("/")
+    if location.endswith(":"):
+        raise StorageError(f"{text} names no folder: write {scheme}://, and after it the bucket or host and a path.")
+    return location
 
 
 def scheme_of(text: str) -> str | None:

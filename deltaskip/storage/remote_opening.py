@@ -24,6 +24,13 @@ from deltaskip.storage.remote_errors import opening_error
 __all__ = ["located", "remote_storage"]
 
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
+# Schemes of other libraries, and how such a store is written here.
+_WRITTEN = {
+    "gcs": "gs://BUCKET/PATH",
+    "s3n": "s3://BUCKET/PATH",
+    "wasb": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
+    "wasbs": "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
+}
 _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
 
 
@@ -90,9 +97,10 @@ def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str,
     found = session_storage(location)
     if found is None and scheme not in HADOOP_SCHEMES:
         known = ", ".join(sorted({"file", *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
+        use = f"write {_WRITTEN[scheme]}" if scheme in _WRITTEN else f"use a local path or one of {known}"
         raise StorageError(
-            f"Unsupported scheme {scheme!r} of {location}: use a local path or one of {known}, or first start a Spark "
-            f"session whose Hadoop configuration supports the scheme."
+            f"Unsupported scheme {scheme!r} of {location}: {use}, or first start a Spark session whose Hadoop "
+            f"configuration supports the scheme."
         )
     if options:
         raise StorageError(

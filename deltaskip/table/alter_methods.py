@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltaskip import arguments
-from deltaskip.log import Snapshot, refresh
+from deltaskip.log import refresh
 from deltaskip.schema.properties import TableProperties
-from deltaskip.txn.latest import latest_after
+from deltaskip.table.methods import TableMethods
+from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from deltaskip.alter.changes import TableChange
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["AlteringMethods"]
 
 
-class AlteringMethods:
+class AlteringMethods(TableMethods):
     """Altering a table: columns, properties, constraints, clustering and table features."""
-
-    snapshot: Snapshot
 
     def alter(self, *changes: TableChange, user_metadata: str | None = None) -> WriteResult:
         """Change columns, properties, constraints, clustering or features in one commit, and move to its version.
@@ -50,12 +49,10 @@ class AlteringMethods:
         from deltaskip.alter.alter import alter
         from deltaskip.alter.changes import DropFeature
 
-        metadata = arguments.text_or_none("user_metadata", user_metadata)
+        options = self._write_options(None, user_metadata, "UTC")
         if any(isinstance(each, DropFeature) and each.feature.lower() == "deletionvectors" for each in changes):
-            self._purge_deletion_vectors(metadata)
-        result = alter(self.snapshot, changes, metadata)
-        self.snapshot = latest_after(self.snapshot)
-        return result
+            self._purge_deletion_vectors(options)
+        return self._moved(alter(self.snapshot, changes, options))
 
     def alter_sql(self, statement: str, user_metadata: str | None = None) -> WriteResult:
         """Alter the table as an ALTER TABLE statement of Spark or Delta does; see `alter`.
@@ -121,7 +118,7 @@ class AlteringMethods:
         truncated = arguments.flag("truncate_history", truncate_history)
         return self.alter(DropFeature(arguments.text("name", name), truncated))
 
-    def _purge_deletion_vectors(self, user_metadata: str | None) -> None:
+    def _purge_deletion_vectors(self, options: WriteOptions) -> None:
         """Disable deletion vectors, and rewrite the files that have some. # delta-spark, REORG TABLE … APPLY (PURGE)"""
         from deltaskip.alter.alter import alter
         from deltaskip.alter.changes import RemoveProperty
@@ -133,5 +130,5 @@ class AlteringMethods:
         _, _, plan = optimize_plan(self.snapshot, purge)
         if plan.bins:
             # Otherwise other writers could mark rows again meanwhile.
-            alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], user_metadata)
-            optimize(self.snapshot, purge, user_metadata=user_metadata)
+            alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], options)
+            optimize(self.snapshot, purge, write=options)

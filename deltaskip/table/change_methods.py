@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal, overload
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
-from deltaskip.log import Snapshot, refresh
-from deltaskip.table.write_methods import time_zone_argument
-from deltaskip.txn.latest import latest_after
+from deltaskip.log import refresh
+from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:
     from deltaskip.dml.merge.clauses import MergeClause
@@ -21,15 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ChangingMethods"]
 
 
-class ChangingMethods:
+class ChangingMethods(TableMethods):
     """Changing rows of the latest version of a table."""
-
-    snapshot: Snapshot
-
-    @property
-    def uri(self) -> str:
-        """URI of the table."""
-        return self.snapshot.table_root
 
     @overload
     def delete(
@@ -76,7 +68,7 @@ class ChangingMethods:
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
                 all rows.
-            spark: A session, classic or Connect, that reads and rewrites files of which some rows go. The default does
+            spark: A session, classic or Connect, that reads and rewrites files that lose some rows. The default does
                 this in the process.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`.
@@ -98,18 +90,15 @@ class ChangingMethods:
             StorageError: Storage failed.
             InvalidArgumentType: An argument has a wrong type.
         """
-        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.change_plan import described_change
         from deltaskip.dml.delete import delete
         from deltaskip.dml.overwrite import predicate_text
 
-        given = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
+        options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot.schema)
-        metadata = arguments.text_or_none("user_metadata", user_metadata)
         if arguments.flag("dry_run", dry_run):
-            return planned_change(self.snapshot, "DELETE", text, spark, given[1], "Deleting")
-        result = delete(self.snapshot, text, spark, *given, metadata)
-        self.snapshot = latest_after(self.snapshot)
-        return result
+            return described_change(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
+        return self._moved(delete(self.snapshot, text, spark, options))
 
     @overload
     def update(
@@ -190,20 +179,17 @@ class ChangingMethods:
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.assignments import given_values
-        from deltaskip.dml.change_plan import planned_change
+        from deltaskip.dml.change_plan import described_change
         from deltaskip.dml.overwrite import predicate_text
         from deltaskip.dml.update import check_values, update
 
         given, predicate = given_values(arguments.mapping("set", set), where, params)
-        once, zone = arguments.app_version("txn", txn), time_zone_argument(time_zone, self.uri)
+        options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(predicate, None, self.snapshot.schema)
-        metadata = arguments.text_or_none("user_metadata", user_metadata)
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
-            return planned_change(self.snapshot, "UPDATE", text, spark, zone, "Updating")
-        result = update(self.snapshot, given, text, spark, once, zone, metadata)
-        self.snapshot = latest_after(self.snapshot)
-        return result
+            return described_change(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
+        return self._moved(update(self.snapshot, given, text, spark, options))
 
     def merge(
         self,
@@ -250,30 +236,25 @@ class ChangingMethods:
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.names import default_aliases
-        from deltaskip.dml.merge.source import merge_source
-        from deltaskip.dml.merge.statement import Merge, merge, plan_merge
+        from deltaskip.dml.merge.statement import Merge, merge, merge_source, plan_merge
         from deltaskip.table.merge_builder import MergeBuilder
 
-        if on is None:
+        if on is None or isinstance(on, list | tuple):
             raise InvalidArgumentType.of("on", "a condition such as 't.id = s.id'", on)
         condition = checked_condition("on", on)
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         source_name = arguments.text_or_none("source_alias", source_alias)
         target_name = arguments.text_or_none("target_alias", target_alias)
-        zone = time_zone_argument(time_zone, self.uri)
-        application = arguments.app_version("txn", txn)
-        metadata = arguments.text_or_none("user_metadata", user_metadata)
+        options = self._write_options(txn, user_metadata, time_zone)
         given = GivenRows(source, "source")
         target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
 
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:
             statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")
             self.snapshot = refresh(self.snapshot)
-            rows = merge_source(given, source_name, spark, zone, self.snapshot)
+            rows = merge_source(given, source_name, spark, options.time_zone, self.snapshot)
             if dry_run:
                 return plan_merge(self.snapshot, statement, rows)
-            result = merge(self.snapshot, statement, rows, application, metadata)
-            self.snapshot = latest_after(self.snapshot)
-            return result
+            return self._moved(merge(self.snapshot, statement, rows, options))
 
         return MergeBuilder(run, _table=self.uri)

@@ -13,8 +13,8 @@ from deltaskip.log import load_snapshot
 from deltaskip.log.new_table import check_no_table
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
+from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.table import DeltaTable
-from deltaskip.table.write_methods import time_zone_argument
 from deltaskip.txn.latest import opening_after
 
 __all__ = ["convert_to_delta"]
@@ -58,7 +58,7 @@ def convert_to_delta(
     # Reading a table needs none of these.
     from deltaskip.maintenance.convert import OPERATION, add_folder, read_folder
     from deltaskip.schema.given import schema_of
-    from deltaskip.table.creation import creation
+    from deltaskip.table.creation import TableDefinition, creation
 
     options = arguments.storage_settings(storage_options)
     storage, root = open_storage(arguments.path("path", path), options)
@@ -76,9 +76,8 @@ def convert_to_delta(
         check_no_table(storage, root)
         folder = read_folder(storage, root, partitions, zone)
         operation = (OPERATION, folder.parameters)
-        transaction = creation(
-            storage, root, folder.schema, folder.partition_columns, properties=configuration, operation=operation
-        )
+        definition = TableDefinition(folder.schema, folder.partition_columns, properties=configuration)
+        transaction = creation(storage, root, definition, operation)
         add_folder(transaction, folder, zone)
         transaction.commit()
         with opening_after(f"{root} was converted"):

@@ -1,49 +1,86 @@
-"""Creating a table: its schema, partitioning, clustering and properties as version 0, with the features they need.
+"""Creating and replacing a table: its schema, partitioning, clustering and properties, with the features they need.
 
-# PROTOCOL, Change Metadata, Protocol Evolution, Clustered Table; delta-spark's operation CREATE TABLE
+# PROTOCOL, Change Metadata, Protocol Evolution, Clustered Table; delta-spark's operations CREATE TABLE and CREATE OR
+# REPLACE TABLE
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata
+from deltaskip.dml.files import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_domain
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
 from deltaskip.features.row_tracking import with_materialized_columns
+from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
+from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
+from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.storage import Storage
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.declared import declaration
 from deltaskip.transforms.generated import partitioned
 from deltaskip.transforms.given import transforms_of
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["Described", "creation", "describe"]
+__all__ = ["TableDefinition", "creation", "replace_table", "replacement"]
+
+_REPLACEMENT = "CREATE OR REPLACE TABLE"
+# What older versions of the table, and its row ids and times, depend on.
+_KEPT = (
+    TableProperties.mapping_mode,
+    TableProperties.max_column_id,
+    TableProperties.row_id_column,
+    TableProperties.row_commit_version_column,
+    TableProperties.in_commit_timestamps,
+    TableProperties.in_commit_timestamps_version,
+    TableProperties.in_commit_timestamps_since_ms,
+    TableProperties.checkpoint_protection_version,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A new table, or what takes the place of one, as the caller describes it.
+
+    Attributes:
+        schema: Columns of the table.
+        partition_by: Names of the partition columns, in any letter case, and transforms.
+        cluster_by: Names of the clustering columns, with dots before nested fields.
+        properties: Properties of the table.
+        comment: Description of the table.
+        name: Name of the table in its metadata.
+    """
+
+    schema: StructType
+    partition_by: Sequence[str | Transform] = ()
+    cluster_by: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    name: str | None = None
 
 
 def creation(
     storage: Storage,
     root: str,
-    schema: StructType,
-    partition_by: Sequence[str | Transform] = (),
-    cluster_by: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
-    comment: str | None = None,
-    name: str | None = None,
+    definition: TableDefinition,
     operation: tuple[str, Mapping[str, object]] | None = None,
 ) -> Transaction:
     """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
@@ -54,12 +91,7 @@ def creation(
     Args:
         storage: Storage of the table.
         root: Location of the table.
-        schema: Columns of the table.
-        partition_by: Names of the partition columns, in any letter case, and transforms.
-        cluster_by: Names of the clustering columns, with dots before nested fields.
-        properties: Properties of the table.
-        comment: Description of the table.
-        name: Name of the table in its metadata.
+        definition: The table.
         operation: Name and parameters of the operation in the table's history; None for CREATE TABLE.
 
     Raises:
@@ -69,25 +101,90 @@ def creation(
         TableAlreadyExists: There is a table.
         CorruptLog: There is a part of the log of a table that was deleted.
     """
-    described = describe(root, schema, partition_by, cluster_by, properties)
+    state = _state(root, definition)
     protocol = with_features(
-        protocol_for(NEW_TABLE, TableProperties(described.configuration, root), described.schema), described.features
+        protocol_for(NEW_TABLE, TableProperties(state.configuration, root), state.schema), state.features
     )
     check_no_table(storage, root)
     snapshot = before_creation(storage, root, NEW_TABLE)
-    action, parameters = operation or ("CREATE TABLE", described.parameters(cluster_by, comment))
+    action, parameters = operation or ("CREATE TABLE", _parameters(definition, state))
     transaction = Transaction(snapshot, action, parameters, look_up_files=False)
     transaction.set_protocol(protocol)
-    metadata = described.metadata(snapshot.metadata, described.schema, comment, name)
+    metadata = _metadata(snapshot.metadata, definition, state, state.schema)
     transaction.set_metadata(replace(metadata, created_time=time.time_ns() // 1_000_000))
-    if described.clustering is not None:
-        transaction.set_system_domain(described.clustering)
+    if state.clustering is not None:
+        transaction.set_system_domain(state.clustering)
     return transaction
 
 
+def replace_table(snapshot: Snapshot, definition: TableDefinition) -> WriteResult:
+    """Replace columns, properties and description of a table, and remove its rows.
+
+    The table keeps its id, its history and its features, column mapping and in-commit timestamps if it has them, and
+    the marks of identity columns of the same name. Columns get new ids and physical names.
+
+    Args:
+        snapshot: A version of the table.
+        definition: The new table.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        InvalidCommit: A rule of the protocol forbids the new table.
+        UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
+        CommitConflict: Other writers commit again and again.
+    """
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        _replace(transaction, definition)
+        return {}
+
+    return commit_operation(snapshot, _REPLACEMENT, act)
+
+
+def replacement(latest: Snapshot, definition: TableDefinition) -> Transaction:
+    """Return a transaction whose commit replaces a table; rows can be added to it first. See `replace_table`.
+
+    Args:
+        latest: The version of the table that is replaced. The commit conflicts with others that change its rows.
+        definition: The new table.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
+    """
+    transaction = Transaction(latest, _REPLACEMENT, look_up_files=False)
+    _replace(transaction, definition)
+    return transaction
+
+
+def _replace(transaction: Transaction, definition: TableDefinition) -> None:
+    """Set the new columns and properties, and remove all rows."""
+    latest = transaction.snapshot
+    before = latest.properties
+    state = _state(latest.root, definition, {each.name: before[each.name] for each in _KEPT if each.name in before})
+    transaction.set_parameters(_parameters(definition, state))
+    columns = keep_marks(latest.schema, state.schema)
+    typed = TableProperties(state.configuration, latest.root)
+    protocol = with_features(protocol_for(latest.protocol, typed, columns), state.features)
+    if protocol is not latest.protocol:
+        transaction.set_protocol(protocol)
+    transaction.set_metadata(_metadata(latest.metadata, definition, state, columns), keep_collations=False)
+    domain = state.clustering
+    if domain is None and CLUSTERING_DOMAIN in latest.domains:
+        domain = clustering_domain(())
+    if domain is not None:
+        transaction.set_system_domain(domain)
+    scan = Scan(latest, ReadOptions("true"))
+    transaction.read_scan(scan)
+    every = files_to_change(scan).whole
+    transaction.remove_whole(every.removed(latest.table_root, time.time_ns() // 1_000_000))
+
+
 @dataclass(frozen=True, slots=True)
-class Described:
-    """What the metadata and protocol of a new table contain.
+class _State:
+    """The state of a table with some definition.
 
     Attributes:
         schema: The columns, with ids and physical names if they are mapped.
@@ -103,60 +200,48 @@ class Described:
     features: tuple[str, ...]
     clustering: DomainMetadata | None
 
-    def metadata(self, before: Metadata, schema: StructType, comment: str | None, name: str | None) -> Metadata:
-        """Return the metadata of the table: `before` with these columns, and everything else that is described."""
-        return replace(
-            before,
-            schema_string=schema_to_json(schema),
-            partition_columns=self.partition_columns,
-            configuration=self.configuration,
-            description=comment,
-            name=name,
-        )
 
-    def parameters(self, cluster_by: Sequence[str], comment: str | None) -> dict[str, Any]:
-        """Return the parameters of the operation in the table's history."""
-        return {
-            "partitionBy": list(self.partition_columns),
-            "clusterBy": list(cluster_by),
-            "isManaged": "false",
-            "properties": self.configuration,
-            **({} if comment is None else {"description": comment}),
-        }
+def _metadata(before: Metadata, definition: TableDefinition, state: _State, schema: StructType) -> Metadata:
+    """The metadata of the table: `before` with these columns, and everything else that is defined."""
+    return replace(
+        before,
+        schema_string=schema_to_json(schema),
+        partition_columns=state.partition_columns,
+        configuration=state.configuration,
+        description=definition.comment,
+        name=definition.name,
+    )
 
 
-def describe(
-    root: str,
-    schema: StructType,
-    partition_by: Sequence[str | Transform] = (),
-    cluster_by: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
-    kept: Mapping[str, str] | None = None,
-) -> Described:
-    """Return what a table with these columns and properties contains.
+def _parameters(definition: TableDefinition, state: _State) -> dict[str, Any]:
+    """The parameters of the operation in the table's history."""
+    return {
+        "partitionBy": list(state.partition_columns),
+        "clusterBy": list(definition.cluster_by),
+        "isManaged": "false",
+        "properties": state.configuration,
+        **({} if definition.comment is None else {"description": definition.comment}),
+    }
 
-    Args:
-        root: Location of the table.
-        schema: Columns of the table.
-        partition_by: Names of the partition columns, in any letter case, and transforms.
-        cluster_by: Names of the clustering columns, with dots before nested fields.
-        properties: Properties of the table.
-        kept: Properties that the table has already and keeps, unless `properties` sets them.
+
+def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | None = None) -> _State:
+    """The state of a table at `root`. kept: properties that the table has already and keeps, unless others are given.
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
         InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
     """
+    schema = definition.schema
     if not schema.fields:
         raise SchemaError(f"A table at {root} needs at least one column.")
-    for field in schema.fields:
-        if DEFAULT_KEY in field.metadata:
-            text = str(field.metadata[DEFAULT_KEY])
-            why = default_problem(field, text, root)
+    for column in schema.fields:
+        if DEFAULT_KEY in column.metadata:
+            text = str(column.metadata[DEFAULT_KEY])
+            why = default_problem(column, text, root)
             if why is not None:
-                raise SchemaError(f"{text} cannot be the default of {field.name} of {root}: {why}.")
-    given, features = without_feature_properties(properties or {})
-    transforms = transforms_of(partition_by)
+                raise SchemaError(f"{text} cannot be the default of {column.name} of {root}: {why}.")
+    given, features = without_feature_properties(definition.properties)
+    transforms = transforms_of(definition.partition_by)
     _columns(schema, [each.path[0] for each in transforms if isinstance(each, Identity)], "partition", root)
     made = partitioned(schema, transforms, root)
     schema, listed = made.schema, declaration(transforms, made)
@@ -175,12 +260,12 @@ def describe(
         configuration[TableProperties.max_column_id.name] = str(highest)
     if typed.row_tracking:
         configuration = with_materialized_columns(configuration)
-    domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
+    domain = _clustering(schema, definition.cluster_by, mode, root) if definition.cluster_by else None
     if domain is not None:
         if made.partition_columns:
             raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
         features.append("clustering")
-    return Described(schema, made.partition_columns, configuration, tuple(features), domain)
+    return _State(schema, made.partition_columns, configuration, tuple(features), domain)
 
 
 def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
-from deltaskip.log import Snapshot, check_same_table, chosen_version, load_snapshot, refresh
+from deltaskip.log import check_same_table, chosen_version, load_snapshot, refresh
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
-from deltaskip.txn.latest import latest_after, opening_after
+from deltaskip.table.methods import TableMethods
+from deltaskip.txn.latest import opening_after
 
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests
@@ -28,10 +29,8 @@ _HOUR_MS = 3_600_000
 _LONGEST_MS = 1 << 50
 
 
-class MaintainingMethods:
+class MaintainingMethods(TableMethods):
     """Deleting files that are not needed, earlier versions restored, and clones."""
-
-    snapshot: Snapshot
 
     def vacuum(
         self,
@@ -72,15 +71,14 @@ class MaintainingMethods:
         """
         from deltaskip.maintenance.vacuum import vacuum
 
-        result = vacuum(
+        done = vacuum(
             self.snapshot,
             retention_ms(retention, self.snapshot.root),
             arguments.flag("dry_run", dry_run),
             lite=arguments.flag("lite", lite),
             enforce_retention=arguments.flag("enforce_retention", enforce_retention),
         )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        return self._moved(done)
 
     def restore(
         self,
@@ -119,14 +117,12 @@ class MaintainingMethods:
         from deltaskip.maintenance.restore import restore
 
         checked, dry = arguments.flag("check_files", check_files), arguments.flag("dry_run", dry_run)
-        note = arguments.text_or_none("user_metadata", user_metadata)
+        options = self._write_options(None, user_metadata, "UTC")
         chosen = self._chosen_version(version, timestamp)
         if chosen is None:
             raise InvalidArgument(f"Specify the version or the timestamp to which {self.snapshot.root} is restored.")
         time = None if timestamp is None else str(timestamp)
-        result = restore(self.snapshot, chosen, time, check_files=checked, dry_run=dry, user_metadata=note)
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        return self._moved(restore(self.snapshot, chosen, time, check_files=checked, dry_run=dry, options=options))
 
     def clone(
         self,
@@ -167,16 +163,15 @@ class MaintainingMethods:
         from deltaskip.maintenance.clone import clone
         from deltaskip.table.table import DeltaTable
 
-        options = arguments.storage_settings(storage_options)
-        storage, root = open_storage(arguments.path("table", table), options)
+        storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
         given = None if properties is None else arguments.texts_by_name("properties", properties)
-        replaced, note = arguments.flag("replace", replace), arguments.text_or_none("user_metadata", user_metadata)
+        replaced, options = arguments.flag("replace", replace), self._write_options(None, user_metadata, "UTC")
         chosen = self._chosen_version(version, timestamp)
         source = self.snapshot
         if chosen is not None and chosen != source.version:
             check_same_table(source)
             source = load_snapshot(source.storage, source.root, chosen)
-        clone(source, storage, root, replace_table=replaced, properties=given, user_metadata=note)
+        clone(source, storage, root, replace_table=replaced, properties=given, options=options)
         with opening_after(f"{source.root} was cloned to {root}"):
             return DeltaTable(table, storage_options=storage_options)
 

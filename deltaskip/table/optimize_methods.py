@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgument
-from deltaskip.log import Snapshot, refresh
-from deltaskip.table.write_methods import time_zone_argument
-from deltaskip.txn.latest import latest_after
+from deltaskip.log import refresh
+from deltaskip.table.methods import TableMethods
+from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.optimize_result import OptimizeResult
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["OptimizingMethods"]
 
 
-class OptimizingMethods:
+class OptimizingMethods(TableMethods):
     """Rewriting files of the latest version of a table so that they are larger, or skipped more often."""
-
-    snapshot: Snapshot
-
-    @property
-    def uri(self) -> str:
-        """URI of the table."""
-        return self.snapshot.table_root
 
     def optimize(
         self,
@@ -97,21 +90,11 @@ class OptimizingMethods:
         if target_bytes == 0:
             raise InvalidArgument(f"target_file_bytes must be 1 or greater, not 0 (table {self.uri}).")
         names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
-        zone = time_zone_argument(time_zone, self.uri)
-        request = OptimizeRequest(
-            predicate_text(where, params, self.snapshot.schema), target_bytes, names, arguments.flag("full", full), zone
-        )
-        result = optimize(
-            self.snapshot,
-            request,
-            spark,
-            arguments.text_or_none("user_metadata", user_metadata),
-            dry_run=arguments.flag("dry_run", dry_run),
-            progress=progress,
-            txn=arguments.app_version("txn", txn),
-        )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        options = self._write_options(txn, user_metadata, time_zone)
+        text = predicate_text(where, params, self.snapshot.schema)
+        request = OptimizeRequest(text, target_bytes, names, arguments.flag("full", full), options.time_zone)
+        dry = arguments.flag("dry_run", dry_run)
+        return self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
 
     def replace_partitioning(
         self,
@@ -121,7 +104,7 @@ class OptimizingMethods:
         time_zone: str = SESSION_ZONE,
         user_metadata: str | None = None,
     ) -> PartitioningResult:
-        """Partition the latest version of the table in another way, and move to the version that is so.
+        """Partition the latest version of the table in another way, and move to the version with the new partitioning.
 
         All rows are written into new files by the new partition columns, in one commit: readers see the table before or
         after it. Rows stay as they are and keep their row ids, deleted rows and deletion vectors go, and the change
@@ -160,15 +143,12 @@ class OptimizingMethods:
         from deltaskip.transforms.given import transforms_of
 
         given = transforms_of(transforms, "transforms")
-        chosen = time_zone_argument(time_zone, self.uri), arguments.text_or_none("user_metadata", user_metadata)
+        options = self._write_options(None, user_metadata, time_zone)
         if arguments.flag("new_data_only", new_data_only):
-            result = self._clustered_by(given, chosen[1])
-        else:
-            result = replace_partitioning(self.snapshot, given, spark, *chosen)
-        self.snapshot = latest_after(self.snapshot)
-        return result
+            return self._moved(self._clustered_by(given, options))
+        return self._moved(replace_partitioning(self.snapshot, given, spark, options))
 
-    def _clustered_by(self, transforms: Sequence[Transform], user_metadata: str | None) -> PartitioningResult:
+    def _clustered_by(self, transforms: Sequence[Transform], options: WriteOptions) -> PartitioningResult:
         from deltaskip.alter.alter import alter
         from deltaskip.alter.changes import ClusterBy
         from deltaskip.maintenance.results import PartitioningResult
@@ -183,6 +163,6 @@ class OptimizingMethods:
         if not transforms:
             raise InvalidArgument(f"new_data_only needs at least one column or transform to cluster {self.uri} by.")
         columns = list(dict.fromkeys(each.path for each in transforms))
-        done = alter(latest, [ClusterBy(*columns)], user_metadata)
+        done = alter(latest, [ClusterBy(*columns)], options)
         names = tuple(display_name(each) for each in columns)
         return PartitioningResult(done.version, done.operation, kind="clustering", clustering_columns=names)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE, engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
-from deltaskip.log import Snapshot
 from deltaskip.schema.sql_text import quoted_name
+from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["ReadingMethods"]
 
 
-class ReadingMethods:
+class ReadingMethods(TableMethods):
     """Reading the changes of a table, and following it."""
-
-    snapshot: Snapshot
 
     def changes(
         self,
@@ -108,7 +106,7 @@ class ReadingMethods:
             InvalidArgumentType: An argument has the wrong type.
         """
         from deltaskip.change_feed.file_changes import file_changes
-        from deltaskip.table.write_methods import time_zone_argument
+        from deltaskip.table.methods import time_zone_argument
 
         root = self.snapshot.root
         known = arguments.non_negative("version", version, f"(table {root})")

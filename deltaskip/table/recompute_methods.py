@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaskip import arguments
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
-from deltaskip.log import Snapshot, check_same_table
+from deltaskip.log import check_same_table
 from deltaskip.predicates import given_predicate
-from deltaskip.txn.latest import latest_after
+from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["RecomputingMethods"]
 
 
-class RecomputingMethods:
+class RecomputingMethods(TableMethods):
     """Recomputing the statistics of a table's files."""
-
-    snapshot: Snapshot
 
     def recompute_stats(
         self,
@@ -107,9 +105,7 @@ class RecomputingMethods:
             kernel_spelling,
             version,
         )
-        done = recompute(self.snapshot, request, spark, files_of_commit, progress)
-        self.snapshot = latest_after(self.snapshot)
-        return done
+        return self._moved(recompute(self.snapshot, request, spark, files_of_commit, progress))
 
     def recompute_plan(
         self,
@@ -149,7 +145,7 @@ class RecomputingMethods:
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.maintenance.recompute.plan import recompute_plan
+        from deltaskip.maintenance.recompute.request import recompute_plan
 
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
@@ -215,6 +211,4 @@ class RecomputingMethods:
         parameters = {arguments.text("collation", collation): arguments.text("version", version)}
         transaction = Transaction(self.snapshot, "RETIRE COLLATION VERSION", parameters)
         retire(transaction, collation, version)
-        committed = transaction.commit()
-        self.snapshot = latest_after(self.snapshot)
-        return committed
+        return self._moved(transaction.commit())

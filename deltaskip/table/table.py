@@ -27,7 +27,7 @@ from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ReadOptions
-from deltaskip.storage import open_storage
+from deltaskip.storage import Storage, open_storage
 from deltaskip.table.alter_methods import AlteringMethods
 from deltaskip.table.change_methods import ChangingMethods
 from deltaskip.table.maintain_methods import MaintainingMethods
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
 
-__all__ = ["DeltaTable"]
+__all__ = ["DeltaTable", "table_in"]
 
 _SHOWN_COLUMNS = 20
 
@@ -114,6 +114,16 @@ class DeltaTable(
         self.snapshot.float_bounds = bounds
         self.snapshot.allow_reflection = arguments.flag("allow_reflection", allow_reflection)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)
+            except AttributeError as error:
+                if name.startswith("_") or not hasattr(TableScan, name):
+                    raise
+                raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{name}.") from error
+
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _restored, (SnapshotReference.of(self.snapshot),)
 
@@ -169,13 +179,13 @@ class DeltaTable(
             StorageError: Storage cannot be accessed.
         """
         from deltaskip.schema.given import schema_of
-        from deltaskip.table.creation import creation
+        from deltaskip.table.creation import TableDefinition, creation, replace_table
         from deltaskip.transforms.given import transforms_of
 
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
-        described = (
+        definition = TableDefinition(
             schema_of(schema),
             transforms_of(partition_by),
             arguments.texts("cluster_by", cluster_by),
@@ -185,7 +195,7 @@ class DeltaTable(
         )
         is_new = True
         try:
-            transaction = creation(storage, root, *described)
+            transaction = creation(storage, root, definition)
             check_no_files(storage, root)
             transaction.commit()
         except TableAlreadyExists:
@@ -195,9 +205,7 @@ class DeltaTable(
         with opening_after(f"The table {root} was created") if is_new else nullcontext():
             created = cls(table, storage_options=storage_options)
         if mode == "replace" and not is_new:
-            from deltaskip.table.replacement import replace_table
-
-            replace_table(created.snapshot, *described)
+            replace_table(created.snapshot, definition)
             with opening_after(f"The table {root} was replaced"):
                 created.refresh()
         return created
@@ -548,3 +556,14 @@ class DeltaTable(
 def _restored(reference: SnapshotReference) -> dict[str, Any]:
     """The attributes of a table that was pickled."""
     return {"snapshot": reference.opened()}
+
+
+def table_in(
+    storage: Storage, root: str, version: int | None = None, timestamp: datetime | str | None = None
+) -> DeltaTable:
+    """Return the table at a location of a storage; arguments and errors are those of DeltaTable."""
+    number = arguments.non_negative("version", version, f"(table {root})")
+    milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
+    table = DeltaTable.__new__(DeltaTable)
+    table.snapshot = load_snapshot(storage, root, chosen_version(storage, root, number, milliseconds))
+    return table

@@ -22,7 +22,8 @@ from deltaskip.dml.update import update_in
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
-from deltaskip.table.write_methods import overwrite_argument, time_zone_argument
+from deltaskip.table.methods import time_zone_argument
+from deltaskip.table.write_methods import overwrite_argument
 from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 
@@ -124,7 +125,7 @@ class TableTransaction(Transaction):
         Args:
             data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
             where: Predicate of the rows to replace. The default replaces all rows.
-            partitions: "dynamic" replaces the partitions of which there are new rows.
+            partitions: "dynamic" replaces the partitions of the new rows.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of
                 the new rows for the table's.
             params: Values of the parameters of `where`, as in `read`.
@@ -175,7 +176,7 @@ class TableTransaction(Transaction):
 
         Args:
             where: Predicate of the rows to delete. The default deletes all rows.
-            spark: A session that reads and rewrites files of which some rows go.
+            spark: A session that reads and rewrites files that lose some rows.
             params: Values of the parameters of `where`, as in `read`.
             time_zone: Time zone of `where`; with a session its own applies.
                 The default is that of the active Spark session, and UTC without one.

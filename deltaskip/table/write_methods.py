@@ -7,30 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
-from deltaskip.engine import SESSION_ZONE, zone_or_session
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.log import Snapshot
-from deltaskip.progress import LOGGER
-from deltaskip.schema.calendar import zone_of
-from deltaskip.txn.latest import latest_after
+from deltaskip.engine import SESSION_ZONE
+from deltaskip.errors import InvalidArgumentType
+from deltaskip.table.methods import TableMethods
+from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from deltaskip.dml.overwrite import Overwrite
     from deltaskip.transforms import Transform
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["WritingMethods", "overwrite_argument", "time_zone_argument"]
+__all__ = ["WritingMethods", "overwrite_argument"]
 
 
-class WritingMethods:
+class WritingMethods(TableMethods):
     """Writing rows to the latest version of a table."""
-
-    snapshot: Snapshot
-
-    @property
-    def uri(self) -> str:
-        """URI of the table."""
-        return self.snapshot.table_root
 
     def append(
         self,
@@ -73,16 +64,8 @@ class WritingMethods:
         from deltaskip.data_files.append import append
 
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
-        result = append(
-            self.snapshot,
-            data,
-            schema_mode,
-            arguments.app_version("txn", txn),
-            time_zone_argument(time_zone, self.uri),
-            arguments.text_or_none("user_metadata", user_metadata),
-        )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        options = self._write_options(txn, user_metadata, time_zone)
+        return self._moved(append(self.snapshot, data, schema_mode, options))
 
     def append_batch(
         self,
@@ -124,16 +107,9 @@ class WritingMethods:
         name, number = arguments.unicode_text("app_id", app_id), arguments.non_negative("batch_id", batch_id)
         if number is None:
             raise InvalidArgumentType.of("batch_id", "an int", batch_id)
-        result = append(
-            self.snapshot,
-            batch,
-            schema_mode,
-            (name, number),
-            user_metadata=arguments.text_or_none("user_metadata", user_metadata),
-            operation=("STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}),
-        )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        options = WriteOptions((name, number), arguments.text_or_none("user_metadata", user_metadata))
+        operation = "STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}
+        return self._moved(append(self.snapshot, batch, schema_mode, options, operation))
 
     def overwrite(
         self,
@@ -191,16 +167,9 @@ class WritingMethods:
         from deltaskip.dml.overwrite import overwrite, predicate_text
 
         text = predicate_text(where, params, self.snapshot.schema)
-        result = overwrite(
-            self.snapshot,
-            data,
-            overwrite_argument(text, partitions, schema_mode, partition_by),
-            arguments.app_version("txn", txn),
-            time_zone_argument(time_zone, self.uri),
-            arguments.text_or_none("user_metadata", user_metadata),
-        )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
+        options = self._write_options(txn, user_metadata, time_zone)
+        return self._moved(overwrite(self.snapshot, data, replaced, options))
 
     def add_files(
         self,
@@ -244,16 +213,10 @@ class WritingMethods:
         """
         from deltaskip.data_files.add_files import add_files
 
-        result = add_files(
-            self.snapshot,
-            arguments.paths("paths", paths),
-            None if partition_values is None else arguments.mapping("partition_values", partition_values),
-            arguments.app_version("txn", txn),
-            arguments.text_or_none("user_metadata", user_metadata),
-            time_zone_argument(time_zone, self.uri),
-        )
-        self.snapshot = latest_after(self.snapshot)
-        return result
+        given = arguments.paths("paths", paths)
+        values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
+        options = self._write_options(txn, user_metadata, time_zone)
+        return self._moved(add_files(self.snapshot, given, values, options))
 
 
 def overwrite_argument(
@@ -267,17 +230,3 @@ def overwrite_argument(
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
     columns = None if partition_by is None else transforms_of(partition_by)
     return Overwrite(where, partitions, schema_mode, columns)  # type: ignore[arg-type]
-
-
-def time_zone_argument(time_zone: str, table: str) -> str:
-    """Return the argument `time_zone`, or what it is by default. Raises InvalidArgument if there is no such zone."""
-    zone = zone_or_session(arguments.text("time_zone", time_zone))
-    try:
-        zone_of(zone)
-    except LookupError as error:
-        known = "a time zone such as Europe/Berlin, +02:00 or UTC"
-        whose = ", that of the active Spark session" if time_zone == SESSION_ZONE else ""
-        raise InvalidArgument(f"time_zone must be {known}, not {zone!r}{whose} (table {table}).") from error
-    if time_zone == SESSION_ZONE and zone != "UTC":
-        LOGGER.info("%s: the time zone is that of the active Spark session, %s", table, zone)
-    return zone

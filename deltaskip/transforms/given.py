@@ -41,7 +41,7 @@ _FORMS = "a column, years(c), months(c), days(c), hours(c), bucket(n, c) or trun
 
 
 def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transform, ...]:
-    """Return transforms, of which names of columns are identity transforms.
+    """Return transforms; a name of a column is its identity transform.
 
     Args:
         given: Names of columns as in a schema, Transform values, and columns of PySpark such as `F.days("ts")`,

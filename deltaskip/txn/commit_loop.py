@@ -9,25 +9,31 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
+from deltaskip.doors import first_line
 from deltaskip.errors import (
     CatalogError,
     CommitConflict,
     CorruptLog,
     DeltaSkipError,
+    MaintenanceWarning,
     StorageError,
     TableNotFound,
 )
-from deltaskip.log import LOG_FOLDER, Snapshot, advanced, check_same_table, is_fresh, refresh
-from deltaskip.log.catalog_commits import is_managed, put_commit
+from deltaskip.log import LOG_FOLDER, Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
+from deltaskip.log.catalog_commits import catalog_commits, is_managed, put_commit
+from deltaskip.log.checkpoint.write import write_checkpoint
+from deltaskip.log.checksum_writing import write_checksum_after
+from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.file_names import commit_name, version_prefix
 from deltaskip.log.loading import list_log
 from deltaskip.log.new_table import BEFORE_CREATION, already_exists
+from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
+from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.unsynced import Unsynced
-from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
@@ -35,6 +41,7 @@ from deltaskip.txn.row_level import unite
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
+from deltaskip.warning import warn
 
 __all__ = ["MAX_ATTEMPTS", "CommitLoop", "Committed"]
 
@@ -43,6 +50,9 @@ _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
 # Attempts in turn to which the store answers that the version exists, while it lists no such version.
 _MOST_CONTRADICTIONS = 8
+
+
+_SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +173,7 @@ class CommitLoop:
         )
 
     def settle(self, committed: Committed) -> Snapshot | None:
-        """Do what follows a commit: write its checksum and a checkpoint that is due.
+        """Carry out the maintenance after a commit: write its checksum, and a checkpoint that is due.
 
         Returns the snapshot of the commit; None where the log has to be read for it.
 
@@ -175,12 +185,12 @@ class CommitLoop:
                 with ThreadPoolExecutor(2, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
                     following = beside.submit(_read_after, committed)
-                    after_commit(committed.latest, committed.version, committed.text, None)
+                    _after_commit(committed.latest, committed.version, committed.text, None)
                 kept.result()
                 return following.result()
             after = _advanced(committed)
             self._check_kept(committed)
-            after_commit(committed.latest, committed.version, committed.text, after)
+            _after_commit(committed.latest, committed.version, committed.text, after)
             return after
         except TableNotFound:
             self._withdraw(committed)
@@ -208,7 +218,7 @@ class CommitLoop:
             return
 
     def _is_alone(self, committed: Committed) -> bool:
-        """Whether nothing in the log is of the version before the commit."""
+        """Whether the log has no file of the version before the commit."""
         log = list_log(self._base.storage, self._base.root)
         return committed.version - 1 not in {*log.commits, *log.checkpoints}
 
@@ -225,7 +235,7 @@ class CommitLoop:
             self.outcome_unknown = False
 
     def _is_there(self, latest: Snapshot) -> bool:
-        """Whether the version after `latest` can be read, or nobody knows."""
+        """Whether the version after `latest` can be read, or may be readable."""
         try:
             self._base.storage.size(_next_commit(latest))
         except FileNotFoundError:
@@ -235,7 +245,7 @@ class CommitLoop:
         return True
 
     def _contradicted(self, latest: Snapshot) -> StorageError:
-        """The error for a version that storage, or the catalog of the table, says is there and does not have."""
+        """The error for a version that storage, or the table's catalog, claims to have and cannot return."""
         self.outcome_unknown = False
         return StorageError(
             f"Cannot commit to {latest.root}: version {latest.version + 1} is refused as one that exists, but nobody "
@@ -309,7 +319,7 @@ def _next_commit(latest: Snapshot) -> str:
 
 
 def _read_after(committed: Committed) -> Snapshot | None:
-    """The version of the commit or a later one, for who goes on from there; None where that is not known."""
+    """The version of the commit or a later one, for the next operation; None where that is not known."""
     if committed.latest.version == BEFORE_CREATION:
         return None
     try:
@@ -324,3 +334,67 @@ def _pause(attempt: int, remote: bool) -> None:
     """Sleep for a random time that grows with the attempts, so that competing writers do not stay in step."""
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS[remote] * 2.0 ** min(attempt, 20))
     time.sleep(random.uniform(0, longest))
+
+
+def _after_commit(latest: Snapshot, version: int, text: bytes | None = None, after: Snapshot | None = None) -> None:
+    """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
+
+    If the table has symlink manifests kept up to date, those are written too. Issues a MaintenanceWarning instead of
+    raising an error, since the commit itself has succeeded.
+
+    Args:
+        latest: The newest known snapshot of the table before the commit.
+        version: The version that was committed.
+        text: The text of the commit, if it directly follows `latest`.
+        after: The snapshot of the version, if it is known.
+    """
+    commits, what = catalog_commits(latest.storage), "publication in its catalog"
+    try:
+        if commits is not None:
+            commits.after_commit(latest, version, text)
+    except Exception as error:
+        _warn(latest, version, what, error)
+    what = "version checksum"
+    try:
+        if text is not None:
+            write_checksum_after(latest, text, after)
+            kill_point("checksum written")
+        what = "checkpoint"
+        if version and not version % latest.table_properties.checkpoint_interval:
+            _write_checkpoint(refresh(latest) if after is None else after, version)
+    except Exception as error:  # an error from `commit` would mean that nothing was committed
+        _warn(latest, version, what, error)
+    try:
+        if latest.table_properties.symlink_manifests or _SYMLINKS in (text or b""):
+            _write_manifests(latest, version, text)
+    except Exception as error:
+        _warn(latest, version, "symlink manifests", error)
+
+
+def _write_checkpoint(snapshot: Snapshot, version: int) -> None:
+    if snapshot.version != version:
+        snapshot = load_snapshot(snapshot.storage, snapshot.root, version)
+    write_checkpoint(snapshot)
+    if snapshot.table_properties.expired_log_cleanup and _may_clean_up(snapshot):
+        clean_up_log(snapshot)
+
+
+def _may_clean_up(snapshot: Snapshot) -> bool:
+    commits = catalog_commits(snapshot.storage)
+    return commits is None or not commits.manages or commits.permits("METADATA_CLEANUP")
+
+
+def _write_manifests(latest: Snapshot, version: int, text: bytes | None) -> None:
+    """Bring the manifests of the partitions that the commit changed up to date; all of them if that is not known."""
+    created = latest.version == BEFORE_CREATION
+    snapshot = load_snapshot(latest.storage, latest.root, version) if created else refresh(latest)
+    if snapshot.table_properties.symlink_manifests:
+        write_manifests(snapshot, None if text is None else changed_partitions(snapshot, text))
+
+
+def _warn(latest: Snapshot, version: int, what: str, error: Exception) -> None:
+    failed = "failed" if not what.endswith("s") else "could not be written"
+    warn(
+        f"Version {version} of {latest.root} was committed, but its {what} {failed}: {first_line(error)}.",
+        MaintenanceWarning,
+    )

@@ -1,4 +1,4 @@
-"""What a change of rows may touch, and what it cost: files and bytes by their use, and seconds by phase."""
+"""Plans and costs of changes of rows: files and bytes by their use, and seconds by phase."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class FileCount(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChangeCost(Shown):
-    """What a change of rows read and wrote, and how long it took.
+    """The cost of a change of rows: the files that it read and wrote, and its time.
 
     Attributes:
-        read: Files of which columns were read to find the rows that change.
+        read: Files whose columns were read to find the rows that change.
         skipped: Files of the table that the change neither read nor changed.
         removed: Files that were removed because all their rows go, read or not.
         rewritten: Files that were removed because some rows go, and whose other rows were written again.
@@ -71,7 +71,7 @@ class ChangeCost(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChangePlan(Shown):
-    """Which files a change of rows may touch, and why. Nothing was written, and no data file was read.
+    """The files that a change of rows may touch, and why. Nothing was written, and no data file was read.
 
     Attributes:
         operation: Name of the operation in the table's history.
@@ -136,7 +136,7 @@ class CostMeter:
 
     @property
     def cost(self) -> ChangeCost | None:
-        """What was counted so far; None if no file was."""
+        """The cost so far; None if no file was counted."""
         if not self._counts:
             return None
         return ChangeCost(**self._counts, seconds=dict(self.seconds), attempts=self.attempts)

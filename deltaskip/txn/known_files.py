@@ -23,7 +23,7 @@ _COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the snapshot contains for an active file.
+    """The entry of the snapshot for an active file.
 
     path: as logged. deleted: number of rows that its deletion vector deletes. stats: as logged, if they were read.
     """

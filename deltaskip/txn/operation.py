@@ -10,6 +10,7 @@ from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.turns import Turn
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["MAX_TRIES", "commit_operation"]
 
@@ -18,9 +19,9 @@ MAX_TRIES = 20
 
 def commit_operation(
     snapshot: Snapshot,
-    begin: Callable[[Snapshot], Transaction],
+    operation: str,
     act: Callable[[Transaction], Mapping[str, int]],
-    txn: tuple[str, int] | None = None,
+    options: WriteOptions = PLAIN_WRITE,
     repeatable: bool = True,
 ) -> WriteResult:
     """Commit what `act` adds to a transaction on the latest version of a table; nothing if it adds nothing.
@@ -29,10 +30,9 @@ def commit_operation(
 
     Args:
         snapshot: A version of the table.
-        begin: Begins the transaction on the latest version.
-        act: Adds the actions, and returns the metrics of the operation.
-        txn: Application id and version, which are committed with the actions. Nothing is done if the table has this
-            version of the application or a later one.
+        operation: Name of the operation in the table's history.
+        act: Adds the actions and the parameters of the operation, and returns its metrics.
+        options: How the operation is recorded.
         repeatable: Whether `act` can be called again, on the version that another writer committed.
 
     Raises:
@@ -48,13 +48,13 @@ def commit_operation(
         while True:
             left -= 1
             snapshot = refresh(snapshot)
-            transaction = begin(snapshot)
+            transaction = Transaction(snapshot, operation, None, False, options.user_metadata)
             transaction.turn = turn
             if cost is not None:
                 transaction.cost = cost.repeat()
             cost = transaction.cost
             try:
-                result = _tried(transaction, act, txn)
+                result = _tried(transaction, act, options.txn)
                 given.followed_by = transaction.after
                 return result
             except CommitConflict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -33,10 +35,11 @@ from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.removed_files import removes_as_listed
-from deltaskip.txn.row_ids import assign_row_ids
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
-from deltaskip.txn.validation.row_tracking import tracks_rows
+from deltaskip.txn.validation.row_tracking import MARK, high_water_mark, tracks_rows
+from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 
 __all__ = ["Prepared", "commit_text", "prepare"]
@@ -45,6 +48,10 @@ __all__ = ["Prepared", "commit_text", "prepare"]
 _FEW_REMOVES = 32
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
+
+
+# PROTOCOL, Row Tracking: row ids are 64-bit integers.
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
     if adds and tracks_rows(candidate.protocol, candidate.properties):
-        adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
+        adds, mark = _assign_row_ids(adds, known, intent.adds, latest, version)
     info = _commit_info(prepared, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
@@ -178,7 +185,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
-    """What is known of every file that is removed, or whose add is not certainly of a new file."""
+    """The snapshot's entries for files that are removed, or whose adds are not certainly of new files."""
     new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)
@@ -196,3 +203,39 @@ def _is_new(root: str, add: AddFile) -> bool:
     decoded = unquote(add.path)
     encoded = quote(decoded, safe=_NOT_ENCODED) == quote(add.path, safe=f"{_NOT_ENCODED}%")
     return encoded and is_uri(add.path) and table_key(root, add.path) == decoded
+
+
+# PROTOCOL, Row Tracking: the mark is in the domain `delta.rowTracking`.
+def _assign_row_ids(
+    adds: Iterable[AddFile], known: Mapping[str, Known], keys: Iterable[str], latest: Snapshot, version: int
+) -> tuple[list[AddFile], DomainMetadata | None]:
+    """The adds with base row ids and default row commit versions, and the new high-water mark if it has changed.
+
+    A file that is added again keeps its ids. Every add that needs new ones has a row count.
+    """
+    mark = before = high_water_mark(latest)
+    assigned = []
+    for add, key in zip(adds, keys, strict=True):
+        old = known.get(key)
+        base_row_id, commit_version = add.base_row_id, add.default_row_commit_version
+        if base_row_id is None and old is not None:
+            base_row_id, commit_version = old.base_row_id, old.default_row_commit_version
+        if base_row_id is None:
+            base_row_id = mark + 1
+            mark += num_records(parsed_stats(add.stats)) or 0
+            if mark > _MOST:
+                raise refusal(
+                    "row-ids.assigned",
+                    f"{latest.root} has no row ids left: the highest one of version {latest.version} is {before}; "
+                    f"copy the rows to another table",
+                )
+        assigned.append(
+            replace(
+                add,
+                base_row_id=base_row_id,
+                default_row_commit_version=version if commit_version is None else commit_version,
+            )
+        )
+    if mark == before:
+        return assigned, None
+    return assigned, DomainMetadata(ROW_TRACKING_DOMAIN, json.dumps({MARK: mark}, separators=(",", ":")))

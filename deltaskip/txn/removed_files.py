@@ -44,7 +44,7 @@ class RemovedFiles:
 
     @classmethod
     def of(cls, root: str, files: pa.Table, deletion_timestamp: int) -> RemovedFiles:
-        """Return the files of a table at `root`. files: columns of FILE_SCHEMA, of which only four are read."""
+        """Return the files of a table at `root`. files: columns of FILE_SCHEMA; only four of them are read."""
         schema = pa.schema([FILE_SCHEMA.field(name) for name in _GIVEN])
         given = files.select(list(_GIVEN)).cast(schema).combine_chunks()
         return cls(table_keys(root, given["path"]), given, deletion_timestamp)

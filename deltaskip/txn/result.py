@@ -1,4 +1,4 @@
-"""What an operation on a table committed."""
+"""Results of operations on tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["WriteResult"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteResult(Shown):
-    """What an operation on a table committed.
+    """The result of an operation on a table.
 
     Attributes:
         version: The version that was committed; None if nothing was, since the application's version was committed

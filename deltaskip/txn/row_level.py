@@ -142,7 +142,7 @@ def _candidates(intent: Intent, winners: Winners) -> list[str]:
 
 
 def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | None:
-    """What becomes of a file; None for a conflict."""
+    """The state of a file after both transactions; None for a conflict."""
     remove, add = intent.removes.get(key), intent.adds.get(key)
     same = (now.size, dict(now.partition_values)) == (known.size, dict(known.partition_values or {}))
     if not same or key in intent.files or (add is not None and remove is None):

@@ -1,6 +1,6 @@
 """Taking turns: operations on a local table that other processes change too follow each other, instead of losing.
 
-Of several processes that change the same files only one can commit, and what the others have read and written is lost.
+If several processes change the same files, only one can commit, and the reads and writes of the others are lost.
 A lock of a folder of the table, which the system releases when a process ends, lets them follow each other. It protects
 nothing: commits are atomic without it, and where it cannot be had, an operation goes on as if there were none.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -241,3 +243,12 @@ def test_every_readable_table_can_be_listed_and_inspected(run: Run, table: Corpu
     assert json.loads(found.out)["files"] == table.versions[0]["num_files"]
     assert run("inspect", table.path).status == 0
     assert run("history", table.path, "--json").status == 0
+
+
+def test_the_help_says_in_a_line_what_each_command_does() -> None:
+    code = "from deltaskip.cli import main; main(['--help'])"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True
+    )
+    told = ran.stdout.partition("Commands:\n")[2].splitlines()
+    assert len(told) > 25 and all(line.endswith(".") and not line.endswith("...") for line in told), told

@@ -27,7 +27,7 @@ from tests.looped import looped
         (pa.array([b"\x00\xff"]), ["AP8="]),
         (pa.array([float("nan"), float("-inf"), 0.5]), ["nan", "-inf", 0.5]),
         (pa.array([True, None]), [True, None]),
-        (pa.array([{"d": 0}, None], pa.struct([("d", pa.date32())])), [{"d": "1970-01-01"}, {"d": None}]),
+        (pa.array([{"d": 0}, None], pa.struct([("d", pa.date32())])), [{"d": "1970-01-01"}, None]),
         (pa.array([{}, {}], pa.struct([])), [{}, {}]),
     ],
 )

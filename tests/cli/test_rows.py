@@ -189,6 +189,48 @@ def test_versions_are_compared(run: Run, table: Path) -> None:
     assert run("diff", table, 0, 99).status == 1
 
 
+def test_a_struct_that_is_null_is_no_struct_of_nulls(run: Run, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, at STRUCT<city: STRING>")
+    table.append(pa.table({"id": pa.array([1, 2], pa.int32()), "at": [None, {"city": None}]}))
+    records = [json.loads(line) for line in run("head", table.uri, "--format", "json").out.splitlines()]
+    assert [each["at"] for each in records] == [None, {"city": None}]
+    assert run("head", table.uri).out.splitlines()[1:] == ["1\t", '2\t{"city": null}']
+    assert run("head", table.uri, "--format", "csv").out.splitlines()[1:] == ["1,", '2,"{""city"": null}"']
+    table.update({"at": "NULL"}, "id = 2")
+    lines = run("diff", table.uri, 1, 2, "--format", "json").out.splitlines()
+    assert [(each["_change"], each["at"]) for each in map(json.loads, lines)] == [
+        ("delete", {"city": None}),
+        ("insert", None),
+    ]
+
+
+def test_a_message_names_options_as_a_command_has_them(run: Run, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, name STRING")
+    (tmp_path / "new.csv").write_text("id,more\n1,2\n")
+    (tmp_path / "few.csv").write_text("id\n1\n")
+    ran = run("append", table.uri, tmp_path / "new.csv")
+    assert ran.status == 1 and "add it with --schema-mode merge." in ran.err
+    assert run("append", table.uri, tmp_path / "new.csv", "--schema-mode", "merge").status == 0
+    assert "--schema-mode merge" in run("merge", table.uri, tmp_path / "few.csv", "--on", "id").err
+    assert "replace it with --mode replace" in run("create", table.uri, "id INT").err
+
+
+@pytest.mark.parametrize("txn", [(), ("--txn", "job:1")])
+def test_what_changes_nothing_says_why(run: Run, tmp_path: Path, txn: tuple[str, ...]) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT")
+    table.append(pa.table({"id": pa.array([1], pa.int32())}), txn=("job", 1))
+    (tmp_path / "none.csv").write_text("id\n")
+    for command in (
+        ("delete", table.uri, "--where", "id = 7"),
+        ("update", table.uri, "id = 8", "--where", "id = 7"),
+        ("append", table.uri, tmp_path / "none.csv"),
+        ("merge", table.uri, tmp_path / "none.csv", "--on", "id"),
+    ):
+        ran = run(*command, *txn)
+        assert ran.status == 0 and " nothing: " in ran.out
+        assert ("this version of the application" in ran.out) == bool(txn)
+
+
 def test_a_plot_says_what_it_wrote(run: Run, table: Path, tmp_path: Path) -> None:
     ran = run("explain", table, "--where", "id > 1", "--plot", tmp_path / "plot.svg")
     assert ran.status == 0 and ran.err == f"wrote the plot to {tmp_path / 'plot.svg'}\n"

@@ -98,7 +98,7 @@ def module_of(found: list[tuple[str, str, Table]]) -> str:
     lines = [
         '"""Simple lower case of each version of Unicode, as ICU has it.',
         "",
-        "Made by tests/collations/make_lowercase_tables.py from libraries of the versions named; read by lowercase.py.",
+        "Made by tests/collations/make_lowercase_tables.py from libraries of these versions; read by spark_order.py.",
         '"""',
         "",
         '__all__ = ["ADDED", "UNICODE_OF"]',

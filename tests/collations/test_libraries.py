@@ -151,6 +151,24 @@ def test_one_version_from_two_places_is_that_of_the_first(fresh: Any, tmp_path: 
     assert copied.path == str(tmp_path / Path(own.path).name)
 
 
+@pytest.mark.parametrize("name", ["libicu{}.77.1.dylib", "libicu{}-abc123.77.1.dylib", "libicu{}.dylib"])
+def test_names_of_macos_are_known(fresh: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    own = icu_library("77.1")
+    assert own is not None
+    inside = tmp_path / "icu" / ".dylibs"
+    inside.mkdir(parents=True)
+    for part in ("data", "uc", "i18n"):
+        [file] = Path(own.path).parent.glob(f"libicu{part}[-.]*")
+        shutil.copy(file, inside / name.format(part))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert libraries._find((), (str(tmp_path),), "")[0] == libraries.IcuFiles(
+        str(inside / name.format("i18n")),
+        tuple(str(inside / name.format(part)) for part in ("data", "uc")),
+        "77.1" if "77.1" in name else None,
+    )
+    assert register_icu(inside) == ("77.1",)
+
+
 def test_a_path_without_icu_is_named(fresh: Any, tmp_path: Path) -> None:
     with pytest.raises(CollationUnavailable, match=r"no usable ICU library: it contains no file libicui18n\.so"):
         register_icu(tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.collations import lowercase_tables
-from deltaskip.collations.lowercase import lowercase_map, lowercase_table, lowercase_versions, make_valid
+from deltaskip.collations.spark_order import lowercase_map, lowercase_table, lowercase_versions, make_valid
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.lowercase import lower_key
 from tests.collations.make_lowercase_tables import from_library, module_of

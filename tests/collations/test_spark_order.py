@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.lowercase import lowercase_versions
-from deltaskip.collations.spark_order import SparkOrder, spark_order, spark_order_versions
+from deltaskip.collations.spark_order import SparkOrder, lowercase_versions, spark_order, spark_order_versions
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
 from tests.collations.spark_vectors import vectors

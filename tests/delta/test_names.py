@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 import deltaskip as ds
 from deltaskip import delta, errors
 from deltaskip.delta import connect, exceptions, tables
-from deltaskip.delta.captured import converted_conflict
 from deltaskip.delta.connect import exceptions as connect_exceptions
 from deltaskip.delta.connect import tables as connect_tables
+from deltaskip.delta.errors import converted_conflict
 
 pytestmark = pytest.mark.spark
 

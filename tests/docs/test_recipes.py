@@ -1,11 +1,13 @@
-"""Recipes that need a server run against one of this machine: S3's interface, and Unity Catalog.
+"""Recipes that need a server run against one of this machine: the interfaces of stores, and Unity Catalog.
 
-ADLS and GCS have no server here. HDFS is tested in tests/reference/test_hdfs.py, the others in test_docs.py.
+The others run in test_docs.py. A cluster of HDFS is in tests/reference/test_hdfs.py.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,12 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.errors import StorageError
+from deltaskip.storage import open_storage
 from tests.catalogs.unity_server import unity_server
 from tests.docs.generated import PAGES
 from tests.storage.counted import server
+from tests.storage.other_stores import azure, google
 from tests.storage.slow_s3 import SlowS3
 
 __all__ = ["server"]
@@ -46,3 +51,61 @@ def test_a_table_of_unity_catalog(tmp_path: Path) -> None:
         running.clients = {"…": "…"}
         code = recipe("Unity Catalog").replace("https://host", running.url).replace("sales.", "db.")
         assert last_value(code, {"ds": ds, "pa": pa}).to_pylist() == [{"id": 1, "price": 20.0}]
+
+
+def test_a_table_in_adls(tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    key = b64encode(b"key").decode()
+    with azure(tmp_path) as address:
+        here = f'"azure_storage_account_key": "{key}", "azure_endpoint": "{address}", "allow_http": "true"'
+        code = recipe("ADLS").replace('"azure_storage_account_key": "…"', here)
+        assert last_value(code, {"ds": ds, "pa": pa}).to_pylist() == [{"id": 2, "price": 20.0}]
+        with pytest.raises(ds.TableAlreadyExists):
+            last_value(code, {"ds": ds, "pa": pa})
+
+
+def test_a_table_in_gcs(tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    with google(tmp_path) as address:
+        account = {
+            "gcs_base_url": address,
+            "disable_oauth": True,
+            "client_email": "",
+            "private_key": "",
+            "private_key_id": "",
+        }
+        key = tmp_path / "key.json"
+        key.write_text(json.dumps(account))
+        code = recipe("GCS").replace("/path/to/key.json", str(key)).replace('.json"}', '.json", "allow_http": "true"}')
+        assert last_value(code, {"ds": ds, "pa": pa}).to_pylist() == [{"id": 2, "price": 20.0}]
+        with pytest.raises(ds.TableAlreadyExists):
+            last_value(code, {"ds": ds, "pa": pa})
+
+
+@pytest.mark.parametrize(
+    ("uri", "options"),
+    [
+        ("abfss://container@account.dfs.core.windows.net/orders", {"azure_storage_sas_token": "sv=2024&sig=abc"}),
+        (
+            "abfss://container@account.dfs.core.windows.net/orders",
+            {"azure_client_id": "c", "azure_client_secret": "s", "azure_tenant_id": "t"},
+        ),
+        ("abfss://container@account.dfs.core.windows.net/orders", {"azure_use_azure_cli": "true"}),
+        ("az://container/orders", {"azure_storage_account_name": "account", "azure_storage_account_key": "a2V5"}),
+    ],
+)
+def test_the_other_options_are_known(uri: str, options: dict[str, str]) -> None:
+    pytest.importorskip("obstore")
+    text = (PAGES / "recipes.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text or f'"{name}"' in text for name in options)
+    storage, root = open_storage(uri, options)
+    assert (storage.base, root) == (uri.removesuffix("/orders"), uri)
+    with pytest.raises(StorageError, match="did you mean"):
+        open_storage(uri, {f"{name}x": value for name, value in options.items()})
+
+
+def test_hdfs_without_a_session_says_what_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaskip.storage.hadoop.session_storage", lambda _: None)
+    code = recipe("HDFS").partition("\n")[2]
+    with pytest.raises(StorageError, match=r"hdfs://namenode:8020/orders.*start a Spark session first"):
+        last_value(code, {"ds": ds, "pa": pa})

@@ -15,7 +15,7 @@ from deltaskip.actions import DELETION_VECTOR
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import StructType
-from deltaskip.spark.read.dataframe import to_dataframe
+from deltaskip.spark.read.dataframe import StoredTable, to_dataframe
 
 
 @dataclass
@@ -65,11 +65,8 @@ class MadeTable:
         """The table through Spark."""
         return to_dataframe(
             spark,
-            table_root=self.root.as_uri(),
-            schema=self.schema,
-            mapping_mode=self.mode,
-            partition_columns=self.partition_columns,
-            files=self.files(),
+            StoredTable(self.root.as_uri(), self.schema, self.mode, self.partition_columns),
+            self.files(),
             read_deletion_vectors=lambda files: [
                 pa.array(self.deleted[dv["offset"]], pa.int64()) for dv in files["deletion_vector"].to_pylist()
             ],

@@ -13,7 +13,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
-from deltaskip.spark.read.dataframe import to_dataframe
+from deltaskip.spark.read.dataframe import StoredTable, to_dataframe
 from deltaskip.storage import open_storage
 
 
@@ -55,10 +55,7 @@ def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
     """Every row of the snapshot, or those that options (where, columns, files) ask for."""
     return to_dataframe(
         spark,
-        table_root=snapshot.table_root,
-        schema=snapshot.schema,
-        mapping_mode=snapshot.mapping_mode,
-        partition_columns=snapshot.partition_columns,
+        StoredTable.of(snapshot, snapshot.schema),
         **{
             "files": files_of(snapshot),
             "read_deletion_vectors": lambda files: read_deleted_rows(snapshot.storage, snapshot.table_root, files),

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.lowercase import lowercase_map, lowercase_versions, make_valid
 from deltaskip.collations.names import spark_name, spark_names
 from deltaskip.collations.registry import find
-from deltaskip.collations.spark_order import SparkOrder, spark_order
+from deltaskip.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, make_valid, spark_order
 from deltaskip.errors import InvalidCollation
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
 from tests.extent import extent

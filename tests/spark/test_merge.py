@@ -51,16 +51,16 @@ def source(spark: Any, *rows: Any, schema: str = "id INT, v INT") -> Any:
 @pytest.fixture
 def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let sources be small ones that the driver collects; returns how often it did."""
-    from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+    from deltaskip.dml.merge.arrow_merge import ArrowSourceRows
 
     found: list[int] = []
-    matched = ArrowMergeSource.matched
+    matched = ArrowSourceRows.matched
 
     def counted(self: Any, join: Any) -> Any:
         found.append(1)
         return matched(self, join)
 
-    monkeypatch.setattr(ArrowMergeSource, "matched", counted)
+    monkeypatch.setattr(ArrowSourceRows, "matched", counted)
     return found
 
 
@@ -377,6 +377,19 @@ def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
     merge = merge.when_matched_update({"v": given["v"] + F.col("t.v")}, where=given["v"] > 1)
     merge.when_not_matched_insert({"id": given["id"], "v": F.col("s.v")}).execute()
     assert rows_of(spark, table) == [(1, 11), (2, 2), (3, 3), (4, 40)]
+
+
+def test_a_name_that_the_dataframe_may_have_is_asked_for_in_silence(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, name STRING")
+    source = spark.createDataFrame([(1, "a")], "id BIGINT, name STRING")
+    capfd.readouterr()
+    table.merge(source, "target.id = source.id").when_not_matched_insert_all().execute()
+    assert "UNRESOLVED_COLUMN" not in capfd.readouterr().err
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        source.select("nope").collect()
+    assert table.scan().count() == 1
 
 
 def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any, tmp_path: Path) -> None:

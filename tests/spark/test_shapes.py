@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.read.deletion_vectors import deleted_rows
+from deltaskip.spark.read.parquet_scans import deleted_rows
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
 

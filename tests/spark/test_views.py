@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.spark.session.plan_metrics import files_read
+from deltaskip.spark.engine import files_read
 
 pytestmark = pytest.mark.spark
 

@@ -56,6 +56,12 @@ def test_a_name_that_is_no_utf_8_has_a_uri() -> None:
         parse_location("file://other/data/events")
 
 
+@pytest.mark.parametrize("given", ["s3://", "s3:///", "gs://", "memory:///", "hdfs://"])
+def test_a_scheme_alone_is_no_location(given: str) -> None:
+    with pytest.raises(StorageError, match=f"{given} names no folder: write {given.partition(':')[0]}://"):
+        parse_location(given)
+
+
 @looped(
     "location, above",
     [("/a/b", "/a"), ("/a", "/"), ("/", "/"), ("s3://b/x/y", "s3://b/x"), ("s3://b/x", "s3://b"), ("s3://b", "s3://b")],

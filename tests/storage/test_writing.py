@@ -291,3 +291,23 @@ def test_a_folder_goes_although_others_write_into_it_and_delete_it(tmp_path: Pat
         for thread in threads:
             thread.join()
         assert not failed and not folder.exists()
+
+
+def test_files_are_flushed_as_macos_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    full, asked = 51, list[int]()
+
+    def flush(handle: int, command: int) -> int:
+        asked.append(command)
+        if len(asked) == 2:
+            raise OSError(errno.ENOTSUP, "a network file system")
+        os.fstat(handle)
+        return 0
+
+    synced = list[int]()
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", full, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", flush)
+    monkeypatch.setattr(os, "fsync", synced.append)
+    LocalStorage().put_if_absent(str(tmp_path / "t" / "_delta_log" / f"{0:020}.json"), b"{}")
+    assert set(asked) == {full} and len(asked) >= 2 and len(synced) == 1

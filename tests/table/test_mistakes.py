@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -73,6 +74,8 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         lambda t: t.merge(ROW, "id = id").when_matched_delete().execute(),
         r"target\.id or source\.id",
     ),
+    "a merge by a list": (lambda t: t.merge(ROW, ["id"]), r"on must be a condition such as 't\.id = s\.id', not list"),
+    "a bucket without a name": (lambda t: ds.DeltaTable("s3://"), "names no folder"),
     "a merge by aliases": (
         lambda t: t.merge(ROW, "t.id = s.id").when_matched_delete().execute(),
         r"did you mean target\.id or source\.id",
@@ -115,3 +118,13 @@ def test_the_message_says_what_to_write(table: ds.DeltaTable) -> None:
             act(table)
         assert not isinstance(raised.value, ds.errors.UnexpectedError), name
     assert table.refresh().version == 1
+
+
+@pytest.mark.parametrize("name", ["to_arrow", "to_pandas", "to_polars", "count", "head", "to_batches"])
+def test_what_only_a_scan_has_is_found_there(table: ds.DeltaTable, name: str) -> None:
+    for each in (table, pickle.loads(pickle.dumps(table))):
+        with pytest.raises(
+            AttributeError, match=rf"A DeltaTable has no {name}, its scans do: write scan\(\)\.{name}\."
+        ):
+            getattr(each, name)
+        assert not hasattr(each, name) and not hasattr(each, "shape")

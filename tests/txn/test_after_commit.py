@@ -14,7 +14,7 @@ import deltaskip as ds
 from deltaskip.actions import Metadata
 from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing
-from deltaskip.txn import after_commit as module
+from deltaskip.txn import commit_loop as module
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 pytestmark = pytest.mark.usefixtures("without_look_ups")
@@ -152,7 +152,7 @@ def test_a_version_that_others_have_passed_is_still_checkpointed(tmp_path: Path)
     txn = table.refresh().transaction()
     txn.set_metadata(interval)
     txn.commit()
-    module.after_commit(ds.DeltaTable(folder).snapshot, 2)
+    module._after_commit(ds.DeltaTable(folder).snapshot, 2)
     assert checkpoints(folder) == [2]
 
 

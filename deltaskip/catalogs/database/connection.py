@@ -176,7 +176,7 @@ class Database:
         )
 
     def _said(self, error: Exception) -> str:
-        """What the driver said, on one line and without passwords."""
+        """The driver's message, on one line and without passwords."""
         cause = getattr(error, "orig", None) or error
         said = redacted(" ".join(str(cause).split()), self._secrets) or type(cause).__name__
         return said if said.endswith(".") else f"{said}."

@@ -69,12 +69,12 @@ class Refused(CatalogError):
 
     @property
     def is_taken(self) -> bool:
-        """Whether what was to be created exists. # UC REST answers with status 400, the Delta API with 409."""
+        """Whether the object to create exists. # UC REST answers with status 400, the Delta API with 409."""
         return self.kind == "AlreadyExistsException" or self.kind.endswith("ALREADY_EXISTS")
 
 
 class OutcomeUnknown(CatalogError):
-    """The connection or the server failed, so that it is not known whether the server did what was asked."""
+    """The connection or the server failed, and it is unknown whether the server has carried out the request."""
 
 
 class UnityClient:
@@ -273,7 +273,7 @@ class UnityClient:
     # Requests
 
     def _read(self, of: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
-        """What an answer says. Raises CatalogError for one of another form than the API's."""
+        """The content of an answer. Raises CatalogError for one of another form than the API's."""
         try:
             return of(answer)
         except DeltaSkipError:
@@ -479,7 +479,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _pause(attempt: int, until: float, wanted: str | None = None) -> bool:
-    """Sleep before the next attempt, for the seconds that the server wants if it says so.
+    """Sleep before the next attempt, for as many seconds as the server asks for, if it does.
 
     until: The time by which the call has failed. False, without sleeping, if it is too late for another attempt.
     """

@@ -1,4 +1,4 @@
-"""What the catalog requires of the tables that it manages: features and properties of version 0, kept from then on.
+"""Requirements of the catalog for the tables that it manages: features and properties of version 0, kept from then on.
 
 # Unity Catalog, ManagedTablesSpec, Create a Table: the authoritative set is what the server answers.
 """

@@ -1,4 +1,4 @@
-"""What the catalog's copy of a table's metadata has to be told: the whole for a new table, the changes of a commit.
+"""Updates of the catalog's copy of a table's metadata: the whole for a new table, the changes of a commit.
 
 # Unity Catalog, ManagedTablesSpec, Write a Commit: changes of metadata are in the request of their commit.
 """
@@ -41,7 +41,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommit:
-    """What a commit changes beside files.
+    """The changes of a commit beside files.
 
     Attributes:
         change: Protocol, metadata and domains of the commit.

@@ -1,4 +1,4 @@
-"""What the server of Unity Catalog answers, as values; each is made from the JSON form that the API defines.
+"""Answers of the server of Unity Catalog, as values; each is made from the JSON form that the API defines.
 
 # Unity Catalog, api/delta.yaml 1.0 and api/all.yaml
 """

@@ -44,10 +44,8 @@ from deltaskip.storage import CatalogStorage, Storage, is_local, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
-from deltaskip.table.creation import creation
-from deltaskip.table.opened import table_in
-from deltaskip.table.replacement import replacement
-from deltaskip.table.table import DeltaTable
+from deltaskip.table.creation import creation, replacement
+from deltaskip.table.table import DeltaTable, table_in
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.located import _Described
@@ -293,7 +291,7 @@ class UnityCatalog(LocatedCatalog):
         name = self._given_name(ident)
         self._check_namespace(ident.namespace)
         self._check_free(ident)
-        properties = described.properties
+        properties = described.definition.properties
         check_lengths(properties, str(ident))
         managed = described.location is None
         storage: Storage
@@ -321,8 +319,7 @@ class UnityCatalog(LocatedCatalog):
             storage = below()
         below()
         root = below.root
-        new = described.schema, described.partitions, (), properties, described.comment
-        transaction = creation(storage, root, *new)
+        transaction = creation(storage, root, replace(described.definition, cluster_by=(), properties=properties))
         transaction.set_operation(operation)
         transaction.set_parameters({"isManaged": "true" if managed else "false"})
 
@@ -348,11 +345,12 @@ class UnityCatalog(LocatedCatalog):
                 f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
                 f"{described.location}: drop it first, or leave the property location out."
             )
-        check_lengths(described.properties, str(entry.identifier))
+        given = described.definition.properties
+        check_lengths(given, str(entry.identifier))
         storage, root = self._storage(entry)
         latest = load_snapshot(storage, root)
-        properties = kept_properties(latest, described.properties) if entry.managed else described.properties
-        transaction = replacement(latest, described.schema, described.partitions, (), properties, described.comment)
+        properties = kept_properties(latest, given) if entry.managed else given
+        transaction = replacement(latest, replace(described.definition, cluster_by=(), properties=properties))
         transaction.set_operation(operation)
         return StagedTable(entry.identifier, transaction, order, lambda: table_in(storage, root))
 

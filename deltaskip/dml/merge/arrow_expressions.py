@@ -44,7 +44,7 @@ _USABLE: Mapping[Kind, tuple[Side, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the expressions of clauses of one kind may use.
+    """The columns that expressions of clauses of one kind may use.
 
     Attributes:
         names: The names of both sides.

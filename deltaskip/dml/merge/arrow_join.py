@@ -135,7 +135,7 @@ def _table(
 
 
 def _bare(data_type: DataType | None) -> DataType | None:
-    """The type without what it says of NULL, which plays no part in a comparison."""
+    """The type without its nullability, which plays no part in a comparison."""
     return None if data_type is None else all_nullable(data_type)
 
 

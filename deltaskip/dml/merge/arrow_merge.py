@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.merge.values import check_stored, clause_groups, group_plan
@@ -40,7 +41,7 @@ from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow_values import arrow_array, domain_values, empty_table, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.types import (
     DEFAULT_KEY,
     DOUBLE,
@@ -74,10 +75,8 @@ class ArrowMergeSource(MergeSource):
     def __init__(self, rows: GivenRows, table: str, alias: str | None, time_zone: str) -> None:
         self._given = rows
         self._table = table
-        self._data = empty_table(pa.schema([]))
         self._alias = alias
         self._time_zone = time_zone
-        self._schema = StructType(())
         self._now = time.time_ns() // 1000
 
     @property
@@ -85,28 +84,56 @@ class ArrowMergeSource(MergeSource):
         return self._time_zone
 
     def schema_for(self, table_schema: StructType) -> StructType:
-        self._schema = self._given.schema_for(table_schema)
-        self._data = self._given.table(self._table)
-        return self._schema
+        return self._given.schema_for(table_schema)
 
-    def prepare(self, join: MergeJoin, schema: StructType) -> None:
+    def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
         """The merge is carried out over no rows."""
-        _Merge(join, self._columns(0), schema, self._alias, self._time_zone, self._now).check()
+        data = self._given.table(self._table)
+        rows = ArrowSourceRows(data, schema, self._alias, self._time_zone, self._now, join.snapshot)
+        _Merge(join, replace(rows, data=data.slice(0, 0))).check()
+        return rows
+
+    def release(self) -> None:
+        """See MergeSource.release."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowSourceRows(SourceRows):
+    """Rows that this process joins.
+
+    Attributes:
+        data: The rows.
+        schema: Their schema.
+        alias: The name of the source in expressions; None for none.
+        time_zone: The time zone of expressions.
+        now: The time of the merge in microseconds since 1970.
+        target: The table.
+    """
+
+    data: pa.Table
+    schema: StructType
+    alias: str | None
+    time_zone: str
+    now: int
+    target: Snapshot
+
+    @property
+    def execution(self) -> ArrowExecution:
+        return ArrowExecution(self.target, self.time_zone)
+
+    @property
+    def columns(self) -> dict[str, pa.Array]:
+        """The columns by name."""
+        return {name: one_chunk(column) for name, column in zip(self.data.schema.names, self.data.columns, strict=True)}
 
     def count(self) -> int:
-        return len(self._data)
-
-    def row_execution(self, snapshot: Snapshot) -> ArrowExecution:
-        return ArrowExecution(snapshot, self._time_zone)
+        return len(self.data)
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
         return [self._values(key, distinct) for key in keys]
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        return _Merge(join, self._columns(), self._schema, self._alias, self._time_zone, self._now).matched()
-
-    def release(self) -> None:
-        """See MergeSource.release."""
+        return _Merge(join, self).matched()
 
     def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
         """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
@@ -115,22 +142,17 @@ class ArrowMergeSource(MergeSource):
         """
         snapshot = join.snapshot
         marks = has_feature(snapshot.protocol, "deletionVectors") and join.properties.deletion_vectors
-        columns = needed_columns(join, Names(snapshot.schema, self._schema, join.target_alias, self._alias))
+        columns = needed_columns(join, Names(snapshot.schema, self.schema, join.target_alias, self.alias))
         if not is_little_to_read(snapshot, join.files.listed["num_records"].to_pylist(), columns):
             return False
         # Without deletion vectors files are rewritten.
         return marks or join.inserts_only or copies_here()
 
-    def _columns(self, rows: int | None = None) -> dict[str, pa.Array]:
-        """The columns; with the number of rows only the first ones."""
-        data = self._data.slice(0, rows)
-        return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
-
     def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
-        names = Names(StructType(()), self._schema, None, self._alias)
-        scope = Scope(names, StructType(()), self._schema, "not matched")
-        expressions = MergeExpressions("the source of a merge", scope, self._time_zone, self._now)
-        found = expressions.array(expressions.bound(key.node), expressions.columns({}, self._columns()), self.count())
+        names = Names(StructType(()), self.schema, None, self.alias)
+        scope = Scope(names, StructType(()), self.schema, "not matched")
+        expressions = MergeExpressions("the source of a merge", scope, self.time_zone, self.now)
+        found = expressions.array(expressions.bound(key.node), expressions.columns({}, self.columns), self.count())
         known = found.drop_null()
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
@@ -187,20 +209,12 @@ class _Changes:
 class _Merge:
     """One execution of a merge."""
 
-    def __init__(
-        self,
-        join: MergeJoin,
-        source: Mapping[str, pa.Array],
-        schema: StructType,
-        alias: str | None,
-        time_zone: str,
-        now: int,
-    ) -> None:
+    def __init__(self, join: MergeJoin, source: ArrowSourceRows) -> None:
         self._join = join
-        self._source = source
-        self._schema = schema
+        self._source = source.columns
+        self._schema = schema = source.schema
         self._table = join.snapshot.root
-        self._execution = ArrowExecution(join.snapshot, time_zone)
+        self._execution = source.execution
         target, nothing = join.snapshot.schema, StructType(())
         sides: dict[Kind, tuple[StructType, StructType]] = {
             "matched": (target, schema),
@@ -209,11 +223,14 @@ class _Merge:
         }
         self._scopes = {
             kind: MergeExpressions(
-                self._table, Scope(Names(*each, join.target_alias, alias), *each, kind), time_zone, now
+                self._table,
+                Scope(Names(*each, join.target_alias, source.alias), *each, kind),
+                source.time_zone,
+                source.now,
             )
             for kind, each in sides.items()
         }
-        self._rows = next((len(column) for column in source.values()), 0)
+        self._rows = source.count()
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}

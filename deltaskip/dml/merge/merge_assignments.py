@@ -1,4 +1,4 @@
-"""What each clause of a MERGE sets in which column, and the table's schema after it.
+"""The assignments of each clause of a MERGE, and the table's schema after it.
 
 # delta-spark, ResolveDeltaMergeInto: names resolve against the table, `*` takes columns by name
 """
@@ -172,7 +172,7 @@ def _all_columns(
     table: str,
     hidden: Collection[str],
 ) -> Sequence[tuple[str, Assigned]]:
-    """What `*` sets: columns of the table from those of the source with the same name."""
+    """The assignments of `*`: columns of the table from those of the source with the same name."""
     left_out = frozenset(map(fold_name, clause.except_))
     unknown = left_out - frozenset(map(fold_name, schema.names)) - frozenset(map(fold_name, source.names))
     if unknown:

@@ -1,4 +1,4 @@
-"""What an engine does for a MERGE: it reads the source once, and joins it with the rows of the target."""
+"""Execution of a MERGE by an engine: it reads the source once, and joins it with the rows of the target."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
 
-__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "MergingEngine", "ambiguous_merge"]
+__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "MergingEngine", "SourceRows", "ambiguous_merge"]
 
 
 @dataclass(frozen=True, slots=True)
 class MergeJoin:
-    """A merge of which the files are known that it may touch.
+    """A merge with the files that it may touch.
 
     Attributes:
         snapshot: The target.
@@ -82,7 +82,7 @@ class MergeJoin:
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """What the join found.
+    """The rows that the join found.
 
     Attributes:
         deleted: For each file of the join the positions of rows that are deleted; None if none are.
@@ -111,7 +111,7 @@ class MergingEngine(Protocol):
 
 
 class MergeSource(Protocol):
-    """The source of a merge. Its rows are computed once, when the first method needs them."""
+    """The source of a merge. Its rows are computed once, however often the merge is planned."""
 
     @property
     def time_zone(self) -> str:
@@ -122,8 +122,8 @@ class MergeSource(Protocol):
         """Return the schema of the source, for a merge into a table with this schema."""
         ...
 
-    def prepare(self, join: MergeJoin, schema: StructType) -> None:
-        """Resolve all names and types, and choose how the merge is carried out, before rows are read or computed.
+    def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
+        """Resolve all names and types, and return the rows for what carries out the merge.
 
         What it refuses does not depend on the rows of either side.
 
@@ -139,12 +139,21 @@ class MergeSource(Protocol):
         """
         ...
 
+    def release(self) -> None:
+        """Give up the rows that are kept."""
+        ...
+
+
+class SourceRows(Protocol):
+    """The rows of a source, for one plan of a merge, with what carries it out: this process, or jobs of an engine."""
+
     def count(self) -> int:
         """Return the number of rows."""
         ...
 
-    def row_execution(self, snapshot: Snapshot) -> RowExecution:
-        """Return what reads and writes rows of the target."""
+    @property
+    def execution(self) -> RowExecution:
+        """The execution that reads and writes rows of the target."""
         ...
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
@@ -159,10 +168,6 @@ class MergeSource(Protocol):
             PredicateError: A condition or expression is not valid, or a condition fails for a row.
             RowViolation: A value does not fit its column.
         """
-        ...
-
-    def release(self) -> None:
-        """Give up what is kept of the rows."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What the names in the expressions of a MERGE mean: columns of the target or of the source."""
+"""The meaning of names in the expressions of a MERGE: columns of the target or of the source."""
 
 from __future__ import annotations
 

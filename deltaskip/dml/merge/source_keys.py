@@ -1,4 +1,4 @@
-"""Which files of the target a MERGE may touch: a predicate over the target that every matching row satisfies.
+"""The files of the target that a MERGE may touch: a predicate over the target that every matching row satisfies.
 
 The ON condition is weakened to what can be said of a target row alone, from the values that the keys of the source
 have: `t.k = s.k` matches only rows with `min(s.k) <= t.k <= max(s.k)`, and with `t.k IN (…)` while they are few.
@@ -119,7 +119,7 @@ _Part = _Key | _All | _Any | Node
 
 @dataclass(frozen=True, slots=True)
 class MatchTemplate:
-    """What the ON condition says of target rows, once the values of the source's keys are known.
+    """The condition that ON puts on rows of the target, once the values of the source's keys are known.
 
     Attributes:
         keys: The keys.

@@ -8,19 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from deltaskip.data_files.append import set_schema
+from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.change_plan import plan_of
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
+from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
 from deltaskip.dml.merge.names import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
+from deltaskip.engine import engine
 from deltaskip.expr.nodes import Literal
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
@@ -34,8 +37,9 @@ from deltaskip.txn.cost import ChangePlan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["Merge", "merge", "merge_in", "plan_merge"]
+__all__ = ["Merge", "merge", "merge_in", "merge_source", "plan_merge"]
 
 _OPERATION = "MERGE"
 
@@ -69,20 +73,14 @@ def merge(
     snapshot: Snapshot,
     statement: Merge,
     source: MergeSource,
-    txn: tuple[str, int] | None = None,
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
 ) -> WriteResult:
     """Merge rows of a source into the table, see DeltaTable.merge. The source is released at the end."""
     check_clauses(statement.clauses, snapshot.root)
-
-    def begin(latest: Snapshot) -> Transaction:
-        return Transaction(latest, _OPERATION, _parameters(statement), False, user_metadata)
-
-    def act(transaction: Transaction) -> Mapping[str, int]:
-        return merge_in(transaction, statement, source)
-
     try:
-        return commit_operation(snapshot, begin, act, txn)
+        return commit_operation(
+            snapshot, _OPERATION, lambda transaction: merge_in(transaction, statement, source), options
+        )
     finally:
         source.release()
 
@@ -116,12 +114,12 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
         StorageError: Storage failed.
     """
     start = time.monotonic()
-    snapshot = transaction.snapshot
     check_first(transaction, "merge")
+    transaction.set_parameters(_parameters(statement))
     with transaction.cost.phase("plan"):
         planned = _plan(transaction, statement, source)
     with transaction.cost.phase("read"):
-        found = source.matched(planned.join)
+        found = planned.source.matched(planned.join)
     transaction.read_scan(planned.scan, removes=changes_what_it_reads(statement.clauses))
     transaction.read_matching_rows(removed_rows_match)
     files = planned.join.files
@@ -140,7 +138,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
             found.new if changes or found.inserts else None,
             inserts=found.inserts,
         )
-        applied = apply_changes(transaction, rows, source.row_execution(snapshot))
+        applied = apply_changes(transaction, rows, planned.source.execution)
     end = time.monotonic()
     times = {
         "scanTimeMs": scanned - planned.seconds_of_source - start,
@@ -148,16 +146,20 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
         "executionTimeMs": end - start,
         "materializeSourceTimeMs": planned.seconds_of_source,
     }
-    return _metrics(planned.join, found, applied, source.count()) | {
+    return _metrics(planned.join, found, applied, planned.source.count()) | {
         name: int(seconds * 1000) for name, seconds in times.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A merge with the files that it may touch. configuration: properties to set with a changed schema, or None."""
+    """A merge with the files that it may touch, and the source with what carries it out.
+
+    configuration: properties to set with a changed schema, or None.
+    """
 
     join: MergeJoin
+    source: SourceRows
     scan: Scan
     configuration: Mapping[str, str] | None
     seconds_of_source: float
@@ -204,20 +206,20 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         evolves=statement.evolves,
     )
     began = time.monotonic()
-    source.prepare(join, incoming)
+    rows = source.prepared(join, incoming)
     check_sides(on, names, root, prepared=True)
     sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
-    scan = _scan(snapshot, template, source, sees_all)
+    scan = _scan(snapshot, template, rows, sees_all)
     seconds = time.monotonic() - began
-    return _Planned(replace(join, files=kept_files(scan)), scan, configuration, seconds)
+    return _Planned(replace(join, files=kept_files(scan)), rows, scan, configuration, seconds)
 
 
-def _scan(snapshot: Snapshot, template: MatchTemplate, source: MergeSource, sees_all: bool) -> Scan:
+def _scan(snapshot: Snapshot, template: MatchTemplate, source: SourceRows, sees_all: bool) -> Scan:
     """The files that the merge may touch, and whose rows it depends on.
 
     sees_all: whether a clause decides of every row of the target.
     """
-    execution = source.row_execution(snapshot)
+    execution = source.execution
     if sees_all:
         source.count()
         return execution.planned(scan_of(snapshot, Literal(True, BOOLEAN), execution.time_zone))
@@ -277,3 +279,23 @@ def _parameters(statement: Merge) -> dict[str, object]:
             if clause.kind == kind
         ]
     return found
+
+
+def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, snapshot: Snapshot) -> MergeSource:
+    """Return the source of a merge.
+
+    Args:
+        rows: Its rows.
+        alias: The name of the source in expressions; None for that of its DataFrame.
+        spark: A session for Arrow data; None to join them in this process.
+        time_zone: Time zone of expressions in this process.
+        snapshot: The table.
+    """
+    table = snapshot.root
+    if rows.frame is None and spark is None:
+        return ArrowMergeSource(rows, table, alias, time_zone)
+    given, session = rows.frame, rows.frame
+    if given is None:
+        rows.schema_for(snapshot.schema)
+        given, session = rows.table(table), spark
+    return cast(MergingEngine, engine(f"Merging into {table}")).merge_source(session, given, alias)

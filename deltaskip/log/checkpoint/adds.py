@@ -83,7 +83,7 @@ class AddGroup:
         return sum(mask.true_count for _, mask in self._batches(columns, superseded, _COUNTED_ROWS))
 
     def live_mask(self, superseded: Superseded, paths: pa.Array, vectors: pa.Array) -> pa.BooleanArray:
-        """Which adds nothing newer has superseded. paths, vectors: their columns of FILE_SCHEMA."""
+        """The adds that nothing newer has superseded. paths, vectors: their columns of FILE_SCHEMA."""
         self._check(paths.null_count == 0)
         try:
             return superseded.live_mask(paths, vectors)

@@ -126,7 +126,7 @@ class AddRows:
         return StatsStruct(columns, collated, widened, alone=not self._as_json)
 
     def _with_logged(self, columns: Sequence[StatColumn]) -> Sequence[StatColumn]:
-        """The columns, and those of which the log has statistics though the properties no longer ask for them."""
+        """The columns, and those with statistics in the log that the properties no longer ask for."""
         snapshot = self._snapshot
         every = indexed_columns(
             snapshot.schema,

@@ -1,4 +1,4 @@
-"""Which files are rewritten together: files of one partition, and of about the size of one new file.
+"""Files that are rewritten together: of one partition, and of about the size of one new file.
 
 # delta-spark, OptimizeTableCommand.filterCandidateFileList and groupFilesIntoBins
 """
@@ -63,7 +63,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is rewritten of one version of a table.
+    """The files of one version of a table that are rewritten.
 
     Attributes:
         bins: The files, those of one new file or cube together.

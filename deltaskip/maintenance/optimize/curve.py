@@ -30,7 +30,7 @@ _Cells = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where the values of one column are divided.
+    """The places at which the values of one column are divided.
 
     Attributes:
         values: Ascending values; a value is in the part with the number of cuts that are not greater. They repeat where

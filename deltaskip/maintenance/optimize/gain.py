@@ -1,4 +1,4 @@
-"""What OPTIMIZE would gain, and what the last one did: files, and how many of them an equality filter reads."""
+"""The gain of an OPTIMIZE, and the result of the last one: files, and how many of them an equality filter reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FilterGain:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGain:
-    """What OPTIMIZE would do.
+    """The expected result of an OPTIMIZE.
 
     Attributes:
         kind: "compaction" or "clustering".
@@ -62,7 +62,7 @@ class ExpectedGain:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredGain:
-    """What the last OPTIMIZE did.
+    """The result of the last OPTIMIZE.
 
     Attributes:
         versions: Its first and last version.

@@ -37,6 +37,7 @@ from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["CommittedBins", "Engines", "intact", "run_job"]
 
@@ -85,9 +86,8 @@ def run_job(
     strategy: Strategy,
     engines: Engines,
     parameters: Mapping[str, object],
-    user_metadata: str | None = None,
+    options: WriteOptions = PLAIN_WRITE,
     finished: Callable[[Bin], None] = lambda _bin: None,
-    txn: tuple[str, int] | None = None,
 ) -> tuple[CommittedBins | None, list[Bin]]:
     """Rewrite bins and commit the new files.
 
@@ -97,9 +97,8 @@ def run_job(
         strategy: How their rows are ordered.
         engines: The engines that rewrite them.
         parameters: Parameters of the operation in the table's history.
-        user_metadata: Text that the table's history has with the commit.
+        options: How the commit is recorded.
         finished: Called with each bin whose new files are written.
-        txn: Application id and version, which are committed too.
 
     Returns:
         The commit, None if there is none; and the bins whose files others have changed.
@@ -117,9 +116,10 @@ def run_job(
         left -= 1
         keep: list[_Done] = []
         operation = "REORG" if strategy.kind == "purge" else "OPTIMIZE"
-        transaction = Transaction(base, operation, parameters, False, user_metadata)
+        transaction = Transaction(base, operation, parameters, False, options.user_metadata)
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
+            txn = options.txn
             if txn is not None:
                 already = transaction.read_app(txn[0])
                 if already is not None and already >= txn[1]:

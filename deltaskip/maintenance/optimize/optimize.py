@@ -33,10 +33,9 @@ from deltaskip.settings import options
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 __all__ = ["Progress", "optimize", "optimize_plan"]
-
-"""Up to this size files are rewritten in this process also if there is a session, which is faster than a Spark job."""
 
 # Ordered rows are in memory, several times as large as in their files.
 _MEMORY_BYTES = 1 << 30
@@ -57,11 +56,10 @@ def optimize(
     snapshot: Snapshot,
     request: OptimizeRequest,
     spark: Any = None,
-    user_metadata: str | None = None,
+    write: WriteOptions = PLAIN_WRITE,
     predicates: Sequence[str] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
-    txn: tuple[str, int] | None = None,
 ) -> OptimizeResult:
     """Optimize the latest version of a table, see DeltaTable.optimize.
 
@@ -69,16 +67,15 @@ def optimize(
         snapshot: A version of the table.
         request: What to do.
         spark: The session that rewrites large files; None to do it in this process.
-        user_metadata: Text that the table's history has with each commit.
+        write: How the commits are recorded. Only the last one has the version of the application, so that the rest
+            is done if the process is killed.
         predicates: Texts of the predicate in the table's history; None for `request.where`.
         dry_run: Whether only the plan is returned.
         progress: Called after each group of files, in place of a bar.
-        txn: Application id and version, which the last commit has; earlier ones do not, so that the rest is done if
-            the process is killed. Nothing is done if the table has this version of the application or a later one.
     """
     if progress is None:
         with ProgressBar(f"Optimizing {table_name(snapshot.root)}", blocks=True) as bar:
-            return optimize(snapshot, request, spark, user_metadata, predicates, dry_run, bar.reach, txn)
+            return optimize(snapshot, request, spark, write, predicates, dry_run, bar.reach)
     started = _now()
     snapshot = refresh(snapshot)
     _check_writable(snapshot)
@@ -87,6 +84,7 @@ def optimize(
     done = _Running(strategy, plan, started)
     if dry_run:
         return done.expected(plan.bins)
+    txn = write.txn
     known = None if txn is None else snapshot.txns.get(txn[0])
     if txn is not None and known is not None and known.version >= txn[1]:
         return done.result()
@@ -112,7 +110,7 @@ def optimize(
             if not job and (pending or txn is None):
                 continue
         last = None if pending else txn
-        committed, broken = run_job(snapshot, job, strategy, engines, parameters, user_metadata, finished, last)
+        committed, broken = run_job(snapshot, job, strategy, engines, parameters, replace(write, txn=last), finished)
         if committed is not None:
             done.add(committed)
         if last is not None and (committed is not None or not job):
@@ -162,7 +160,7 @@ class _Engines(Engines):
 
 @dataclass(slots=True)
 class _Running:
-    """What was committed so far."""
+    """The commits so far."""
 
     strategy: Strategy
     plan: Plan
@@ -241,7 +239,7 @@ def _parameters(strategy: Strategy, request: OptimizeRequest, predicates: Sequen
 
 
 def _next_job(pending: deque[Bin]) -> Iterable[Bin]:
-    """Take the bins of the next commit: one at least, and others as long as they are not too large together."""
+    """Take the bins of the next commit: at least one, and others as long as they are not too large together."""
     total = 0
     while pending and (not total or total + pending[0].size_in_bytes <= options.optimize_job_bytes):
         total += max(1, pending[0].size_in_bytes)

@@ -1,4 +1,4 @@
-"""What OPTIMIZE did, or would do, in Delta's metrics and more."""
+"""The result of an OPTIMIZE, committed or expected, in Delta's metrics and more."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FileSizes(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptimizeResult(Shown):
-    """What OPTIMIZE committed, or what it would do.
+    """The result of an OPTIMIZE, committed or expected.
 
     Attributes:
         version: The last version that was committed; None if nothing was.

@@ -1,4 +1,4 @@
-"""How a table is optimized: compaction, Z-order or clustering, and the refusals of each.
+"""Strategies of OPTIMIZE: compaction, Z-order or clustering, and the refusals of each.
 
 # delta-spark, OptimizeTableCommand; PROTOCOL, Clustered Table
 """
@@ -36,7 +36,7 @@ CurveName = Literal["range", "zorder", "hilbert"]
 
 @dataclass(frozen=True, slots=True)
 class OptimizeRequest:
-    """What OPTIMIZE is asked for.
+    """The arguments of an OPTIMIZE.
 
     Attributes:
         where: SQL text of a predicate on partition columns; None for the whole table.
@@ -57,7 +57,7 @@ class OptimizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How the files of one version of a table are optimized.
+    """The strategy by which the files of one version of a table are optimized.
 
     Attributes:
         kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" those of files

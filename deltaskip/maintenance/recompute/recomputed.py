@@ -14,7 +14,7 @@ __all__ = ["ColumnPlan", "RecomputePlan", "Recomputed"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnPlan(Shown):
-    """What a recomputation of statistics would change for one column.
+    """The changes of one column by a recomputation of statistics.
 
     Attributes:
         lacking: Number of files to read that lack some statistic of the column. As long as a file lacks the bounds,
@@ -31,7 +31,7 @@ class ColumnPlan(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RecomputePlan(Shown):
-    """What a recomputation of statistics would do at this version of the table.
+    """The expected result of a recomputation of statistics at this version of the table.
 
     Attributes:
         version: Version of the table.
@@ -58,7 +58,7 @@ class RecomputePlan(Shown):
 
 @dataclass(slots=True, repr=False)
 class Recomputed(Shown):
-    """Result of recomputing statistics; during the run, what was done so far.
+    """Result of recomputing statistics; during the run, the progress so far.
 
     Attributes:
         files: Number of files whose statistics were committed.

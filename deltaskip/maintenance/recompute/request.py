@@ -1,14 +1,15 @@
-"""The request of a recomputation: the files to read and the statistics to compute. Needs no Spark."""
+"""The request of a recomputation: files to read and statistics to compute, and its plan. Needs no Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths, decode_paths
+from deltaskip.actions import CommitInfo, canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
 from deltaskip.collations.write_versions import kept_versions
 from deltaskip.errors import (
@@ -20,25 +21,36 @@ from deltaskip.errors import (
     SchemaError,
 )
 from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
-from deltaskip.maintenance.recompute.resume import computed_before
+from deltaskip.log.commit import read_commits
+from deltaskip.log.file_names import LogFile
+from deltaskip.log.segment import list_commits
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.maintenance.recompute.recomputed import ColumnPlan, RecomputePlan
 from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
+from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
-from deltaskip.stats.merge import has_statistics
+from deltaskip.stats.merge import has_statistics, lacking_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
+from deltaskip.txn.operation_parameters import parameter_value
+from deltaskip.version import engine_info
 
 __all__ = [
     "RecomputeRequest",
     "chosen_files",
+    "computed_before",
     "files_to_read",
     "finished_files",
     "not_done",
+    "recompute_plan",
     "recompute_request",
 ]
 
@@ -54,9 +66,15 @@ _OF_ARGUMENTS = (
 _FEATURE = "collations"
 
 
+# An interrupted run is among the newest commits of the table.
+_NEWEST_COMMITS = 1000
+_HEAD_BYTES = 64 << 10
+_READERS = 32
+
+
 @dataclass(frozen=True, slots=True)
 class RecomputeRequest:
-    """Which files of a table to read, and which statistics to compute for each of them.
+    """The files of a table to read, and the statistics to compute for each of them.
 
     statistics: what to compute for each file. complete: whether that is all columns that have statistics; if not, the
     logged statistics of the other columns stay. where: a predicate; only files that may contain a matching row are
@@ -179,3 +197,111 @@ def _default_collations(
         if column.collation is not None:
             listed.setdefault(column.collation, ())
     return declared_collations(columns, {name: (*versions, spark_version) for name, versions in listed.items()})
+
+
+# The statistics of a file depend on its values, and its values never change: statistics that the same version of this
+# package computed with the same settings, and that nobody has replaced since, need not be computed again.
+def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Array:
+    """Canonical paths of the files whose statistics were computed with these operation parameters.
+
+    These are the files whose newest add is in a commit of the operation COMPUTE STATS, written by this version of the
+    package with the same parameters, among the newest thousand commits.
+    """
+    first = max(0, snapshot.version - _NEWEST_COMMITS + 1)
+    listed = list_commits(snapshot.storage, snapshot.root, first)
+    files = [file for file in listed if file.version <= snapshot.version]
+    with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
+        done = list(pool.map(lambda file: _is_of(_provenance(snapshot, file), parameters), files))
+    found: pa.Array = pa.nulls(0, pa.string())
+    if not any(done):
+        return found
+    for file, is_done in list(zip(files, done, strict=True))[done.index(True) :]:
+        actions = read_commits(snapshot.storage, snapshot.root, [file], ["path"]).actions
+        adds = actions.filter(pc.invert(actions["is_remove"]))
+        paths = canonical_paths(adds["path"].combine_chunks())
+        found = found.filter(pc.invert(pc.is_in(found, value_set=paths)))
+        if is_done:
+            found = pa.concat_arrays([found, paths])
+    return found
+
+
+def _provenance(snapshot: Snapshot, file: LogFile) -> CommitInfo | None:
+    """The first action of a commit if it is the commitInfo of a recomputation, which this package writes first."""
+    head = snapshot.storage.read_range(file.path, 0, _HEAD_BYTES)
+    if COMPUTE_OPERATION.encode() not in head:
+        return None
+    line, end, _ = head.partition(b"\n")
+    if not end and file.file.size > _HEAD_BYTES:
+        line = snapshot.storage.read(file.path).partition(b"\n")[0]
+    try:
+        action = parse_json(line)
+    except ValueError:
+        return None
+    info = action.get("commitInfo") if isinstance(action, dict) else None
+    return CommitInfo.from_json(info) if isinstance(info, dict) else None
+
+
+def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
+    if info is None or info.operation != COMPUTE_OPERATION or info.engine_info != engine_info():
+        return False
+    logged = info.members.get("operationParameters")
+    if not isinstance(logged, dict) or set(logged) != set(parameters):
+        return False
+    return all(parameter_value(logged[name], value) == value for name, value in parameters.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The amount that a recomputation would read.
+
+    files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
+    already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
+    lacking: for each column of the request, the number of files to read that lack some statistic of it.
+    """
+
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    lacking: tuple[int, ...]
+
+
+def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool = True) -> RecomputePlan:
+    """The expected result of DeltaTable.recompute_stats, from the log alone. overlap: whether to compare bounds."""
+    work = _recompute_work(snapshot, request)
+    found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
+    names = [display_name(column.logical) for column in request.statistics.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, snapshot.num_files)
+        for name, count in zip(names, work.lacking, strict=True)
+    }
+    return RecomputePlan(snapshot.version, work.files, work.bytes, work.done, work.wide, plans, request.identifiers)
+
+
+def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
+    """The amount that DeltaTable.recompute_stats would read for this request; bounds are not compared."""
+    before = finished_files(snapshot, request)
+    lacking = [0] * len(request.statistics.columns)
+    chosen = done = size = wide = 0
+    for batch in chosen_files(snapshot, request.where, ["path", "size", "stats"]):
+        files = not_done(batch, before)
+        done += len(batch) - len(files)
+        for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
+            missing, is_wide = lacking_columns(text, request.statistics)
+            for i in missing:
+                lacking[i] += 1
+            if missing or not request.only_missing:
+                chosen += 1
+                size += file_size or 0
+                wide += is_wide
+    return _Work(chosen, size, done, wide, tuple(lacking))
+
+
+def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:
+    if coverage is None or not coverage.files_with_bounds or coverage.overlap_depth is None:
+        return ColumnPlan(lacking, None, None)
+    bounded = coverage.files_with_bounds
+    gained = min(lacking, files - bounded)
+    # Assume that a point lies in the same share of files with new bounds as of files that have bounds now.
+    then = coverage.overlap_depth * (bounded + gained) / bounded + (files - bounded - gained)
+    return ColumnPlan(lacking, coverage.files_met, min(then, float(files)))

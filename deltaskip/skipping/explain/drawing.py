@@ -1,4 +1,4 @@
-"""What a plot contains and where: columns of lines, and texts. The formats draw the same."""
+"""The contents of a plot with their places: columns of lines, and texts. The formats draw the same."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MOST_TEXTS = 1000
 def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the collation identifiers under `statsWithCollation`, as written and sorted.
 
-    Of statistics in JSON, the first texts of each batch are searched.
+    In JSON, only the first texts of each batch are searched.
     """
     found = {
         path[3]

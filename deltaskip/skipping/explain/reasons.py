@@ -50,7 +50,7 @@ _TOGETHER = "all parts"
 
 @dataclass(frozen=True, slots=True)
 class LeafFacts:
-    """What evaluation has shown about a leaf; all counts are active files.
+    """The findings of evaluation about a leaf; all counts are active files.
 
     lacking: Files that lack each statistic. nan_hidden: Files kept only because their writer may omit NaN.
     """

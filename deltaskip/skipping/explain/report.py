@@ -1,4 +1,4 @@
-"""Explain: the report on what a predicate skips, as text, HTML, Arrow, JSON or a plot."""
+"""Explain: the report on the files that a predicate skips, as text, HTML, Arrow, JSON or a plot."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HEADINGS = ("predicate", "statistics used", "files skipped", "reason")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LeafReport(Shown):
-    """What one leaf of the predicate skips.
+    """The effect of one leaf of the predicate.
 
     Attributes:
         predicate: The leaf as SQL.

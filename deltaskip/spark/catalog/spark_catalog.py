@@ -20,6 +20,7 @@ from deltaskip.catalogs.identifier import (
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.errors import (
+    InvalidArgument,
     NamespaceAlreadyExists,
     NamespaceNotEmpty,
     NamespaceNotFound,
@@ -29,16 +30,11 @@ from deltaskip.errors import (
 )
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_path
-from deltaskip.spark.catalog.session_databases import (
-    LOCATION,
-    change_database,
-    create_database,
-    database_names,
-    find_database,
-)
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
+    SESSION_CATALOG,
     NamedTable,
+    copied,
     is_classic,
     is_missing,
     is_taken,
@@ -53,12 +49,16 @@ from deltaskip.spark.session.failures import catalog_errors_named
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["SparkCatalog"]
+__all__ = ["COMMENT", "LOCATION", "OWNER", "SparkCatalog"]
 
 # A folder that this catalog has chosen. Entries are external ones of Spark, so that a rename moves no files; the name
 # of the folder shows that dropping the table deletes it.
 _MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
 _IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
+
+
+COMMENT, LOCATION, OWNER = "comment", "location", "owner"
+_LEGACY_END, _NEXT = "))", "), ("
 
 
 class SparkCatalog(LocatedCatalog):
@@ -209,7 +209,7 @@ class SparkCatalog(LocatedCatalog):
         if parent:
             return []
         with catalog_errors_named(self.name):
-            return [(name,) for name in database_names(self._spark)]
+            return [(name,) for name in _database_names(self._spark)]
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
         if not namespace:
@@ -224,7 +224,7 @@ class SparkCatalog(LocatedCatalog):
             )
         with catalog_errors_named(self.name):
             try:
-                create_database(self._spark, namespace[0], properties)
+                _create_database(self._spark, namespace[0], properties)
             except Exception as error:
                 if is_taken(error):
                     raise NamespaceAlreadyExists(
@@ -237,7 +237,7 @@ class SparkCatalog(LocatedCatalog):
         if before is None:
             raise self._no_namespace(namespace)
         with catalog_errors_named(self.name):
-            change_database(self._spark, namespace[0], before, properties)
+            _change_database(self._spark, namespace[0], before, properties)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
         """Raises NamespaceNotEmpty if there are views or functions in it."""
@@ -287,13 +287,13 @@ class SparkCatalog(LocatedCatalog):
 
     def _database(self, name: str) -> dict[str, str] | None:
         with catalog_errors_named(self.name):
-            return find_database(self._spark, name)
+            return _find_database(self._spark, name)
 
     def _rows(self, statement: str) -> Sequence[Any]:
         return list(self._spark.sql(statement).collect())
 
     def _add_pointer(self, parts: tuple[str, str], location: str) -> None:
-        """Add a view that stands for the table; to read it through Spark's SQL fails and says what to do."""
+        """Add a view that stands for the table. Reading it by Spark's SQL fails with an error that names the cure."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(
@@ -338,3 +338,124 @@ def _location(uri: str) -> str:
     """The location that a URI of Java names."""
     found = parse_location(uri)
     return found if is_local(found) else unquote(found)
+
+
+# A classic session is asked through the JVM, which gives properties as they are. A Connect server shows them only as
+# text in which names and values are not quoted.
+def _database_names(spark: SparkSession) -> list[str]:
+    """Return the names of all databases."""
+    return [row[0] for row in spark.sql(f"SHOW NAMESPACES IN {SESSION_CATALOG}").collect()]
+
+
+def _find_database(spark: SparkSession, name: str) -> dict[str, str] | None:
+    """Return the properties of a database with its comment and location; None if it does not exist."""
+    found = _by_java(spark, name) if is_classic(spark) else _described(spark, name)
+    if found is None:
+        return None
+    return {key: value for key, value in found.items() if key != OWNER and (key != COMMENT or value)}
+
+
+def _create_database(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
+    """Create a database. Raises Spark's error if it exists, and InvalidArgument for a property that cannot be set."""
+    own = _settable(spark, properties)
+    clauses = [f"CREATE NAMESPACE {sql_name(name)}"]
+    if COMMENT in properties:
+        clauses.append(f"COMMENT {sql_text(properties[COMMENT])}")
+    if LOCATION in properties:
+        clauses.append(f"LOCATION {sql_text(properties[LOCATION])}")
+    if own:
+        clauses.append(f"WITH DBPROPERTIES ({_pairs(own)})")
+    spark.sql(" ".join(clauses))
+
+
+def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Give a database the properties `after` in place of `before`."""
+    own = _settable(spark, after)
+    comment = after.get(COMMENT, "")
+    if comment != before.get(COMMENT, ""):
+        if is_classic(spark):
+            state = java_state(spark).catalog()
+            state.alterDatabase(copied(state.getDatabaseMetadata(name), 1, comment))
+        else:
+            spark.sql(f"COMMENT ON NAMESPACE {sql_name(name)} IS {sql_text(comment)}")
+        if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
+            raise UnsupportedFeature(
+                f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
+                f"keeps it as it was: nothing was changed."
+            )
+    if is_classic(spark):
+        catalog = java_state(spark).catalog()
+        java = spark._jvm.java
+        members = java.util.HashMap()
+        for key, value in own.items():
+            members.put(key, value)
+        database = catalog.getDatabaseMetadata(name)
+        changed = copied(database, 3, spark._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(members))
+        if after.get(LOCATION) not in (None, before.get(LOCATION)):
+            changed = copied(changed, 2, spark._jvm.org.apache.hadoop.fs.Path(after[LOCATION]).toUri())
+        catalog.alterDatabase(changed)
+        return
+    new = {key: value for key, value in own.items() if before.get(key) != value}
+    gone = [key for key in before if key not in after and key not in (COMMENT, LOCATION)]
+    if new:
+        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET DBPROPERTIES ({_pairs(new)})")
+    if gone and spark.version.startswith("3."):
+        raise UnsupportedFeature(
+            f"The property {gone[0]} of the namespace {name} cannot be removed, because Spark Connect {spark.version} "
+            f"has no statement for it: set it to another value, or use a classic session."
+        )
+    if gone:
+        spark.sql(f"ALTER NAMESPACE {sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(sql_text, gone))})")
+    if after.get(LOCATION) not in (None, before.get(LOCATION)):
+        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET LOCATION {sql_text(after[LOCATION])}")
+
+
+def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that are no clause of their own."""
+    if OWNER in properties:
+        raise InvalidArgument("The property owner of a namespace is kept by Spark and cannot be set.")
+    own = {key: value for key, value in properties.items() if key not in (COMMENT, LOCATION)}
+    if not is_classic(spark):
+        for key, value in own.items():
+            if "," in key or _NEXT in f"{key},{value}" or value.endswith(_LEGACY_END):
+                raise UnsupportedFeature(
+                    f"The property {key!r} cannot be set, because Spark Connect would not show where its name and "
+                    f"value end: use a classic session, or no commas in the name and no parentheses in the value."
+                )
+    return own
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
+
+
+def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:
+    try:
+        found = java_state(spark).catalog().getDatabaseMetadata(name)
+    except Exception as error:  # a name that is not valid is no AnalysisException in every release
+        if is_missing(error):
+            return None
+        raise
+    members: dict[str, str] = {COMMENT: found.description() or "", LOCATION: found.locationUri().toString()}
+    pairs: Any = found.properties().iterator()
+    while pairs.hasNext():
+        pair = pairs.next()
+        members[pair._1()] = pair._2()
+    return members
+
+
+def _described(spark: SparkSession, name: str) -> dict[str, str] | None:
+    try:
+        rows = spark.sql(f"DESCRIBE NAMESPACE EXTENDED {sql_name(name)}").collect()
+    except Exception as error:  # the classes of Connect's errors differ between releases
+        if is_missing(error):
+            return None
+        raise
+    facts = {row[0]: row[1] for row in rows}
+    text = facts.get("Properties") or ""
+    members = {COMMENT: facts.get("Comment") or "", LOCATION: facts["Location"]}
+    if text.startswith("((") and text.endswith("))"):
+        for pair in text[2:-2].split(_NEXT):
+            key, _, value = pair.partition(",")
+            members[key] = value
+    return members

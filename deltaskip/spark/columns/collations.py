@@ -1,4 +1,4 @@
-"""Collations of a table in Spark: the name of each, and what is read and refused where Spark has none.
+"""Collations of a table in Spark: their names, and the reads that are refused where Spark lacks a collation.
 
 # COLLATIONS RFC, Reader Requirements: the feature is writer-only, so a reader that does not know a collation reads the
 strings, and must not evaluate a predicate under another order.

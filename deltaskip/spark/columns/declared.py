@@ -1,4 +1,4 @@
-"""What a table declares of its columns, in the schema of a DataFrame: NOT NULL and comments."""
+"""Declarations of a table's columns in the schema of a DataFrame: NOT NULL and comments."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _tried(tree: Any) -> bool:
 
 
 def _mode(tree: Any) -> str | None:
-    """How an expression fails: "try" with NULL, None as others of the session, "legacy" as without ANSI mode.
+    """The mode of an expression that fails: "try" with NULL, None as in the session, "legacy" as without ANSI mode.
 
     Functions such as try_to_date are made of expressions without ANSI mode, also where the session is in it.
     """

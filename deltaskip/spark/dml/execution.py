@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.collations import check_compared
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.dml.bitmaps import collected_positions
-from deltaskip.spark.read.dataframe import source_of
+from deltaskip.spark.read.dataframe import StoredTable, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
@@ -211,7 +212,7 @@ class SparkExecution(RowExecution):
 
         Args:
             files: `DataFiles.listed` of the files.
-            row_ids: The columns of materialized row ids, of which the first is returned; None to return none.
+            row_ids: The columns of materialized row ids; the first is returned. None to return none.
             path: Name of the column with the path.
             position: Name of the column with the position.
         """
@@ -258,16 +259,8 @@ class SparkExecution(RowExecution):
     def _source(
         self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
     ) -> ScanSettings:
-        snapshot, wanted = self._snapshot, frozenset(schema.names)
-        source = source_of(
-            self._spark,
-            table_root=snapshot.table_root,
-            schema=schema,
-            mapping_mode=mode,
-            partition_columns=[name for name in snapshot.partition_columns if name in wanted],
-            files=files,
-            storage_options=getattr(snapshot.storage, "options", None),
-        )
+        table = replace(StoredTable.of(self._snapshot, schema), mapping_mode=mode)
+        source = source_of(self._spark, table, files)
         for name in stored:
             source.data.add(name, spark_types.LongType())
         return source

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from deltaskip.spark.columns.types import logical_type
 from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
+from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
 from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.failures import predicate_errors_named, row_errors_named
@@ -39,13 +40,7 @@ from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
 
-if TYPE_CHECKING:
-    from deltaskip.spark.dml.merge_source import SparkMergeSource
-
-__all__ = ["SOURCE_ROW", "MergedFrames"]
-
-SOURCE_ROW = "__deltaskip_source_row"
-"""The number of a row of the source."""
+__all__ = ["MergedFrames"]
 
 _TARGET = "__deltaskip_target"
 _CLAUSE = "__deltaskip_clause"
@@ -66,7 +61,7 @@ class _Found:
 class MergedFrames:
     """The join of a source with the files of a target."""
 
-    def __init__(self, source: SparkMergeSource, join: MergeJoin, execution: SparkExecution) -> None:
+    def __init__(self, source: PersistedSource, join: MergeJoin, execution: SparkExecution) -> None:
         self._source = source
         self._join = join
         self._execution = execution

@@ -145,7 +145,7 @@ class SparkPlugin(Proxy):
 
     @answers()
     def invalidateTable(self, ident: Any) -> None:
-        """TableCatalog: forget what is kept of a table."""
+        """TableCatalog: forget the cached state of a table."""
         name = _identifier(ident)
         if self._exists(name):
             self._catalog.refresh_table(name)
@@ -294,7 +294,7 @@ def _parts(namespace: Iterable[Any]) -> Namespace:
 
 
 def _from_context(how: Any) -> Any:
-    """What a TableContext of Spark 4.3 asks for; other values as they are."""
+    """The version that a TableContext of Spark 4.3 asks for; other values as they are."""
     if how is None or isinstance(how, str | int | Collection):
         return how
     travel = how.timeTravel()

@@ -71,7 +71,7 @@ def spark_columns(fields: Iterable[StructField], lengths: bool = True) -> spark_
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a statement says of a new table.
+    """The description of a new table by a statement.
 
     Attributes:
         schema: Its columns.

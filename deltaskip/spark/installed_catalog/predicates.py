@@ -1,6 +1,6 @@
-"""What Spark requires of rows, as predicates of this package.
+"""Spark's predicates, as nodes of this package.
 
-Scans get Catalyst's expressions, of which what is not known keeps every file. Rows to delete or replace are described
+Scans get Catalyst's expressions; one that is not known keeps every file. Rows to delete or replace are described
 by the predicates of connectors, of which all must be known.
 """
 

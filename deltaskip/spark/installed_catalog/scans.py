@@ -6,13 +6,19 @@ else is read by the Python data source. Spark evaluates all predicates again.
 
 from __future__ import annotations
 
+import base64
+import pickle
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from deltaskip.errors import DeltaSkipError
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
+from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.types import (
@@ -28,20 +34,25 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
 from deltaskip.spark.installed_catalog.predicates import required_of_rows
-from deltaskip.spark.installed_catalog.python_rows import python_batch
 from deltaskip.spark.read.dataframe import planned_for
+from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["ScanBuilder"]
 
 _NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIMESTAMP, STRING)
 _READ = "org.apache.spark.sql.connector.read"
+
+
+_PARTITIONS = "partitions"
 
 
 class ScanBuilder(Proxy):
@@ -102,7 +113,7 @@ class ScanBuilder(Proxy):
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a scan reads.
+    """The files, columns and rows that a scan reads.
 
     Attributes:
         scan: The scan, with the predicates that skip files.
@@ -192,7 +203,7 @@ class InstalledScan(Proxy):
         files = pushed.scan.files()
         if can_read(pushed.scan.snapshot, pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
-        return python_batch(self.jvm, pushed.scan, self._schema)
+        return _python_batch(self.jvm, pushed.scan, self._schema)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -250,3 +261,58 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
         bound.append(node)
     where = None if not bound else bound[0] if len(bound) == 1 else n.And(tuple(bound))
     return planned_for(jvm.spark, table.scan(where, columns, time_zone=zone))
+
+
+def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
+    """Return the batch of Spark's Python data source that reads the rows of all files of a scan.
+
+    Args:
+        jvm: The session's JVM.
+        scan: The scan; rows that do not match its predicate are returned, too.
+        schema: Its columns, as a schema of the JVM.
+
+    Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
+    """
+    spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
+    try:
+        parts = partitions_of(row_reads(every, most, scan.files(columns=FILE_COLUMNS)), most)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(
+            f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
+        ) from error
+    with running_interpreter(spark):
+        spark.dataSource.register(_PlannedRows)
+    jvm.activate()
+    packed = base64.b85encode(pickle.dumps(parts)).decode()
+    options = jvm.options({_PARTITIONS: packed})
+    source = jvm.view.org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2()
+    source.setShortName(_PlannedRows.name())
+    of = jvm.view.org.apache.spark.sql.connector.expressions.Transform
+    table = source.getTable(schema, jvm.array(of, ()), jvm.map({}))
+    return table.newScanBuilder(options).build().toBatch()
+
+
+class _PlannedRows(DataSource):  # type: ignore[misc]
+    """Reads partitions that have been planned on the driver."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "deltaskip_planned_rows"
+
+    def reader(self, schema: spark_types.StructType) -> DataSourceReader:
+        """The reader of the rows."""
+        return _PlannedReader(self.options[_PARTITIONS])
+
+
+class _PlannedReader(BatchReader):
+    """Reads the rows of partitions."""
+
+    def __init__(self, packed: str) -> None:
+        self._packed = packed
+
+    def partitions(self) -> list[FilePartition]:
+        """Return the files of each task."""
+        found: list[FilePartition] = pickle.loads(base64.b85decode(self._packed))
+        return found

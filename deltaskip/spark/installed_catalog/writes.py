@@ -37,11 +37,11 @@ _WRITE = "org.apache.spark.sql.connector.write"
 
 @dataclass(frozen=True, slots=True)
 class ReplacedRows:
-    """Which rows a write replaces.
+    """The rows that a write replaces.
 
     Attributes:
         where: Predicate of the rows; None for all.
-        partitions: "dynamic" for those of the partitions of which there are new rows.
+        partitions: "dynamic" for the rows in the partitions of the new rows.
     """
 
     where: Node | None = None
@@ -50,7 +50,7 @@ class ReplacedRows:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where rows are written.
+    """The target of a write.
 
     Attributes:
         jvm: The session's JVM.
@@ -101,7 +101,7 @@ class Target:
 
 
 class WriteBuilder(Proxy):
-    """Takes what a write replaces.
+    """Takes the predicate of the rows that a write replaces.
 
     Args:
         jvm: The session's JVM.
@@ -135,7 +135,7 @@ class WriteBuilder(Proxy):
 
     @answers()
     def overwriteDynamicPartitions(self) -> Any:
-        """SupportsDynamicOverwrite: replace the partitions of which there are new rows."""
+        """SupportsDynamicOverwrite: replace the partitions of the new rows."""
         self._replaced = ReplacedRows(partitions="dynamic")
         return self
 

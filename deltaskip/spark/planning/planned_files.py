@@ -55,7 +55,7 @@ _MOST_TASK_FILES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FilesPlan:
-    """How the files of a scan are found.
+    """The plan by which the files of a scan are found.
 
     Attributes:
         request: What every task needs.

@@ -85,7 +85,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _read_fields(scan: LogScan) -> list[StructField]:
-    """The columns to read: those that are wanted and those of the predicate; all if it is not known which those are."""
+    """The columns to read: those that are wanted and those of the predicate; all if the latter are not known."""
     schema = scan.snapshot.schema
     if not schema.fields:
         raise SchemaError(

@@ -52,7 +52,7 @@ def rows_runner(
 
 
 def _under(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The array under a type that differs in metadata of fields only, of which a cast would keep the earlier ones."""
+    """The array under a type with other metadata of fields only; a cast would keep the earlier metadata."""
     return array if array.type.equals(data_type, check_metadata=True) else array.view(data_type)
 
 

@@ -114,7 +114,7 @@ Task = GroupsTask | InlineTask | CommitsTask
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What every task of a plan needs. It can be pickled.
+    """The part of a plan that every task needs. It can be pickled.
 
     Attributes:
         id: An id of the plan, by which tasks in one process share what they open.

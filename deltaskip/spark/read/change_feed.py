@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,9 @@ from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.literals import carriers
 from deltaskip.spark.columns.types import spark_schema
-from deltaskip.spark.read.dataframe import matching, planned_for, source_of
+from deltaskip.spark.read.dataframe import StoredTable, matching, planned_for, source_of
 from deltaskip.spark.read.parquet_scans import (
     EntryRows,
     PositionalRows,
@@ -73,7 +73,7 @@ def _coded(spark: SparkSession, scan: ChangeScan, change_files: FileGroup, whole
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
     rows = range(len(files))
-    source = _source(spark, scan, scan.snapshot.schema, files, FEED_NAMES, (), repeated=True)
+    source = _source(spark, scan, files, FEED_NAMES, (), repeated=True)
     listed = listed_source(source, rows) if len(source.partitions.tuples) > 1 else None
     return None if listed is None else coded_rows(listed, rows, CHANGE_TYPE)
 
@@ -92,7 +92,7 @@ def _live(
     compile than to run.
     """
     snapshot = scan.snapshot
-    source = _source(spark, scan, snapshot.schema, rows.files, names, stored)
+    source = _source(spark, scan, rows.files, names, stored)
     codes, marked = source.partitions.codes, numpy_values(rows.deleted.is_valid())
     sizes = np.bincount(codes, numpy_values(pc.fill_null(one_chunk(rows.files["size"]), _NOTHING)))
     large = np.argsort(-sizes)[:_MOST_CONSTANT_SCANS]
@@ -120,10 +120,10 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame
     of_entry = numpy_values(coded.indices).astype(np.int64)
     first = np.unique(of_entry, return_index=True)[1]
     if len(first) == len(of_entry):
-        source = _source(spark, scan, scan.snapshot.schema, rows.files, FEED_NAMES, ())
+        source = _source(spark, scan, rows.files, FEED_NAMES, ())
         return rows_at(source, PositionalRows(rows.positions, only=True))
     files = rows.files.take(arrow_array(first, pa.int64()))
-    source = _source(spark, scan, scan.snapshot.schema, files, (), FEED_NAMES)
+    source = _source(spark, scan, files, (), FEED_NAMES)
     values = {f.name: carriers(_feed_column(rows.files, f.name), f.type) for f in FEED_FIELDS}
     return rows_of_entries(source, EntryRows(of_entry, list(rows.positions), FEED_FIELDS, values))
 
@@ -131,24 +131,14 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame
 def _source(
     spark: SparkSession,
     scan: ChangeScan,
-    schema: StructType,
     files: pa.Table,
     names: Sequence[str],
     stored: Sequence[str],
     repeated: bool = False,
 ) -> ScanSettings:
-    snapshot = scan.snapshot
-    return source_of(
-        spark,
-        table_root=snapshot.table_root,
-        schema=schema,
-        mapping_mode=snapshot.mapping_mode,
-        partition_columns=(*snapshot.partition_columns, *names),
-        files=_with_values(files, names),
-        storage_options=getattr(snapshot.storage, "options", None),
-        stored=stored,
-        repeated=repeated,
-    )
+    table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
+    table = replace(table, partition_columns=(*table.partition_columns, *names))
+    return source_of(spark, table, _with_values(files, names), stored, repeated=repeated)
 
 
 def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:

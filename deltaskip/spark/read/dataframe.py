@@ -9,13 +9,18 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
+from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
-from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.nodes import columns_of
+from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
@@ -24,11 +29,11 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import data_schema, logical_type
+from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
 from deltaskip.spark.read.listing import listed_here
 from deltaskip.spark.read.locations import check_not_hidden, spark_path
-from deltaskip.spark.read.parquet_scans import DeletionVectorReader, ScanSettings, live_rows
+from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import hadoop_uris
@@ -36,11 +41,46 @@ from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.session.failures import predicate_errors_named
 
-__all__ = ["matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
+__all__ = ["StoredTable", "matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+_METADATA = "_metadata"
+"""Name of the column, which is that of Spark's and Delta's hidden one."""
+_PATH = "__deltaskip_file_path"
+_POSITION = "__deltaskip_row_index"
+_BASE = "__deltaskip_base_row_id"
+_VERSION = "__deltaskip_default_version"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """The facts of a table that a read of its files needs.
+
+    Attributes:
+        root: URI of the table.
+        schema: The columns to read.
+        mapping_mode: The column mapping mode of the files.
+        partition_columns: Names of the partition columns among them.
+        storage_options: Options of the table's object store, for the account of an Azure container.
+    """
+
+    root: str
+    schema: StructType
+    mapping_mode: MappingMode
+    partition_columns: Sequence[str]
+    storage_options: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, schema: StructType) -> StoredTable:
+        """Return that of a snapshot, for these columns of it."""
+        names = frozenset(schema.names)
+        partitions = tuple(name for name in snapshot.partition_columns if name in names)
+        options = getattr(snapshot.storage, "options", None)
+        return cls(snapshot.table_root, schema, snapshot.mapping_mode, partitions, options)
 
 
 def scan_to_dataframe(
@@ -57,27 +97,13 @@ def scan_to_dataframe(
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     if metadata:
-        from deltaskip.spark.read.row_metadata import with_metadata
-
-        return _limited(with_metadata(spark, scan, listing), scan)
+        return _limited(_with_metadata(spark, scan, listing), scan)
 
     def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
         return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
 
-    frame = to_dataframe(
-        spark,
-        table_root=snapshot.table_root,
-        schema=read_schema(scan),
-        mapping_mode=snapshot.mapping_mode,
-        partition_columns=snapshot.partition_columns,
-        files=scan.files(),
-        read_deletion_vectors=deleted,
-        where=scan.where if filtered else None,
-        columns=scan.columns,
-        storage_options=getattr(snapshot.storage, "options", None),
-        listing=listing,
-    )
-    return _limited(frame, scan)
+    table, where = StoredTable.of(snapshot, read_schema(scan)), scan.where if filtered else None
+    return _limited(to_dataframe(spark, table, scan.files(), deleted, where, scan.columns, listing), scan)
 
 
 def read_schema(scan: ListedScan) -> StructType:
@@ -121,16 +147,11 @@ def planned_for(spark: SparkSession, scan: Planned) -> Planned:
 
 def to_dataframe(
     spark: SparkSession,
-    *,
-    table_root: str,
-    schema: StructType,
-    mapping_mode: MappingMode,
-    partition_columns: Sequence[str],
+    table: StoredTable,
     files: pa.Table,
     read_deletion_vectors: DeletionVectorReader,
     where: object = None,
     columns: Sequence[str] | None = None,
-    storage_options: Mapping[str, str] | None = None,
     listing: bool = True,
 ) -> DataFrame:
     """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
@@ -141,16 +162,12 @@ def to_dataframe(
 
     Args:
         spark: A session, classic or Connect.
-        table_root: URI of the table, for error messages.
-        schema: The table's schema.
-        mapping_mode: The table's column mapping mode.
-        partition_columns: Names of the partition columns.
+        table: The table.
         files: Rows of Scan.files(), with uri, partition_values and deletion_vector, and without listing size and
             modification_time.
         read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in the order wanted; None for all, in the order of the schema.
-        storage_options: Options of the table's object store, for the account of an Azure container.
         listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
 
     Raises:
@@ -162,18 +179,8 @@ def to_dataframe(
         Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
             when the DataFrame runs.
     """
-    source = source_of(
-        spark,
-        table_root=table_root,
-        schema=schema,
-        mapping_mode=mapping_mode,
-        partition_columns=partition_columns,
-        files=files,
-        storage_options=storage_options,
-        listing=listing,
-    )
-    frame = live_rows(source, files, read_deletion_vectors)
-    return matching(with_declared_lengths(frame, schema), table_root, schema, where, columns)
+    frame = live_rows(source_of(spark, table, files, listing=listing), files, read_deletion_vectors)
+    return matching(with_declared_lengths(frame, table.schema), table.root, table.schema, where, columns)
 
 
 def matching(
@@ -191,13 +198,8 @@ def matching(
 
 def source_of(
     spark: SparkSession,
-    *,
-    table_root: str,
-    schema: StructType,
-    mapping_mode: MappingMode,
-    partition_columns: Sequence[str],
+    table: StoredTable,
     files: pa.Table,
-    storage_options: Mapping[str, str] | None = None,
     stored: Sequence[str] = (),
     listing: bool = True,
     repeated: bool = False,
@@ -207,22 +209,23 @@ def source_of(
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
     repeated: whether a file may be listed more than once.
     """
-    _check_readable(spark, table_root, schema)
+    schema = table.schema
+    _check_readable(spark, table.root, schema)
     if not listing:
-        check_unlisted(spark, table_root)
-    if mapping_mode == "id":
+        check_unlisted(spark, table.root)
+    if table.mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
-    data = data_schema(schema, mapping_mode, (*partition_columns, *stored))
+    data = data_schema(schema, table.mapping_mode, (*table.partition_columns, *stored))
     for field in schema.fields:
         if field.name in stored:
             data.add(field.name, logical_type(field))
-    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)]
+    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), table.storage_options)]
     sizes = files["size"].to_pylist() if "size" in files.column_names else None
     times = None if listing else milliseconds(files["modification_time"])
-    partitions = partition_table(files, schema, partition_columns)
+    partitions = partition_table(files, schema, table.partition_columns)
     if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
         sizes, times = listed_here(spark, paths) or (sizes, None)
-    source = ScanSettings(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
+    source = ScanSettings(spark, table.root, schema, table.mapping_mode, partitions, paths, data, sizes, times)
     _check_paths(source, repeated)
     return source
 
@@ -261,3 +264,68 @@ def _condition(where: Any) -> str | Column:
 
 def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
     return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]
+
+
+def _with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) -> DataFrame:
+    """Return the rows that match the scan, planned for the session, with the column `_metadata` behind its columns.
+
+    listing: as of Scan.to_spark.
+    # PROTOCOL, Row Tracking: the id of a row is the materialized one, else the base row id of its file plus its
+    # position; its commit version is the materialized one, else the default of its file.
+    Raises InvalidArgument if the table has a column of this name.
+    """
+    snapshot = scan.snapshot
+    schema = read_schema(scan)
+    taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == _METADATA), None)
+    if taken is not None:
+        raise InvalidArgument(
+            f"metadata=True adds the column {_METADATA}, but version {snapshot.version} of {snapshot.root} has the "
+            f"column {taken!r}: rename it, or read the table without metadata."
+        )
+    files = scan.files()
+    ids = row_id_columns(snapshot.table_properties)
+    names = ["file_path", "row_index", *(("row_id", "row_commit_version") if ids is not None else ())]
+    if not len(files):
+        return _empty(spark, scan, names)
+    source = source_of(spark, StoredTable.of(snapshot, schema), files, listing=listing)
+    stored = [] if ids is None else [ids.row_id, ids.commit_version]
+    for name in stored:
+        source.data.add(name, spark_types.LongType())
+    values = {}
+    if ids is not None:
+        values = {_BASE: one_chunk(files["base_row_id"]), _VERSION: one_chunk(files["default_row_commit_version"])}
+    deleted = _deleted(scan, files)
+    frame = rows_at(source, PositionalRows(deleted, False, _POSITION, _PATH, values, stored))
+    fields = [F.col(_PATH), F.col(_POSITION)]
+    if ids is not None:
+        fields.append(F.coalesce(F.col(quoted_name(ids.row_id)), F.col(_BASE) + F.col(_POSITION)))
+        fields.append(F.coalesce(F.col(quoted_name(ids.commit_version)), F.col(_VERSION)))
+    struct = F.struct(*(column.alias(name) for column, name in zip(fields, names, strict=True))).alias(_METADATA)
+    frame = frame.select(*(F.col(quoted_name(field.name)) for field in schema.fields), struct)
+    return _selected_columns(scan, with_declared_lengths(frame, schema, [F.col(_METADATA)]))
+
+
+def _selected_columns(scan: ListedScan, frame: DataFrame) -> DataFrame:
+    snapshot = scan.snapshot
+    frame = matching(frame, snapshot.table_root, snapshot.schema, scan.where, None)
+    if scan.columns is None:
+        return frame
+    columns: list[Column] = [F.col(quoted_name(name)) for name in scan.columns]
+    return frame.select(*columns, F.col(_METADATA))
+
+
+def _empty(spark: SparkSession, scan: ListedScan, names: list[str]) -> DataFrame:
+    types = [spark_types.StringType(), *(spark_types.LongType() for _ in names[1:])]
+    members = [spark_types.StructField(name, kind) for name, kind in zip(names, types, strict=True)]
+    schema = spark_schema(read_schema(scan)).add(_METADATA, spark_types.StructType(members))
+    return _selected_columns(scan, spark.createDataFrame([], schema))
+
+
+def _deleted(scan: ListedScan, files: pa.Table) -> list[pa.Int64Array] | None:
+    """The deleted rows of each file; None if there are none."""
+    vectors = files["deletion_vector"]
+    if vectors.null_count == len(vectors):
+        return None
+    snapshot = scan.snapshot
+    found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+    return [arrow_array([], pa.int64()) if rows is None else rows for rows in found]

@@ -1,4 +1,4 @@
-"""How the files of a read are listed: by Spark, with the number of tasks and the error for a missing file, or here."""
+"""Listing of the files of a read: by Spark, with the number of tasks and the error for a missing file, or here."""
 
 from __future__ import annotations
 

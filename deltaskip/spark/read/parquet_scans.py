@@ -23,7 +23,6 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.literals import decoded_sql
 from deltaskip.spark.columns.types import logical_type, spark_schema
-from deltaskip.spark.read.deletion_vectors import WORD_SHIFT, BroadcastDeletions, deleted_rows
 from deltaskip.spark.read.file_index import CODE, unlisted_scan
 from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
 from deltaskip.spark.read.locations import metadata_path, needs_own_scan
@@ -39,6 +38,7 @@ __all__ = [
     "ScanSettings",
     "coded_rows",
     "constant_rows",
+    "deleted_rows",
     "listed_source",
     "live_rows",
     "rows_at",
@@ -68,6 +68,14 @@ _NOTHING = "__deltaskip_nothing"
 _FILE = "__deltaskip_file_number"
 _ENTRY_FILE = "__deltaskip_entry_file"
 _ANY_WORDS = "__deltaskip_any_words"
+
+
+# Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`.
+_WORD_SHIFT = 6
+# Bit words need a bit for every row up to the last deleted one; pairs need the path and the number of each deleted row
+# (and a hash probe for each row read). With words, the join also proves that every file was found.
+_MAX_WORD_BYTES = 32 << 20
+_PAIR_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ def live_rows(source: ScanSettings, files: pa.Table, read_deletion_vectors: Dele
 
 @dataclass(frozen=True, slots=True)
 class PositionalRows:
-    """Which rows of files to read, and what to return of each beside the table's columns.
+    """The rows of files to read, and the columns to return beside those of the table.
 
     Attributes:
         positions: For each file the positions of rows, ascending; None for every row.
@@ -291,8 +299,8 @@ def _joint_words(words: pa.ListArray, files: npt.NDArray[Any], count: int) -> pa
 
 def _is_bit(words: str, value: int) -> Column:
     """Whether the row's bit has this value, 0 or 1."""
-    word = f"get({words}, CAST(shiftright({_ROW}, {WORD_SHIFT}) AS INT))"
-    return F.expr(f"coalesce(getbit({word}, CAST({_ROW} % {1 << WORD_SHIFT} AS INT)), 0) = {value}")
+    word = f"get({words}, CAST(shiftright({_ROW}, {_WORD_SHIFT}) AS INT))"
+    return F.expr(f"coalesce(getbit({word}, CAST({_ROW} % {1 << _WORD_SHIFT} AS INT)), 0) = {value}")
 
 
 def _same_hash(path: str) -> Column:
@@ -363,7 +371,7 @@ def listed_source(source: ScanSettings, rows: Sequence[int]) -> ScanSettings | N
 
 
 def _with_file_values(
-    source: ScanSettings, rows: Sequence[int], marked: BroadcastDeletions | None, wanted: PositionalRows = _LIVE
+    source: ScanSettings, rows: Sequence[int], marked: _BroadcastDeletions | None, wanted: PositionalRows = _LIVE
 ) -> DataFrame:
     """Rows of the files, joined with partition values and marked rows, such as the deleted ones, from the log.
 
@@ -394,13 +402,13 @@ def _with_file_values(
 
 
 def _beside(wanted: PositionalRows, values: Sequence[str] = ()) -> list[str]:
-    """What is wanted of each row beside the table's columns. values: those of its file."""
+    """The values that are wanted of each row beside the table's columns. values: those of its file."""
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     found = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     return [*found, *values, *map(quoted_name, wanted.stored)]
 
 
-def _marked_numbers(source: ScanSettings, keys: pa.Array, marked: BroadcastDeletions) -> DataFrame:
+def _marked_numbers(source: ScanSettings, keys: pa.Array, marked: _BroadcastDeletions) -> DataFrame:
     indices = pa.array([i for i, count in enumerate(marked.counts) for _ in range(count)], pa.int64())
     return broadcast_rows(source.spark, pa.table({_KEY + "2": keys.take(indices), _MARKED: marked.numbers}))
 
@@ -472,3 +480,35 @@ def _hive_names(source: ScanSettings) -> list[str]:
 def _hive_columns(source: ScanSettings) -> dict[str, str]:
     names = zip(source.partitions.fields, _hive_names(source), strict=True)
     return {field.name: quoted_name(name) for field, name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class _BroadcastDeletions:
+    """Deleted rows of some files, as bit words or as row numbers.
+
+    words: a list<int64> for each file in which the bits of deleted rows are set; None if row numbers are used instead.
+    numbers: deleted row numbers, file after file. counts: number of deleted rows of each file.
+    """
+
+    words: pa.Array | None
+    numbers: pa.Array
+    counts: tuple[int, ...]
+
+
+def deleted_rows(positions: Sequence[pa.Int64Array]) -> _BroadcastDeletions:
+    """The form that the option chooses. positions: for each file its deleted row numbers, in ascending order."""
+    counts = tuple(len(p) for p in positions)
+    lengths = [(p[-1].as_py() >> _WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
+    smaller = "bits" if sum(lengths) * 8 <= max(_MAX_WORD_BYTES, sum(counts) * _PAIR_BYTES) else "positions"
+    if (smaller if options.deleted_rows == "auto" else options.deleted_rows) == "bits":
+        words = [_bit_words(p, n) for p, n in zip(positions, lengths, strict=True)]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        flat = pa.array(np.concatenate(words) if words else np.empty(0, np.int64), pa.int64())
+        return _BroadcastDeletions(pa.ListArray.from_arrays(pa.array(offsets), flat), pa.array([], pa.int64()), counts)
+    return _BroadcastDeletions(None, pa.concat_arrays([p.cast(pa.int64()) for p in positions]), counts)
+
+
+def _bit_words(positions: pa.Int64Array, length: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    bits = np.zeros(length << _WORD_SHIFT, np.uint8)
+    bits[positions.to_numpy(zero_copy_only=False)] = 1
+    return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64)

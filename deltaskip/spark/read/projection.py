@@ -56,7 +56,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
 
 
 def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:
-    """Raise UnsupportedFeature for a struct with a void field, of which Spark takes no rows from Python."""
+    """Raise UnsupportedFeature for a struct with a void field: Spark takes no rows of such a type from Python."""
     for field in fields:
         if field.type != VOID and _holds(field.type, lambda inner: inner.type == VOID):
             raise UnsupportedFeature(

@@ -78,7 +78,7 @@ def shapes_of(
 
 
 def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> int:
-    """How many scans with literals of these files take less time than one scan and a join."""
+    """The number of scans with literals of these files that take less time than one scan and a join."""
     if sizes is None:
         return options.partition_scans
     return min(max(_bytes(rows, sizes) // BYTES_OF_A_SCAN, MIN_CONSTANT_SCANS), options.partition_scans)

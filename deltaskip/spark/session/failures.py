@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from logging import LogRecord
+from threading import get_ident
 from typing import Any
 
 import pyspark
@@ -26,6 +28,7 @@ from deltaskip.schema.resolve import AmbiguousName
 __all__ = [
     "catalog_errors_named",
     "condition_errors_named",
+    "expected_errors",
     "first_reason",
     "predicate_errors_named",
     "row_errors_named",
@@ -80,6 +83,30 @@ _PACKAGES = {
 
 
 @contextmanager
+def expected_errors() -> Iterator[None]:
+    """Within the block, keep PySpark from printing errors that this thread raises: the caller asks whether they are."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        # Spark 3.5 prints none.
+        yield
+        return
+    thread = get_ident()
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
+
+    def is_other(record: LogRecord) -> bool:
+        return record.thread != thread
+
+    for logger in loggers:
+        logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_other)
+
+
+@contextmanager
 def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
     """Within the block, convert errors of Spark to a DeltaSkipError.
 
@@ -98,7 +125,7 @@ def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[No
 
 @contextmanager
 def catalog_errors_named(catalog: str) -> Iterator[None]:
-    """Within the block, convert what the catalog of a session refuses to CatalogError, InvalidArgument for a name."""
+    """Within the block, convert refusals of a session's catalog to CatalogError, and to InvalidArgument for a name."""
     try:
         yield
     except DeltaSkipError:

@@ -1,4 +1,4 @@
-"""What the Spark UI shows of the jobs that deltaskip runs."""
+"""Descriptions of the jobs that deltaskip runs, for the Spark UI."""
 
 from __future__ import annotations
 

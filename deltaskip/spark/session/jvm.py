@@ -1,4 +1,4 @@
-"""What objects that Spark calls back have in common: values of the JVM, and errors that it understands."""
+"""Objects that Spark calls back: values of the JVM, and errors that it understands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the releases of PySpark and their Connect clients do differently."""
+"""Differences between the releases of PySpark and their Connect clients."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
 
 @contextmanager
 def without_pandas_warning() -> Iterator[None]:
-    """Within the block, PySpark's warning about pandas 3 is not shown: what is passed here contains no pandas."""
+    """Within the block, PySpark's warning about pandas 3 is not shown: the values passed here contain no pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield

@@ -1,4 +1,4 @@
-"""Servers of Spark Connect that are not Spark's, such as Sail: what they get, and what is refused.
+"""Servers of Spark Connect that are not Spark's, such as Sail: rows that are sent to them, and calls that are refused.
 
 Such a server may ignore options of Spark's Parquet reader without an error, and return other rows for it.
 """

@@ -19,7 +19,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
 from deltaskip.spark.source.planned_write import PlannedWrite
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 
 __all__ = ["BatchWriter", "TaskFiles", "delete_uncommitted", "written_by_task"]
 
@@ -52,7 +52,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         schema: Columns of the rows.
     """
 
-    def __init__(self, options: WriteOptions, schema: spark_types.StructType) -> None:
+    def __init__(self, options: SourceWriteOptions, schema: spark_types.StructType) -> None:
         self._plan = PlannedWrite.of(options, schema_of(schema))
         self._txn = options.app_version
         self._is_done = self._plan.is_done(self._txn)
@@ -67,7 +67,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
             self._plan.commit([each.written for each in messages if each is not None], self._txn)
 
     def abort(self, messages: Sequence[TaskFiles | None]) -> None:
-        """Delete the files of a write of which a task failed, and the folders that were made for a new table."""
+        """Delete the files of a write after a task failed, and the folders that were made for a new table."""
         delete_uncommitted(messages)
         if self._plan.new_folders is not None:
             self._plan.new_folders.remove_empty()

@@ -22,7 +22,7 @@ from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 
 __all__ = ["DeltaSkipDataSource"]
 
@@ -72,7 +72,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     @_says
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
-        """What reads the rows.
+        """The reader of the rows.
 
         Raises InvalidArgument for a schema that is not the table's.
         """
@@ -88,7 +88,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     # With its traceback: what Spark calls after a failure fails again, and hides the first error otherwise.
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
-        """What follows the table.
+        """The reader that follows the table.
 
         Raises InvalidArgument or UnsupportedFeature for an option that a stream does not take.
         """
@@ -98,15 +98,15 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     @_says
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
-        """What writes the rows.
+        """The writer of the rows.
 
         Raises as `PlannedWrite.of` does.
         """
-        return BatchWriter(WriteOptions(self._options, overwrite), schema)
+        return BatchWriter(SourceWriteOptions(self._options, overwrite), schema)
 
     @_says
     def streamWriter(self, schema: spark_types.StructType, overwrite: bool) -> Any:
-        """What writes the rows of a stream.
+        """The writer of the rows of a stream.
 
         Raises UnsupportedFeature for the output mode complete, and for Spark 4.0.
         """
@@ -123,7 +123,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
             )
         from deltaskip.spark.source.stream_write import StreamWriter
 
-        return StreamWriter(WriteOptions(self._options, overwrite), schema)
+        return StreamWriter(SourceWriteOptions(self._options, overwrite), schema)
 
     def _scan(self) -> TableScan | ChangeScan:
         options = self._options

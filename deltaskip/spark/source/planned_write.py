@@ -26,10 +26,10 @@ from deltaskip.rows.merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.spark.source.session_checks import untold_zone
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
-from deltaskip.table.creation import creation
+from deltaskip.table.creation import TableDefinition, creation
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.transaction import Transaction
 
@@ -53,7 +53,7 @@ class PlannedWrite:
         new_folders: The local folders that a write which creates the table makes.
     """
 
-    options: WriteOptions
+    options: SourceWriteOptions
     version: int
     append: PlannedAppend
     replaced: Overwrite | None
@@ -61,7 +61,7 @@ class PlannedWrite:
     new_folders: NewFolders | None = None
 
     @classmethod
-    def of(cls, options: WriteOptions, incoming: StructType) -> PlannedWrite:
+    def of(cls, options: SourceWriteOptions, incoming: StructType) -> PlannedWrite:
         """Return the plan for rows with these columns and the latest version of the table, or a new table.
 
         Raises:
@@ -184,7 +184,7 @@ class PlannedWrite:
         return transaction
 
     def _added(self, transaction: Transaction, append: PlannedAppend, written: WrittenRows) -> Mapping[str, int]:
-        """Add the files, remove what they replace, and return Delta's metrics."""
+        """Add the files, remove the rows that they replace, and return Delta's metrics."""
         if self.replaced is None:
             mode = "Overwrite" if self.options.overwrites else "Append"
             add_rows(transaction, append, written)
@@ -196,11 +196,11 @@ class PlannedWrite:
         return replace_rows(transaction, self.replaced, execution, scan, written)
 
 
-def _created(options: WriteOptions, incoming: StructType) -> Transaction:
+def _created(options: SourceWriteOptions, incoming: StructType) -> Transaction:
     """A transaction that creates the table with the columns of the rows."""
     source = options.source
     storage, root = open_storage(source.path, source.storage_options)
-    return creation(storage, root, replaced_schema(incoming, root), options.partition_by or ())
+    return creation(storage, root, TableDefinition(replaced_schema(incoming, root), options.partition_by or ()))
 
 
 def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) -> None:
@@ -223,7 +223,7 @@ def _zone_of(batch: pa.RecordBatch) -> str | None:
 
 
 def _of_task(identity: IdentityColumn, task: int, append: PlannedAppend) -> IdentityColumn:
-    """How a task numbers its rows, so that no two tasks share a value."""
+    """The numbering of a task's rows, so that no two tasks share a value."""
     if task >= _IDENTITY_TASKS:
         raise UnsupportedFeature(
             f"More than {_IDENTITY_TASKS} tasks write rows that get values of the identity column {identity.column} of "

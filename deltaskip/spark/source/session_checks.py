@@ -1,4 +1,4 @@
-"""What a data source assumes of the session that reads, checked in the tasks of the read.
+"""Checks, in the tasks of a read, that the session has the settings which a data source assumes.
 
 Spark tells a data source neither the time zone nor the mode of the session when it plans, but tasks have them.
 # Spark 4.1, SQLExecution.withSQLConfPropagated: settings of the session are local properties of its tasks
@@ -32,7 +32,7 @@ _UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Zulu", "UCT", "Etc/U
 
 @dataclass(frozen=True, slots=True)
 class SessionChecks:
-    """What must hold in the session. It can be pickled.
+    """The settings that the session must have. It can be pickled.
 
     Attributes:
         utc: What depends on the time zone, which was taken for UTC, for messages; None if nothing does.
@@ -72,7 +72,7 @@ class SessionChecks:
 
 
 def untold_zone(what: str, table: str) -> InvalidArgument:
-    """Return the error for what depends on the session's time zone, of which Spark tells a data source nothing."""
+    """Return the error for a part that depends on the session's time zone, which Spark does not tell a data source."""
     return InvalidArgument(
         f"{what} of {table} may depend on the time zone of the session, which Spark does not tell the format "
         f'deltaskip: add option("timeZone", spark.conf.get("spark.sql.session.timeZone")).'
@@ -80,7 +80,7 @@ def untold_zone(what: str, table: str) -> InvalidArgument:
 
 
 def _depending(snapshot: Snapshot, where: str | None) -> str | None:
-    """What of a read depends on the time zone of the session; None if nothing does."""
+    """The part of a read that depends on the time zone of the session; None if there is none."""
     if where is not None and predicate_depends_on_zone(where, snapshot.schema):
         return f"The predicate {where}"
     zoned = (f.name for f in snapshot.partition_fields if f.type == TIMESTAMP and _are_zoned(snapshot, f.name))

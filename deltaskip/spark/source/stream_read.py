@@ -87,7 +87,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         return _offset(version, number, begin["initial"] and version == begin["version"], table)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What limits a batch: the option maxFilesPerTrigger, or nothing."""
+        """The limit of a batch: the option maxFilesPerTrigger, or none."""
         return ReadAllAvailable() if self._most_files is None else ReadMaxFiles(self._most_files)
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -12,7 +12,7 @@ from deltaskip.schema.given import schema_of
 from deltaskip.spark.source.batch_write import TaskFiles, delete_uncommitted, written_by_task
 from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.workers import commits_streams
-from deltaskip.spark.source.write_options import WriteOptions
+from deltaskip.spark.source.write_options import SourceWriteOptions
 
 __all__ = ["StreamWriter"]
 
@@ -28,7 +28,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         schema: Columns of the rows.
     """
 
-    def __init__(self, options: WriteOptions, schema: spark_types.StructType) -> None:
+    def __init__(self, options: SourceWriteOptions, schema: spark_types.StructType) -> None:
         self._app_id = options.app_id
         # A micro-batch that is committed here has its plan in the messages.
         self._plan = None if commits_streams() else PlannedWrite.of(options, schema_of(schema))
@@ -48,5 +48,5 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         found[0].plan.commit([each.written for each in found], (self._app_id, batchId), operation)
 
     def abort(self, messages: Sequence[TaskFiles | None], batchId: int) -> None:
-        """Delete the files of a micro-batch of which a task failed."""
+        """Delete the files of a micro-batch after a task failed."""
         delete_uncommitted(messages)

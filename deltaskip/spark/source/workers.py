@@ -1,4 +1,4 @@
-"""Which of Spark's Python processes for data sources this one is.
+"""The kind of Spark's Python process for data sources that this one is.
 
 # Spark 4.1: the JVM starts a module of pyspark.sql.worker for each step of planning and committing
 """

@@ -7,16 +7,17 @@ from deltaskip.errors import InvalidArgument, TableNotFound
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.spark.source.options import SourceOptions
+from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.table import DeltaTable
-from deltaskip.table.write_methods import overwrite_argument, time_zone_argument
+from deltaskip.table.write_methods import overwrite_argument
 
-__all__ = ["WriteOptions"]
+__all__ = ["SourceWriteOptions"]
 
 _MODES = ("static", "dynamic")
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
+class SourceWriteOptions:
     """The options of a write.
 
     Attributes:
@@ -71,7 +72,7 @@ class WriteOptions:
 
     @property
     def schema_mode(self) -> SchemaMode:
-        """What becomes of the schema."""
+        """The treatment of the schema: "keep", "merge" or "replace"."""
         merges, replaces = self.source.flag("mergeSchema"), self.source.flag("overwriteSchema")
         if merges and replaces:
             raise InvalidArgument("Specify either mergeSchema or overwriteSchema, not both.")

@@ -145,7 +145,7 @@ def _check_collations(plan: RowPlan) -> None:
 
 
 def _guarded(plan: RowPlan, first_rule: int) -> Sequence[Column]:
-    """The columns, of which one raises an error where a row violates a rule."""
+    """The columns; one of them raises an error where a row violates a rule."""
     names = [column.field.name for column in plan.columns]
     columns = [F.col(quoted_name(name)) for name in names]
     if not plan.rules or not names:

@@ -1,4 +1,4 @@
-"""What SQL text that a table stores may call in a session: Spark's own functions, without those that run other code.
+"""Functions that SQL text of a table may call in a session: Spark's own, without those that run other code.
 
 Generated columns, defaults, CHECK constraints and invariants are typed by whoever writes to the table, and evaluated in
 the session of whoever appends. Such text must therefore not reach a method of the JVM, a function of the session,
@@ -103,7 +103,7 @@ def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], tab
 
 
 def _problem(text: str, calls: _Parsed | _Tokens) -> str | None:
-    """What is wrong with a text; None if it may be evaluated."""
+    """The fault of a text; None if it may be evaluated."""
     variable = _VARIABLE.search(text)
     if variable is not None:
         return f"has {variable[0]}, which Spark replaces by a setting or a variable of the process"
@@ -151,7 +151,7 @@ class _Parsed:
 
 
 class _Tokens:
-    """Text of which a client of Spark Connect sees the tokens only, so that more is refused."""
+    """Text that a client of Spark Connect sees only as tokens, so that more is refused."""
 
     def __init__(self, spark: SparkSession) -> None:
         key = session_id(spark)

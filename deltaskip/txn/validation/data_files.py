@@ -1,4 +1,4 @@
-"""Look-ups of added files in storage: data files exist with their sizes, and deletion vectors are what they claim.
+"""Look-ups of added files in storage: data files exist with their sizes, and deletion vectors have the rows claimed.
 
 They depend on the files alone, not on the version that the commit follows, so that a retry needs none.
 """

@@ -38,7 +38,7 @@ def check_metadata(candidate: Candidate) -> None:
 
 
 def check_properties(candidate: Candidate) -> None:
-    """Check the properties that a metaData action sets or removes; what the table has already stops nothing."""
+    """Check the properties that a metaData action sets or removes; those that the table has already are not checked."""
     old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
     for name, text in new.items():
         if old.get(name) != text:

@@ -202,7 +202,7 @@ def refusal(rule: str, message: str) -> InvalidCommit:
 
 
 def unsupported(rule: str, message: str) -> UnsupportedFeature:
-    """As `refusal`, for what the table's features do not allow."""
+    """Return the error of `refusal` for an action that the table's features do not allow."""
     return UnsupportedFeature(f"{message.rstrip('.')} (rule {RULES[rule].name}).")
 
 

@@ -328,7 +328,7 @@ def _uses_changed(candidate: Candidate, old: dict[str, StructField], parts: tupl
 
 
 def _shape(type_: DataType) -> object:
-    """The type without the names and metadata of nested fields, of which new ones change no expression."""
+    """The type without the names and metadata of nested fields, since other ones change no expression."""
     match type_:
         case StructType(fields):
             return {field.name: _shape(field.type) for field in fields}

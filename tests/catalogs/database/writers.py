@@ -16,7 +16,7 @@ import deltaskip.catalogs.database.rows
 import deltaskip.data_files.append
 import deltaskip.data_files.data
 import deltaskip.data_files.parquet_files
-import deltaskip.txn.after_commit  # noqa: F401
+import deltaskip.txn.commit_loop  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError
 from tests.extent import extent

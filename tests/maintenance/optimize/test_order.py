@@ -18,7 +18,7 @@ from deltaskip import DeltaTable
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.maintenance.optimize import zcubes
 from deltaskip.maintenance.optimize.curve import cells_of, cut_places, cuts_of, places_on, side_bits
-from deltaskip.maintenance.optimize.text_order import Texts
+from deltaskip.maintenance.optimize.rewriting import Texts
 from tests.dml.tables import actions_of, rows, rows_of
 from tests.extent import extent
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids

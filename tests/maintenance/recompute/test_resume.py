@@ -11,11 +11,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
-from deltaskip.maintenance.recompute import resume
+from deltaskip.maintenance.recompute import request
 from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA
 from deltaskip.maintenance.recompute.recompute import commit_statistics
-from deltaskip.maintenance.recompute.request import recompute_request
-from deltaskip.maintenance.recompute.resume import computed_before
+from deltaskip.maintenance.recompute.request import computed_before, recompute_request
 from deltaskip.version import engine_info
 from tests.txn.tables import append, file, gone, make_table, vector
 
@@ -83,7 +82,7 @@ def test_another_version_of_the_package_has_done_nothing(tmp_path: Path, monkeyp
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     compute(table, "a")
-    monkeypatch.setattr(resume, "engine_info", lambda: "deltaskip/99.0")
+    monkeypatch.setattr(request, "engine_info", lambda: "deltaskip/99.0")
     assert done(table) == []
 
 
@@ -103,7 +102,7 @@ def test_commits_of_other_writers_do_not_matter_whatever_they_say(tmp_path: Path
 
 
 def test_a_long_first_line_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resume, "_HEAD_BYTES", 400)
+    monkeypatch.setattr(request, "_HEAD_BYTES", 400)
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     columns = [f"column{number}" for number in range(200)]

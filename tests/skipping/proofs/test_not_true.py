@@ -8,7 +8,7 @@ import pytest
 
 from deltaskip.expr import bind, evaluate, normalize, parse_sql
 from deltaskip.schema.ddl import parse_columns
-from deltaskip.skipping.proofs.not_true import not_true
+from deltaskip.skipping.proofs.rewrite import not_true
 
 SCHEMA = parse_columns("a INT, b INT")
 

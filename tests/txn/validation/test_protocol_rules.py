@@ -16,7 +16,7 @@ from deltaskip.log import load_snapshot
 from deltaskip.schema import STRING, TIMESTAMP_NTZ, VARIANT, StructField, StructType
 from deltaskip.schema.types import ArrayType, MapType
 from deltaskip.storage import CatalogStorage, LocalStorage
-from deltaskip.table.creation import creation
+from deltaskip.table.creation import TableDefinition, creation
 from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, features
@@ -114,9 +114,11 @@ def test_a_table_that_a_catalog_manages_has_in_commit_timestamps(tmp_path: Path)
     storage, root = CatalogStorage(LocalStorage, NewLog(LocalStorage)), str(tmp_path / "t")
     properties = {"delta.feature.catalogManaged": "supported"}
     with pytest.raises(InvalidCommit, match="which a table that a catalog manages needs") as caught:
-        creation(storage, root, SCHEMA, properties=properties).commit()
+        creation(storage, root, TableDefinition(SCHEMA, properties=properties)).commit()
     assert caught.value.rule == "protocol.catalog-managed"
-    creation(storage, root, SCHEMA, properties={**properties, "delta.enableInCommitTimestamps": "true"}).commit()
+    creation(
+        storage, root, TableDefinition(SCHEMA, properties={**properties, "delta.enableInCommitTimestamps": "true"})
+    ).commit()
     assert has_feature(load_snapshot(storage, root).protocol, "catalogManaged")
 
 

@@ -1,0 +1,192 @@
+"""The rows of a MERGE's source that jobs of Spark join, persisted when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.literal_list import SHORTEST, integers, texts
+from deltaskip.expr.nodes import Literal, Node
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import parse_timestamp_ntz
+from deltaskip.schema.types import (
+    BINARY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.job_descriptions import described_jobs
+
+__all__ = ["SOURCE_ROW", "PersistedSource"]
+
+SOURCE_ROW = "__deltaskip_source_row"
+"""The number of a row of the source."""
+
+# Lists up to these lengths prune for less than they cost. Integers and strings stay in one array.
+_MOST_VALUES = 250_000
+_MOST_LITERALS = 1_000
+# A value of a DataFrame in memory, where Spark does not say how large it is.
+_VALUE_BYTES = 40
+
+# A side of the join of at most this size is sent to every task.
+_BROADCAST_BYTES = 64 << 20
+
+
+class PersistedSource:
+    """A DataFrame whose rows are numbered and persisted, so that every job of a merge has the same.
+
+    Args:
+        session: The session, classic or Connect.
+        data: The DataFrame.
+        alias: The name of the source in expressions; None for that of the DataFrame.
+    """
+
+    def __init__(self, session: SparkSession, data: DataFrame, alias: str | None) -> None:
+        self.session = session
+        self._data = data
+        self._alias = alias
+        self._count: int | None = None
+        self._kept: list[DataFrame] = []
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The persisted rows, each with a number."""
+        return self.kept(self.numbered)
+
+    @property
+    def numbered(self) -> DataFrame:
+        """The rows as they are computed, each with a number."""
+        return self._data.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
+
+    def named(self, rows: DataFrame) -> DataFrame:
+        """Return these rows under the alias of the source."""
+        return rows if self._alias is None else rows.alias(self._alias)
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """Return the frame, persisted until `release`."""
+        persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(persisted)
+        return persisted
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        if self._count is None:
+            self.key_values([], False)
+        assert self._count is not None
+        return self._count
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the source can be sent to every task."""
+        self.count()
+        return _size_in_bytes(self.rows, self.count()) <= _BROADCAST_BYTES
+
+    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
+        """Return the least and greatest value of each key, with all values if `distinct` and they are few."""
+        described = described_jobs(self.session, "compute the source of a merge")
+        with row_errors_named(self.session, "the source of a merge"), described:
+            self._count, found = _key_values(self.rows, keys, distinct, self._count)
+        return found
+
+    def release(self) -> None:
+        """Give up the rows that are kept."""
+        for frame in self._kept:
+            frame.unpersist()
+
+
+def _key_values(
+    rows: DataFrame, keys: Sequence[SourceKey], distinct: bool, count: int | None
+) -> tuple[int, list[KeyValues]]:
+    """Return the number of rows, and the values of each key.
+
+    Args:
+        rows: The persisted rows.
+        keys: The keys.
+        distinct: Whether to return all values of keys that are compared for equality, if they are few.
+        count: The number of rows, if it is known.
+    """
+    columns = [to_column(key.node) for key in keys]
+    wanted = [F.count(F.lit(1))]
+    for key, column in zip(keys, columns, strict=True):
+        wanted += [_sent(F.min(column), key.type), _sent(F.max(column), key.type), F.count(F.when(column.isNull(), 1))]
+    [row] = rows.select(*(wanted if count is None or keys else [F.lit(count)])).limit(1).collect()
+    found = []
+    for i, key in enumerate(keys):
+        least, greatest = (_received(value, key.type) for value in row[1 + 3 * i : 3 + 3 * i])
+        most = _MOST_VALUES if key.type in INTEGRAL_BITS or key.type == STRING else _MOST_LITERALS
+        values = None
+        exact = distinct and key.equal and key.type not in (FLOAT, DOUBLE)
+        if exact and row[0] <= max(most, _MOST_LITERALS) and least is not None:
+            values = _distinct(rows, columns[i], key.type)
+        found.append(KeyValues(least, greatest, row[3 + 3 * i] > 0, values))
+    return row[0], found
+
+
+def _size_in_bytes(rows: DataFrame, count: int) -> int:
+    """Return the size of persisted rows in memory, as Spark measured it or, through Spark Connect, estimated."""
+    java = getattr(rows, "_jdf", None)
+    if java is None:
+        return count * len(rows.columns) * _VALUE_BYTES
+    return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def _distinct(rows: DataFrame, column: Column, type_: DataType) -> Sequence[Node] | None:
+    values = rows.select(column.alias("key")).where(F.col("key").isNotNull()).distinct()
+    sent = values.select(_sent(F.col("key"), type_).alias("key"))
+    array = _collected(sent)
+    if len(array) > (_MOST_VALUES if type_ in INTEGRAL_BITS or type_ == STRING else _MOST_LITERALS):
+        return None
+    if len(array) >= SHORTEST and type_ in INTEGRAL_BITS:
+        return integers(array)
+    if len(array) >= SHORTEST and type_ == STRING:
+        return texts(array)
+    return tuple(Literal(_received(value, type_), type_) for value in array.to_pylist())
+
+
+def _collected(frame: DataFrame) -> pa.Array:
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()["key"].combine_chunks()
+    return arrow_array([row[0] for row in frame.collect()])
+
+
+def _sent(column: Column, type_: DataType) -> Column:
+    """A value in a form that does not depend on time zones."""
+    if type_ in INTEGRAL_BITS:
+        return column.cast("bigint")
+    if type_ == DATE:
+        return F.unix_date(column).cast("bigint")
+    if type_ == TIMESTAMP:
+        return F.unix_micros(column)
+    if type_ == TIMESTAMP_NTZ or isinstance(type_, DecimalType):
+        return column.cast("string")
+    return column.cast("string") if type_ == STRING else column
+
+
+def _received(value: Any, type_: DataType) -> Any:
+    """A value in the value domain."""
+    if value is None:
+        return None
+    converted: Callable[[Any], Any] | None = None
+    if isinstance(type_, DecimalType):
+        converted = Decimal
+    elif type_ == TIMESTAMP_NTZ:
+        converted = parse_timestamp_ntz
+    elif type_ == BINARY:
+        converted = bytes
+    return value if converted is None else converted(value)

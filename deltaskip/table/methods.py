@@ -1,0 +1,56 @@
+"""The common base of the methods of DeltaTable."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from deltaskip import arguments
+from deltaskip.engine import SESSION_ZONE, zone_or_session
+from deltaskip.errors import InvalidArgument
+from deltaskip.log import Snapshot
+from deltaskip.progress import LOGGER
+from deltaskip.schema.calendar import zone_of
+from deltaskip.txn.latest import latest_after
+from deltaskip.txn.write_options import WriteOptions
+
+__all__ = ["TableMethods", "time_zone_argument"]
+
+_R = TypeVar("_R")
+
+
+class TableMethods:
+    """The version of a table that an object has, and what its methods do with it."""
+
+    snapshot: Snapshot
+
+    @property
+    def uri(self) -> str:
+        """URI of the table."""
+        return self.snapshot.table_root
+
+    def _write_options(self, txn: object, user_metadata: object, time_zone: str = SESSION_ZONE) -> WriteOptions:
+        """The arguments that every write has, checked. Raises InvalidArgument and InvalidArgumentType."""
+        return WriteOptions(
+            arguments.app_version("txn", txn),
+            arguments.text_or_none("user_metadata", user_metadata),
+            time_zone_argument(time_zone, self.uri),
+        )
+
+    def _moved(self, result: _R) -> _R:
+        """The result of an operation on the table, after moving to the version that the table then has."""
+        self.snapshot = latest_after(self.snapshot)
+        return result
+
+
+def time_zone_argument(time_zone: str, table: str) -> str:
+    """Return the argument `time_zone`, or what it is by default. Raises InvalidArgument if there is no such zone."""
+    zone = zone_or_session(arguments.text("time_zone", time_zone))
+    try:
+        zone_of(zone)
+    except LookupError as error:
+        known = "a time zone such as Europe/Berlin, +02:00 or UTC"
+        whose = ", that of the active Spark session" if time_zone == SESSION_ZONE else ""
+        raise InvalidArgument(f"time_zone must be {known}, not {zone!r}{whose} (table {table}).") from error
+    if time_zone == SESSION_ZONE and zone != "UTC":
+        LOGGER.info("%s: the time zone is that of the active Spark session, %s", table, zone)
+    return zone
