@@ -85,7 +85,7 @@ def nested_cast(node: Cast, source: DataType) -> Node:
         raise PredicateError(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
         )
-    if source == VOID:
+    if source == VOID and isinstance(node.child, Literal | FieldRef):
         return Literal(None, node.type)
     if not castable(source, node.type) or is_collated(node.child):
         return Opaque(to_sql(node), columns_of(node))

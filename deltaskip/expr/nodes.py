@@ -47,6 +47,7 @@ __all__ = [
     "Variable",
     "children_of",
     "columns_of",
+    "is_null_constant",
     "is_too_large",
     "replaced",
     "top_level_columns",
@@ -320,6 +321,11 @@ def walk(node: Node) -> Iterator[Node]:
         current = pending.pop()
         yield current
         pending.extend(reversed(children_of(current)))
+
+
+def is_null_constant(node: Node) -> bool:
+    """Whether a node is NULL, a constant."""
+    return isinstance(node, Literal) and node.value is None
 
 
 def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> bool:

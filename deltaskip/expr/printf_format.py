@@ -21,7 +21,7 @@ from deltaskip.schema.floats import float_text
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, DataType, DecimalType
 
-__all__ = ["formatted"]
+__all__ = ["Specifier", "formatted", "template_parts"]
 
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
@@ -31,7 +31,7 @@ _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)
-class _Specifier:
+class Specifier:
     """One specifier: the argument from 0 on, and how it is written. kind: its letter, small."""
 
     argument: int
@@ -48,7 +48,7 @@ def formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -
     Raises EvaluationError where Java refuses the template or a value, and Undecided for what is left to Spark.
     """
     found: list[str] = []
-    for part in _parts(template):
+    for part in template_parts(template):
         if isinstance(part, str):
             found.append(part)
             continue
@@ -66,9 +66,9 @@ def formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -
 
 
 @lru_cache(maxsize=256)
-def _parts(template: str) -> tuple[str | _Specifier, ...]:
-    """The texts and specifiers of a template."""
-    found: list[str | _Specifier] = []
+def template_parts(template: str) -> tuple[str | Specifier, ...]:
+    """Return the texts and specifiers of a template. Raises as `formatted`."""
+    found: list[str | Specifier] = []
     at = ordinary = 0
     while at < len(template):
         begin = template.find("%", at)
@@ -92,7 +92,7 @@ def _parts(template: str) -> tuple[str | _Specifier, ...]:
         argument = integer_of(index) - 1 if index else ordinary
         ordinary += not index
         places = integer_of(precision) if precision else None
-        found.append(_Specifier(argument, flags, integer_of(width or "0"), places, kind, letter != kind))
+        found.append(Specifier(argument, flags, integer_of(width or "0"), places, kind, letter != kind))
     return (*found, template[at:])
 
 
@@ -110,7 +110,7 @@ def _check(text: str, kind: str, flags: str, width: str | None, precision: str |
         raise Undecided(f"The specifier {text} is left to Spark: it is too wide.")
 
 
-def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
+def _written(specifier: Specifier, value: Any, type_: DataType) -> str:
     """A value without the spaces around it."""
     kind = specifier.kind
     if kind in "sb":
@@ -156,7 +156,7 @@ def _decimal_text(value: Decimal) -> str:
     return f"{'-' if sign else ''}{digits[0]}{'.' + digits[1:] if digits[1:] else ''}E{point:+d}"
 
 
-def _whole(specifier: _Specifier, value: int, bits: int) -> str:
+def _whole(specifier: Specifier, value: int, bits: int) -> str:
     """An integer."""
     if specifier.kind == "c":
         if not 0 <= value <= 0x10FFFF or bits == 64:
@@ -172,7 +172,7 @@ def _whole(specifier: _Specifier, value: int, bits: int) -> str:
     return prefix + (text.rjust(specifier.width - len(prefix), "0") if "0" in specifier.flags else text)
 
 
-def _real(specifier: _Specifier, value: float) -> str:
+def _real(specifier: Specifier, value: float) -> str:
     """A floating point number, rounded half up from its shortest digits."""
     if "#" in specifier.flags:
         raise Undecided("The flag # of numbers with places is left to Spark.")
@@ -201,7 +201,7 @@ def _real(specifier: _Specifier, value: float) -> str:
     return _signed(specifier, negative, f"{digits[0]}{fraction}e{power:+03d}")
 
 
-def _grouped(specifier: _Specifier, text: str) -> str:
+def _grouped(specifier: Specifier, text: str) -> str:
     """Digits with a comma before every third, if the specifier has this flag."""
     if "," not in specifier.flags:
         return text
@@ -209,13 +209,13 @@ def _grouped(specifier: _Specifier, text: str) -> str:
     return f"{int(whole):,}{point}{part}"
 
 
-def _sign(specifier: _Specifier, negative: bool) -> str:
+def _sign(specifier: Specifier, negative: bool) -> str:
     if negative:
         return "-"
     return "+" if "+" in specifier.flags else " " if " " in specifier.flags else ""
 
 
-def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
+def _signed(specifier: Specifier, negative: bool, text: str) -> str:
     """Digits with their sign, and zeros between them up to the width."""
     begin, end = ("(", ")") if negative and "(" in specifier.flags else (_sign(specifier, negative), "")
     zeros = specifier.width - len(begin) - len(text) - len(end) if "0" in specifier.flags else 0

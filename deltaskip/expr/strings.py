@@ -19,6 +19,7 @@ __all__ = [
     "before_delimiter",
     "capitalized",
     "cased",
+    "check_capitals",
     "check_length",
     "compare_strings",
     "edit_distance",
@@ -132,13 +133,18 @@ def capitalized(text: str) -> str:
 
     Raises Undecided for characters whose case differs between versions or depends on those around them.
     """
+    check_capitals(text)
+    return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
+
+
+def check_capitals(text: str) -> None:
+    """Raise Undecided for characters whose case differs between versions or depends on those around them."""
     if not text.isascii() and not _SIMPLE_CASE.issuperset(text):
         for character in text:
             longer = len(character.title()) > 1 or len(character.lower()) > 1
             if longer or character == "\u03a3" or _case_may_differ(character):
                 raise Undecided(f"The capital letters of {shown(text)} are left to Spark.")
         _SIMPLE_CASE.update(text)
-    return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
 
 
 def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) -> str | bytes:

@@ -12,24 +12,37 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.records import dataclass
 
-__all__ = ["BadUrl", "Url", "decoded", "encoded", "parsed", "value_of_key"]
+__all__ = [
+    "ANY",
+    "HOST_NAME",
+    "KEY",
+    "LONGEST_HOST",
+    "PATH",
+    "BadUrl",
+    "Url",
+    "decoded",
+    "encoded",
+    "parsed",
+    "value_of_key",
+]
 
 _ESCAPE = "%[0-9A-Fa-f]{2}"
-_PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
-_ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"
+PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
+ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_HIERARCHY = re.compile(rf"(?://([^/?#]*))?({_PATH})(?:\?({_ANY}))?(?:#({_ANY}))?")
-_OPAQUE = re.compile(rf"[^/#](?:{_ANY})(?:#({_ANY}))?")
+_HIERARCHY = re.compile(rf"(?://([^/?#]*))?({PATH})(?:\?({ANY}))?(?:#({ANY}))?")
+_OPAQUE = re.compile(rf"[^/#](?:{ANY})(?:#({ANY}))?")
 _USER = re.compile(rf"(?:[A-Za-z0-9_.!~*'();:&=+$,-]|{_ESCAPE})+")
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_NAME = re.compile(rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?")
+HOST_NAME = rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?"
+_NAME = re.compile(HOST_NAME)
 _NUMBERS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _REGISTERED = re.compile(r"[A-Za-z0-9_.-]*_[A-Za-z0-9_.-]*")
 _PORT = re.compile("(?::[0-9]{0,9})?")
 _ILLEGAL = re.compile(r'[\0- "<>\\^`{|}\x7f]')
-_KEY = re.compile("[A-Za-z0-9_-]+")
+KEY = re.compile("[A-Za-z0-9_-]+")
 _ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_LONGEST_HOST = 255
+LONGEST_HOST = 255
 
 
 class BadUrl(EvaluationError):
@@ -98,7 +111,7 @@ def _server(text: str, authority: str) -> tuple[str | None, str | None]:
         return None, None
     user, at, server = authority.rpartition("@")
     host, colon, port = server.partition(":")
-    named = len(host) <= _LONGEST_HOST and (_NAME.fullmatch(host) or _NUMBERS.fullmatch(host))
+    named = len(host) <= LONGEST_HOST and (_NAME.fullmatch(host) or _NUMBERS.fullmatch(host))
     if not named or not _PORT.fullmatch(colon + port) or (at and not _USER.fullmatch(user)):
         raise _undecided(text)
     return user if at else None, host
@@ -110,7 +123,7 @@ def _undecided(text: str) -> Undecided:
 
 def value_of_key(query: str, key: str) -> str | None:
     """`parse_url(url, 'QUERY', key)`. The key is a regular expression in Spark."""
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise Undecided(f"The key {shown(key)}, a regular expression, is left to Spark.")
     values = (part[len(key) + 1 :] for part in query.split("&") if part.startswith(f"{key}="))
     return next(values, None)

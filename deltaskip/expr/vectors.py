@@ -27,6 +27,7 @@ __all__ = [
     "any_of",
     "array_of",
     "by_distinct",
+    "changed_together",
     "column",
     "constant",
     "constant_of",
@@ -39,6 +40,7 @@ __all__ = [
     "ordered_floats",
     "repeated",
     "rescaled",
+    "rows_of",
     "scattered",
     "taken_truth",
     "texts",
@@ -79,6 +81,30 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
     given = domain_values(coded.dictionary.view(values.type))
     found = typed_array([None if value is None else value_of(value) for value in given], arrow_type(type_))
     return found.take(coded.indices)
+
+
+def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:
+    """What a function makes of each text, called once for all of them. Nulls stay null.
+
+    between: What stands between two texts, with NUL in it, and is not changed. Raises NotByColumn if a text has NUL.
+    """
+    ends = arrow_array([0, len(values)], pa.int32())
+    listed = pa.ListArray.from_arrays(ends, pc.fill_null(values, ""))
+    together = pc.binary_join(listed, between)[0].as_py()
+    if not len(values) or together.count("\0") >= len(values):
+        raise NotByColumn
+    found = pc.split_pattern(texts([change(together)]), between).values
+    return pc.if_else(values.is_valid(), found, none_of(pa.string()))
+
+
+def rows_of(*given: Values) -> list[pa.Array]:
+    """Arrays of the values, of which one is an array; the first of them is null where one is."""
+    rows = next(len(each) for each in given if not is_constant(each))
+    found = [repeated(each, rows) for each in given]
+    known = valid(*found)
+    if known is not None:
+        found[0] = pc.if_else(arrow_array(known), found[0], none_of(found[0].type))
+    return found
 
 
 def is_constant(values: Values) -> bool:

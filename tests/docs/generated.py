@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from deltaskip import demo
-from deltaskip.expr import EvaluationError, evaluate
+from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.expr.functions.function import Replaced
-from deltaskip.expr.nodes import Compare, Literal
+from deltaskip.expr.nodes import Call, Compare, Literal, walk
 from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
@@ -28,6 +28,7 @@ from deltaskip.statements.grammar import statement_table
 from deltaskip.txn.validation import rule_table
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import Case, bound, calls
+from tests.expr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
@@ -58,7 +59,11 @@ def with_functions(text: str) -> str:
 
 
 def function_table() -> str:
-    """A row for each function of the registry that can be written, and the names of those that only Spark evaluates."""
+    """A row for each function of the registry that can be written, and the names of those that only Spark evaluates.
+
+    What is computed by column is what the calls of tests.expr.evaluation.test_python_calls say.
+    """
+    by_column = _called(BY_COLUMN) | set(OTHERS)
     rows = ["| Function | Other names | Skips files | By column | Time zone |", "|---|---|---|---|---|"]
     for name, function in sorted({**REPLACED, **FUNCTIONS}.items()):
         if not name.isidentifier() and len(name) > 1:
@@ -67,11 +72,22 @@ def function_table() -> str:
         if isinstance(function, Replaced):
             told = [others, "as written", "as written", ""]
         else:
-            by_column = function.by_column is not None or name == "coalesce"  # type: ignore[attr-defined]
-            told = [others, *("yes" if each else "" for each in (_skips_files(name), by_column, function.zoned))]  # type: ignore[attr-defined]
+            facts = (_skips_files(name), name in by_column, function.zoned)  # type: ignore[attr-defined]
+            told = [others, *("yes" if each else "" for each in facts)]
         rows.append(f"| `{name.replace('|', '&#124;')}` | {' | '.join(told)} |".replace("  ", " "))
     left = sorted(set(ARGUMENT_COUNTS) - {*FUNCTIONS, *REPLACED, *ALIASES} - {*CHANGING, *PRESENT})
-    return "\n".join(rows) + "\n\nOnly Spark evaluates " + ", ".join(f"`{name}`" for name in left) + "."
+    rows += ["", f"With arguments like these, values are not computed by column: {_listed(texts(BY_VALUE))}."]
+    return "\n".join(rows) + "\n\nOnly Spark evaluates " + _listed(left) + "."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _called(block: str) -> set[str]:
+    """The functions of calls."""
+    bound_calls = (bind_expression(parse_sql(text), SCHEMA, time_zone=ZONE) for text in texts(block))
+    return {part.name for node in bound_calls for part in walk(node) if isinstance(part, Call)}
 
 
 def _skips_files(name: str) -> bool:

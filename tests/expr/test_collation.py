@@ -122,3 +122,10 @@ def test_texts_of_two_collations_do_not_meet(text):
     schema = parse_columns("a STRING COLLATE UNICODE, b STRING COLLATE UTF8_LCASE")
     with pytest.raises(PredicateError, match="mixes the collations"):
         bind_expression(parse_sql(text), schema)
+
+
+def test_the_function_collate_is_the_operator() -> None:
+    assert parse_sql("collate(s, 'UTF8_LCASE') = 'a'") == parse_sql("s COLLATE UTF8_LCASE = 'a'")
+    # The name is a constant, without a catalog.
+    for text in ("collate(s, t)", "collate(s, NULL)", "collate(s, 'SYSTEM.BUILTIN.UNICODE')"):
+        assert isinstance(parse_sql(text), Call), text

@@ -1,4 +1,7 @@
-"""The examples of Spark's documentation without a session: the values are Spark's, or the function is refused."""
+"""The examples of Spark's documentation without a session: the values are Spark's, or the function is refused.
+
+`python -m tests.expr.test_spark_examples` says how many, and which are refused.
+"""
 
 from __future__ import annotations
 
@@ -107,15 +110,35 @@ def outcomes() -> dict[str, list[str]]:
     return told
 
 
+def kind_of(text: str) -> str:
+    """The kind of an example by Spark's result: `atomic`, also where Spark fails, `nested`, or `intervals`."""
+    type_ = examples()[text]["type"]
+    if isinstance(type_, dict) or type_ == "variant":
+        return "nested"
+    return "intervals" if "interval" in type_ else "atomic"
+
+
+def counts(told: dict[str, list[str]]) -> dict[str, dict[str, int]]:
+    """How many examples of each kind came to what."""
+    found = {kind: dict.fromkeys(told, 0) for kind in ("atomic", "nested", "intervals")}
+    for name, texts in told.items():
+        for text in texts:
+            found[kind_of(text)][name] += 1
+    return found
+
+
 def test_no_value_is_another_than_spark_s() -> None:
     told = outcomes()
     assert not told["wrong"]
-    assert len(told["right"]) >= 420
+    found = counts(told)
+    assert found["atomic"]["right"] >= 600
+    assert found["nested"]["right"] >= 75
 
 
 if __name__ == "__main__":
     told = outcomes()
-    print({name: len(texts) for name, texts in told.items()})
+    for kind, found_of in counts(told).items():
+        print(f"{kind}: {found_of['right']} of {sum(found_of.values())} right, {found_of['wrong']} wrong")
     for text in told["wrong"]:
         print("wrong:", text, found(text), examples()[text])
     for text in told[REFUSED]:

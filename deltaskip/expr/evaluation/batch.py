@@ -15,7 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.evaluation.column_casts import cast_column
-from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows
+from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -45,6 +45,7 @@ from deltaskip.expr.nodes import (
     Variable,
     children_of,
     columns_of,
+    is_null_constant,
     transform,
     walk,
 )
@@ -66,7 +67,7 @@ from deltaskip.expr.vectors import (
 from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
-from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, domain_values, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, domain_values, numpy_values, one_chunk
 from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -271,7 +272,7 @@ class Batch:
         if is_constant(left) and is_constant(right):
             left = repeated(left, self.rows)
         if is_nested(type_):
-            truth = self.nested_comparison(op, node, left, right)
+            truth = self.nested_comparison(op, left, right)
         else:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
@@ -281,14 +282,15 @@ class Batch:
             return truth
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
-    def nested_comparison(self, op: str, node: Compare, left: Values, right: Values) -> Values:
-        """A comparison of arrays or structs: of equality by column."""
+    def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
+        """A comparison of arrays or structs."""
         there = self.not_null(left, right)
+        left, right = repeated(left, self.rows), repeated(right, self.rows)
         if op in ("=", "!="):
-            equal = equal_rows(repeated(left, self.rows), repeated(right, self.rows))
-            return pc.if_else(arrow_array(there), arrow_array(equal == (op == "=")), none_of(pa.bool_()))
-        rest = Partly(pa.nulls(self.rows, pa.bool_()), there)
-        return self.completed(rest, Compare(op, node.left, node.right), (left, right), BOOLEAN)
+            truth = arrow_array(equal_rows(left, right) == (op == "="))
+        else:
+            truth = COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
+        return pc.if_else(arrow_array(there), truth, none_of(pa.bool_()))
 
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.
@@ -297,6 +299,8 @@ class Batch:
         (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
         """
         if not isinstance(node, Cast) or not isinstance(other, Literal) or isinstance(node.child, Literal):
+            return
+        if other.value is None:
             return
         source = type_of(node.child)
         mixes = source in DATETIMES and TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
@@ -404,6 +408,8 @@ class Batch:
     def pattern(self, node: Like | StartsWith) -> Values:
         """The truth of LIKE, ILIKE and startswith."""
         other = node.pattern if isinstance(node, Like) else node.prefix
+        if isinstance(node, Like) and is_null_constant(other):
+            return none_of(pa.bool_())
         text = self.value(node.child)
         given = self.reached(other, lambda: self.not_null(text))
         if any(is_constant(each) and not each.is_valid for each in (text, given)):
@@ -494,7 +500,7 @@ class Batch:
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
         if any(isinstance(arg, Lambda) for arg in node.args):
             return self.applied(node, function, node.type)
-        values = self.arguments(node, function.null_in_null_out)
+        values = self.arguments(node, function)
         if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
             return none_of(arrow_type(node.type))
         if all(map(is_constant, values)):
@@ -549,19 +555,30 @@ class Batch:
             self.unknown.append(whole)
         return found
 
-    def arguments(self, node: Call, null_in_null_out: bool) -> tuple[Values, ...]:
-        """The values of the arguments. A NULL skips the errors of those that are evaluated after it."""
-        backwards = FUNCTIONS[node.name].backwards
-        found: list[Values] = []
-        for arg in reversed(node.args) if backwards else node.args:
+    def arguments(self, node: Call, function: Function) -> tuple[Values, ...]:
+        """The values of the arguments. A NULL may skip the errors of those that are evaluated after it."""
+        found: dict[int, Values] = {}
+        decisive: list[Values] = []
+        for at, decides in function.evaluated(node.args):
+            arg = node.args[at]
             if isinstance(arg, Literal) and arg.type in INTERVALS:
                 # Arrow has none of all kinds; the function takes it from the call.
-                found.append(FALSE)
-            elif null_in_null_out and found:
-                found.append(self.reached(arg, lambda: self.not_null(*found)))
+                found[at] = FALSE
+            elif decisive:
+                found[at] = self.reached(arg, partial(self.evaluated, decisive, function.zero_decides))
             else:
-                found.append(self.value(arg))
-        return tuple(reversed(found)) if backwards else tuple(found)
+                found[at] = self.value(arg)
+            if decides:
+                decisive.append(found[at])
+        return tuple(found[at] for at in range(len(node.args)))
+
+    def evaluated(self, decisive: Sequence[Values], zero_decides: bool) -> npt.NDArray[Any]:
+        """The rows for which the next argument is evaluated, by the values of those before it that decide."""
+        rows = self.not_null(*decisive)
+        if zero_decides:
+            first = repeated(decisive[0], self.rows)
+            rows &= numpy_values(pc.fill_null(pc.not_equal(first, arrow_scalar(0, first.type)), FALSE))
+        return rows
 
     def coalesced(self, node: Call) -> Values:
         """The first values that are not NULL."""

@@ -20,7 +20,7 @@ from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import changed_inside, conformed
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, numpy_values
 from deltaskip.schema.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -112,7 +112,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
     if source == STRING:
         return _from_text(values, target, zone)
     if target == STRING:
-        return _to_text(values, source, zone)
+        return Converted(_nested_text(values, source, zone)) if is_nested(source) else _to_text(values, source, zone)
     if source in INTEGRAL_BITS or source == BOOLEAN:
         return _from_integer(values, source, target)
     if source in _FLOATING:
@@ -313,6 +313,43 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
     if source == BINARY:
         return Converted(values.cast(pa.string()))
     raise NotByColumn
+
+
+def _nested_text(values: pa.Array, source: DataType, zone: Zone) -> pa.Array:
+    """Arrays, maps and structs of which everything inside has a text by column."""
+    match source:
+        case ArrayType(element):
+            inner = pc.binary_join(_lists(values, _inner_text(values.values, element, zone)), ", ")
+            return pc.binary_join_element_wise(_text("["), inner, _text("]"), NOTHING)
+        case MapType(key, value):
+            keys, items = _inner_text(values.keys, key, zone), _inner_text(values.items, value, zone)
+            pairs = pc.binary_join_element_wise(keys, _text(" -> "), items, NOTHING)
+            return pc.binary_join_element_wise(
+                _text("{"), pc.binary_join(_lists(values, pairs), ", "), _text("}"), NOTHING
+            )
+        case StructType(fields):
+            members = [_inner_text(values.field(at), field.type, zone) for at, field in enumerate(fields)]
+            separated = [piece for member in members for piece in (_text(", "), member)][1:]
+            found = pc.binary_join_element_wise(_text("{"), *separated, _text("}"), NOTHING)
+            return pc.if_else(values.is_valid(), found, none_of(pa.string()))
+    raise NotByColumn
+
+
+def _inner_text(values: pa.Array, type_: DataType, zone: Zone) -> pa.Array:
+    """The texts of elements, fields, keys or values."""
+    found = Converted(values) if type_ == STRING else cast_column(values, type_, STRING, zone)
+    if found.failed is not None or found.rest is not None:
+        raise NotByColumn
+    return pc.fill_null(found.values, "null")
+
+
+def _lists(values: pa.Array, inner: pa.Array) -> pa.Array:
+    """Lists as long as others, of other elements."""
+    return pa.ListArray.from_arrays(values.offsets, inner, mask=values.is_null() if values.null_count else None)
+
+
+def _text(text: str) -> pa.Scalar:
+    return constant_of(text, pa.string())
 
 
 def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:

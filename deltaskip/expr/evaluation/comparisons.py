@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.lists import lists_of
+from deltaskip.expr.lists import Lists, lists_of
 from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
-__all__ = ["COMPARISONS", "compared", "equal_rows"]
+__all__ = ["COMPARISONS", "compared", "equal_rows", "signs_of_rows"]
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -69,12 +69,50 @@ def _equal(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt
 def _equal_lists(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     one, other = lists_of(left), lists_of(right)
     found: npt.NDArray[np.bool_] = there & (one.lengths == other.lengths)
-    lengths = np.where(found, one.lengths, 0)
-    owners = np.repeat(np.arange(len(left)), lengths)
-    numbers = np.arange(len(owners)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    elements = [
-        array.values.take(arrow_array(starts[owners] + numbers))
-        for array, starts in ((left, one.starts), (right, other.starts))
-    ]
+    owners, *elements = _pairs(left, right, one, other, np.where(found, one.lengths, 0))
     found[owners[~equal_rows(*elements)]] = False
     return found
+
+
+def _pairs(left: pa.Array, right: pa.Array, one: Lists, other: Lists, counts: npt.NDArray[Any]) -> tuple[Any, ...]:
+    """The row of each of the first `counts` elements of two lists, and these elements side by side."""
+    owners = np.repeat(np.arange(len(left)), counts)
+    numbers = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    of_left = left.values.take(arrow_array(one.starts[owners] + numbers))
+    return owners, of_left, right.values.take(arrow_array(other.starts[owners] + numbers))
+
+
+def signs_of_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int8]:
+    """Return for each row -1, 0 or 1 as a value is less than, equal to or greater than another; NULL is the least."""
+    there = [numpy_values(each.is_valid()) for each in (left, right)]
+    signs = there[0].astype(np.int8) - there[1].astype(np.int8)
+    both = there[0] & there[1]
+    found: npt.NDArray[np.int8] = np.where(both, _signs(left, right, both), signs).astype(np.int8)
+    return found
+
+
+def _signs(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    """there: the rows in which neither is NULL; the result matters only for them."""
+    if pa.types.is_struct(left.type):
+        found: npt.NDArray[np.int8] = np.zeros(len(left), np.int8)
+        for at in range(left.type.num_fields):
+            found = np.where(found == 0, signs_of_rows(left.field(at), right.field(at)), found)
+        return found
+    if pa.types.is_list(left.type):
+        one, other = lists_of(left), lists_of(right)
+        owners, *elements = _pairs(left, right, one, other, np.where(there, np.minimum(one.lengths, other.lengths), 0))
+        signs = signs_of_rows(*elements)
+        differs = np.flatnonzero(signs)
+        rows, first = np.unique(owners[differs], return_index=True)
+        signs_of_lengths: npt.NDArray[np.int8] = np.sign(one.lengths - other.lengths).astype(np.int8)
+        signs_of_lengths[rows] = signs[differs[first]]
+        return signs_of_lengths
+    if pa.types.is_null(left.type):
+        return np.zeros(len(left), np.int8)
+    if pa.types.is_floating(left.type):
+        left, right = ordered_floats(left), ordered_floats(right)
+    if left.type == pa.bool_():
+        left, right = left.cast(pa.int8()), right.cast(pa.int8())
+    above, below = (numpy_values(pc.fill_null(each, FALSE)) for each in (pc.greater(left, right), pc.less(left, right)))
+    signs_of_values: npt.NDArray[np.int8] = above.astype(np.int8) - below.astype(np.int8)
+    return signs_of_values

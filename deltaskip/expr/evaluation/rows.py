@@ -33,6 +33,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
     Variable,
+    is_null_constant,
     walk,
 )
 from deltaskip.expr.order import compare_values
@@ -159,7 +160,7 @@ class _Evaluation:
     def comparison(self, node: Compare) -> object:
         left = self.value(node.left)
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(other, Literal):
+            if isinstance(other, Literal) and other.value is not None:
                 self.check_clock(side)
         if node.op == "<=>":
             right = self.value(node.right)
@@ -217,6 +218,8 @@ class _Evaluation:
 
     def pattern(self, node: Like | StartsWith) -> object:
         other = node.pattern if isinstance(node, Like) else node.prefix
+        if isinstance(node, Like) and is_null_constant(other):
+            return None
         text = self.value(node.child)
         given = None if text is None else self.value(other)
         if text is None or given is None:
@@ -248,8 +251,9 @@ class _Evaluation:
         """
         if not isinstance(node, Cast) or isinstance(node.child, Literal):
             return
-        source, value = type_of(node.child), self.value(node.child)
-        if not isinstance(value, int) or source not in DATETIMES:
+        source = type_of(node.child)
+        value = self.value(node.child) if source in DATETIMES else None
+        if not isinstance(value, int):
             return
         micros = value * MICROS_PER_DAY if source == DATE else value
         mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
@@ -288,10 +292,11 @@ class _Evaluation:
             return None
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        values: list[object] = []
-        for arg in reversed(node.args) if function.backwards else node.args:
-            value = self.value(arg)
-            if value is None and function.null_in_null_out:
+        values: list[object] = [None] * len(node.args)
+        for at, decides in function.evaluated(node.args):
+            value = values[at] = self.value(node.args[at])
+            if decides and (value is None or (function.zero_decides and value == 0 and at == len(values) - 1)):
                 return None
-            values.append(value)
-        return function.compute(tuple(reversed(values)) if function.backwards else tuple(values), node, self.zone)
+        if function.null_in_null_out and None in values:
+            return None
+        return function.compute(tuple(values), node, self.zone)

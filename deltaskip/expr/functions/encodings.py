@@ -20,7 +20,16 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, counted, is_plain, takes
+from deltaskip.expr.functions.function import (
+    Function,
+    Row,
+    Signature,
+    Typed,
+    constant_null_first,
+    counted,
+    is_plain,
+    takes,
+)
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
@@ -36,6 +45,7 @@ from deltaskip.kernels.byte_digits import (
 )
 from deltaskip.kernels.digests import digests
 from deltaskip.kernels.text_parts import first_code_points
+from deltaskip.kernels.text_rows import checksums
 from deltaskip.schema.arrow_values import TRUE, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
@@ -287,7 +297,7 @@ ENCODINGS: Mapping[str, Row] = {
         _decode_column,
         instead=searched,
     ),
-    "to_binary": value_function(_binary_signature, _to_binary, _to_binary_column),
+    "to_binary": replace(value_function(_binary_signature, _to_binary, _to_binary_column), order=constant_null_first),
     "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),
     "is_valid_utf8": Function(
         _utf8_signature(BOOLEAN),
@@ -311,5 +321,5 @@ ENCODINGS: Mapping[str, Row] = {
     "md5": _digest(hashlib.md5, 128),
     "sha1": _digest(hashlib.sha1, 160, "sha"),
     "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2, _sha2_column),
-    "crc32": _of_bytes(LONG, zlib.crc32),
+    "crc32": _of_bytes(LONG, zlib.crc32, lambda args, call, zone: checksums(column(args[0]))),
 }

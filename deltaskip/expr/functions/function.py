@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from deltaskip.expr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node
+from deltaskip.expr.nodes import Call, Cast, Collate, FieldRef, Literal, Node, is_null_constant
 from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import Partly, Values
 from deltaskip.records import dataclass
@@ -17,11 +17,14 @@ __all__ = [
     "ByColumn",
     "Compute",
     "Function",
+    "Order",
     "Present",
     "Replaced",
     "Row",
     "Signature",
     "Typed",
+    "backwards",
+    "constant_null_first",
     "counted",
     "exactly",
     "is_plain",
@@ -37,6 +40,8 @@ Signature = Callable[[tuple[Node, ...]], Typed]
 Variables = Callable[[tuple[Node, ...]], Sequence[Sequence[tuple[DataType, bool]]] | None]
 # Values of the arguments with the signature's types, the typed call, the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
+# The order in which Spark evaluates the arguments, by their place from 0 on.
+Order = Callable[[tuple[Node, ...]], Sequence[int]]
 # The same for whole columns.
 ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
 
@@ -60,7 +65,10 @@ class Function:
     `instead`: the expression that it stands for with some arguments; None with the others.
     `preimage`: what is known of it that restricts the values of its only argument that is not constant.
     `wraps`: beyond their type, its integers or days wrap around, or it fails.
-    `backwards`: Spark evaluates the last argument first: a NULL there skips the errors of the others.
+    `order`: the order in which Spark evaluates the arguments; None: from the first to the last.
+    `decisive`: the arguments whose NULL skips the errors of those that Spark evaluates after them; None: all if a NULL
+        argument makes the result NULL, and none if it does not.
+    `zero_decides`: a zero as the last argument, which Spark evaluates first, skips the errors of the others, too.
     `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
     """
 
@@ -78,7 +86,16 @@ class Function:
     preimage: Preimage | None = None
     wraps: bool = False
     directions: tuple[int, ...] = ()
-    backwards: bool = False
+    order: Order | None = None
+    decisive: tuple[int, ...] | None = None
+    zero_decides: bool = False
+
+    def evaluated(self, args: tuple[Node, ...]) -> Sequence[tuple[int, bool]]:
+        """The places of the arguments as Spark evaluates them, and whether a NULL skips the errors of the next ones."""
+        places = range(len(args)) if self.order is None else self.order(args)
+        if self.decisive is None:
+            return [(at, self.null_in_null_out) for at in places]
+        return [(at, at in self.decisive) for at in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,16 @@ class Present:
 
 
 Row: TypeAlias = Function | Replaced | Present
+
+
+def backwards(args: tuple[Node, ...]) -> Sequence[int]:
+    """The order from the last argument to the first."""
+    return range(len(args))[::-1]
+
+
+def constant_null_first(args: tuple[Node, ...]) -> Sequence[int]:
+    """The order from the first argument to the last, unless this is the constant NULL, which Spark compiles alone."""
+    return backwards(args) if is_null_constant(args[-1]) else range(len(args))
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:

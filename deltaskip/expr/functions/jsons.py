@@ -576,7 +576,7 @@ def _instant(micros: int, type_: DataType, zone: Zone) -> str:
 
 
 JSONS: Mapping[str, Row] = {
-    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column),
+    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
     "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True, by_column=_length_column),
     "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),

@@ -365,6 +365,7 @@ LAMBDAS: Mapping[str, Row] = {
         _aggregate,
         False,
         by_column=_aggregate_column,
+        decisive=(0,),
         variables=_of_aggregate,
         aliases=("reduce",),
     ),

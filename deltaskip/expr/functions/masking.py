@@ -14,7 +14,7 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed, uncast
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.vectors import Values, by_distinct, column, constant
+from deltaskip.expr.vectors import NotByColumn, Values, changed_together, column, constant
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING
 
@@ -41,8 +41,24 @@ def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    masks = (*map(constant, args[1:]), *_DEFAULTS[len(args) - 1 :])
-    return by_distinct(column(args[0]), lambda text: _masked(text, masks), STRING)
+    masks = _Masks((*map(constant, args[1:]), *_DEFAULTS[len(args) - 1 :]))
+    try:
+        return changed_together(column(args[0]), lambda text: text.translate(masks), "\0")
+    except Undecided as error:
+        # Which texts are left to Spark is found one by one.
+        raise NotByColumn from error
+
+
+class _Masks(dict[int, str]):
+    """What stands for each code point; NUL stays."""
+
+    def __init__(self, masks: tuple[str | None, ...]) -> None:
+        super().__init__({0: "\0"})
+        self.masks = masks
+
+    def __missing__(self, point: int) -> str:
+        found = self[point] = _mask(chr(point), self.masks)
+        return found
 
 
 def _masked(text: str, masks: tuple[str | None, ...]) -> str:

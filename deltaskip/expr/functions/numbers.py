@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.expr import dates
 from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated
 from deltaskip.expr.coerce import (
+    DATETIMES,
     INTEGRAL_BITS,
     cast_to,
     decimal_of,
@@ -28,10 +29,14 @@ from deltaskip.expr.coerce import (
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
     Function,
+    Order,
     Signature,
     Typed,
+    backwards,
     takes,
 )
+from deltaskip.expr.functions.time_sums import interval_sum, interval_sum_column
+from deltaskip.expr.intervals import sum_with_interval
 from deltaskip.expr.nodes import ARITHMETIC, Call, Cast, FieldRef, Literal, Node
 from deltaskip.expr.preimages import number_steps as preimages
 from deltaskip.expr.preimages.number_steps import arithmetic_with, of_one
@@ -318,10 +323,13 @@ def _safe(node: Node) -> Node:
 
 def _tried(op: str) -> Function:
     """`try_add` and others: NULL where the operator fails."""
+    numbers_only = arithmetic_with(op)
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         try:
-            return arithmetic(op, args[0], args[1], call.type)
+            if len(moved := _moved_by(op, call.args)) == 2:
+                return interval_sum(args, Call("add_interval", moved, call.type), zone)
+            return _compute_arithmetic(op, args, call, zone)
         except Undecided:
             raise
         except EvaluationError:
@@ -329,13 +337,18 @@ def _tried(op: str) -> Function:
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
         try:
+            if len(moved := _moved_by(op, call.args)) == 2:
+                return interval_sum_column(args, Call("add_interval", moved, call.type), zone)
             return _arithmetic_column(args, Call(op, call.args, call.type), zone)
         except EvaluationError as error:
             # Which rows fail is found one by one.
             raise NotByColumn from error
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        found = _arithmetic_signature(op)(args)
+        if len(moved := _moved_by(op, args)) == 2:
+            time, of = moved[0], type_of(moved[0])
+            return ((_safe(time), args[1]), of) if of is not None and _is_plain_time(time) else None
+        found = (_additive_signature if op in "+-" else _arithmetic_signature)(op)(args)
         if found is None or all(is_numeric(type_of(arg)) for arg in args):
             return found
         # Of operands that are no numbers, Spark also catches what fails in them (TryEval), such as the cast.
@@ -343,7 +356,32 @@ def _tried(op: str) -> Function:
             return None
         return tuple(map(_safe, found[0])), found[1]
 
-    return Function(signature, compute, widens=True, by_column=by_column, preimage=arithmetic_with(op))
+    return Function(
+        signature,
+        compute,
+        widens=True,
+        by_column=by_column,
+        preimage=lambda call, *others: None if call.type in DATETIMES else numbers_only(call, *others),
+        zoned=op in "+-",
+        order=_order(op),
+        zero_decides=op in ("/", "%"),
+    )
+
+
+def _moved_by(op: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The time and the interval that is added to it; nothing for other operands."""
+    found = sum_with_interval(Call(op, args)) if op in "+-" and isinstance(args[-1], Literal) else None
+    return found.args if isinstance(found, Call) else ()
+
+
+def _is_plain_time(node: Node) -> bool:
+    """Whether a time is a column or a constant, perhaps cast, of which nothing fails but the cast."""
+    return isinstance(node.child if isinstance(node, Cast) else node, FieldRef | Literal)
+
+
+def _order(op: str) -> Order | None:
+    """The divisor is evaluated first."""
+    return backwards if op in ("/", "%", "div") else None
 
 
 _PREIMAGES = {"+": days_added(1, arithmetic_with("+")), "-": days_added(-1, arithmetic_with("-"))}
@@ -364,7 +402,7 @@ NUMBERS: Mapping[str, Function] = {
             preimage=_PREIMAGES.get(op) or arithmetic_with(op),
             wraps=True,
             directions={"+": (1, 1), "-": (1, -1)}.get(op, ()),
-            backwards=op in ("/", "%", "div"),
+            order=_order(op),
         )
         for op in ARITHMETIC
     },
@@ -389,7 +427,14 @@ NUMBERS: Mapping[str, Function] = {
         preimage=of_one(preimages.absolute),
         wraps=True,
     ),
-    "pmod": Function(_pmod_signature, _pmod, widens=True, by_column=_pmod_column, preimage=arithmetic_with("pmod")),
+    "pmod": Function(
+        _pmod_signature,
+        _pmod,
+        widens=True,
+        by_column=_pmod_column,
+        preimage=arithmetic_with("pmod"),
+        order=backwards,
+    ),
     **{
         name: Function(takes(DOUBLE, DOUBLE), _sign, by_column=_sign_column, preimage=of_one(preimages.sign))
         for name in ("sign", "signum")

@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed, takes
+from deltaskip.expr.functions.function import (
+    ByColumn,
+    Compute,
+    Function,
+    Row,
+    Signature,
+    Typed,
+    constant_null_first,
+    takes,
+)
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.text_steps import matched
 from deltaskip.expr.regex import Pattern, compiled
@@ -359,7 +368,9 @@ def _function(signature: Signature, by_column: ByColumn, *aliases: str) -> Funct
 _TEXTS = ArrayType(STRING)
 
 PATTERNS: Mapping[str, Row] = {
-    "rlike": replace(_function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched),
+    "rlike": replace(
+        _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched, order=constant_null_first
+    ),
     "regexp_count": _function(_signature(INTEGER, 2), _count),
     "regexp_instr": _function(_signature(INTEGER, 2, INTEGER), _place),
     "regexp_substr": _function(_signature(STRING, 2), _substring),

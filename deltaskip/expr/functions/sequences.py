@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, cast_to, common_type, type_of
 from deltaskip.expr.dates import add_months
@@ -116,9 +117,9 @@ def _times(start: int, stop: int, step: tuple[int, int, int], zone: Zone | None)
 
 
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Integers of all rows side by side."""
+    """Integers, or dates one day apart, of all rows side by side."""
     assert isinstance(call.type, ArrayType)
-    if call.type.element not in INTEGRAL_BITS:
+    if call.type.element not in INTEGRAL_BITS and (call.type.element != DATE or len(args) == 3):
         raise NotByColumn
     rows = next(len(each) for each in args if not is_constant(each))
     start, stop = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:2])
@@ -138,7 +139,9 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     ends = np.cumsum(lengths)
     number = np.arange(ends[-1] if rows else 0) - np.repeat(ends - lengths, lengths)
     found = np.repeat(start, lengths) + number * np.repeat(step, lengths)
-    return listed(lengths, there, arrow_array(found).cast(arrow_type(call.type.element)))
+    element = arrow_type(call.type.element)
+    inner = arrow_array(found).cast(pa.int32() if element == pa.date32() else element)
+    return listed(lengths, there, inner.view(element))
 
 
 SEQUENCES: Mapping[str, Function] = {"sequence": Function(_signature, _sequence, by_column=_column)}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from deltaskip.collations.names import parse_name
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
+from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
     ByColumn,
@@ -27,17 +29,32 @@ from deltaskip.expr.functions.function import (
     Replaced,
     Row,
     Typed,
+    backwards,
     counted,
     takes,
     text_or_bytes,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
-from deltaskip.expr.nodes import Call, Like, Literal, Node, StartsWith
+from deltaskip.expr.nodes import Call, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, is_constant, repeated
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    changed_together,
+    column,
+    constant,
+    constant_of,
+    is_constant,
+    repeated,
+    rows_of,
+    scattered,
+)
 from deltaskip.kernels.text_parts import capitalized, has_parts
+from deltaskip.kernels.text_rows import padded
+from deltaskip.kernels.text_rows import repeated as repetitions
 from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
@@ -53,6 +70,7 @@ __all__ = ["TEXT", "like_column", "with_parts"]
 
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10
+_MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
 _EIGHT = constant_of(8, pa.int32())
 _QUOTE = constant_of("'", pa.string())
 _PADS: Mapping[DataType | None, str | bytes] = {STRING: " ", BINARY: b"\0"}
@@ -60,18 +78,40 @@ _BACKSLASH = Literal("\\", STRING)
 
 
 def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`upper(text)`: here of ASCII."""
-    return _with_rest(pc.ascii_upper(args[0]), args[0])
+    """`upper(text)`."""
+    return _with_rest(pc.ascii_upper(args[0]), args[0], lambda text: strings.cased(text, True))
 
 
 def _lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`lower(text)`: here of ASCII."""
-    return _with_rest(pc.ascii_lower(args[0]), args[0])
+    """`lower(text)`."""
+    return _with_rest(pc.ascii_lower(args[0]), args[0], lambda text: strings.cased(text, False))
 
 
 def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`initcap(text)`: here of ASCII."""
-    return _with_rest(capitalized(args[0]), args[0])
+    """`initcap(text)`."""
+    return _with_rest(capitalized(args[0]), args[0], _capitals)
+
+
+def _capitals(text: str) -> str:
+    """As `strings.capitalized`, for a long text."""
+    strings.check_capitals(text)
+    # Each letter has one in the other case.
+    given, small, large = (
+        np.frombuffer(each.encode("utf-32-le"), np.uint32) for each in (text, text.lower(), text.translate(_TITLES))
+    )
+    begins = np.concatenate(([True], given[:-1] == ord(" ")))
+    return np.where(begins, large, small).tobytes().decode("utf-32-le")
+
+
+class _Titles(dict[int, str]):
+    """The capital letter of each code point."""
+
+    def __missing__(self, point: int) -> str:
+        found = self[point] = chr(point).title()
+        return found
+
+
+_TITLES = _Titles()
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -122,14 +162,17 @@ def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def like_column(text: Values, pattern: str, escape: str, case_insensitive: bool) -> Partly | Values:
-    """`text LIKE pattern ESCAPE escape`, or ILIKE: here of ASCII.
+    """`text LIKE pattern ESCAPE escape`, or ILIKE.
 
     Raises EvaluationError for an escape character that escapes nothing.
     """
     rows = column(text)
     if case_insensitive:
         pattern = cased(pattern, False)
-        return _with_rest(_like(pc.ascii_lower(rows), pattern, escape), rows)
+        lowered = _with_rest(pc.ascii_lower(rows), rows, lambda each: cased(each, False))
+        if isinstance(lowered, Partly):
+            return Partly(_like(lowered.values, pattern, escape), lowered.rest)
+        return _like(lowered, pattern, escape)
     return _like(rows, pattern, escape)
 
 
@@ -162,12 +205,21 @@ def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BAC
     return None
 
 
-def _with_rest(found: Any, text: Values) -> Partly | Values:
-    """What was found for ASCII; the other rows are left over."""
+def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = None) -> Partly | Values:
+    """What was found for ASCII; the other rows are changed together, or left over."""
     ascii_only = pc.fill_null(pc.string_is_ascii(column(text)), TRUE)
     if pc.all(ascii_only).as_py() is not False:
         return found
-    return Partly(found, ~numpy_values(ascii_only))
+    rest = ~numpy_values(ascii_only)
+    if change is None:
+        return Partly(found, rest)
+    try:
+        # The case of a letter depends on those beside it up to a blank.
+        changed = changed_together(text.filter(pc.invert(ascii_only)), change, " \0 ")
+    except Undecided:
+        # Which texts are left to Spark is found one by one.
+        return Partly(found, rest)
+    return pc.if_else(ascii_only, found, scattered(changed, rest))
 
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
@@ -224,7 +276,8 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         return trimmed(column(text), unwanted) if unwanted else column(text)
 
     preimage = preimages.trimmed(at_start, at_end, text_first)
-    return value_function(signature, compute, columns, binary_only=True, preimage=preimage)
+    function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
+    return function if text_first else replace(function, order=backwards)
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
@@ -249,9 +302,20 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if is_constant(args[0]) or constant(args[1]) > _MOST_REPEATED:
+    if not is_constant(args[1]):
+        text, counts = rows_of(*args)
+        _check_sizes(pc.multiply(pc.binary_length(text).cast(pa.int64()), counts))
+        return repetitions(text, counts)
+    if constant(args[1]) > _MOST_REPEATED:
         raise NotByColumn
-    return pc.binary_repeat(args[0], max(constant(args[1]), 0))
+    return pc.binary_repeat(column(args[0]), max(constant(args[1]), 0))
+
+
+def _check_sizes(sizes: pa.Array) -> None:
+    """Raise NotByColumn for texts that are long, or longer than Arrow's arrays together."""
+    known = pc.max_element_wise(sizes, constant_of(0, sizes.type))
+    if (pc.max(known).as_py() or 0) > _MOST_WRITTEN or (pc.sum(known).as_py() or 0) >= _MOST_TOGETHER:
+        raise NotByColumn
 
 
 def _padded_signature(args: tuple[Node, ...]) -> Typed:
@@ -274,7 +338,12 @@ def _padded(left: bool) -> Compute:
 
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`lpad(text, width, pad)` with constants."""
+    """`lpad(text, width, pad)`."""
+    if not all(map(is_constant, args[1:])):
+        pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
+        text, widths, pads = rows_of(args[0], args[1], pads)
+        _check_sizes(widths)
+        return padded(text, widths, pads, call.name == "lpad")
     text, width = column(args[0]), constant(args[1])
     pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
     if not 0 <= width <= _MOST_REPEATED:
@@ -300,6 +369,12 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
     if name is None or not name.spark:
         return None
     return (Literal(f"SYSTEM.BUILTIN.{name.normalized}", STRING),), STRING
+
+
+def _collated(text: Node, name: Node) -> Node | None:
+    """`collate(text, name)` with a constant name."""
+    written = name.value if isinstance(name, Literal) else None
+    return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
 TEXT: Mapping[str, Row] = {
@@ -365,5 +440,6 @@ TEXT: Mapping[str, Row] = {
         preimage=preimages.concatenated,
     ),
     "collation": Function(_collation_name, lambda args, call, zone: args[0]),
+    "collate": Replaced(_collated, 2),
 }
 """Functions of whole strings, and of their parts."""

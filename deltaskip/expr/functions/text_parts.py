@@ -38,8 +38,11 @@ from deltaskip.expr.vectors import (
     constant,
     constant_of,
     is_constant,
+    none_of,
     numbers,
     repeated,
+    rows_of,
+    texts,
 )
 from deltaskip.kernels.text_parts import (
     before_delimiter,
@@ -50,6 +53,7 @@ from deltaskip.kernels.text_parts import (
     soundexes,
     translated,
 )
+from deltaskip.kernels.text_rows import slices
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
@@ -61,6 +65,7 @@ _LEAST, _MOST = -(2**31), 2**31 - 1
 _MOST_REPLACED = 1 << 24
 _MOST_CELLS = 1 << 24
 _ONE = constant_of(1, pa.int32())
+_MOST_CHARACTERS = constant_of(_MOST, pa.int32())
 
 
 def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
@@ -82,17 +87,24 @@ def nothing(type_: pa.DataType) -> pa.Scalar:
 
 
 def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`substring(text, position, length)` with constants."""
-    return sliced(column(args[0]), constant(args[1]), constant(args[2]) if len(args) == 3 else _MOST)
+    """`substring(text, position, length)`."""
+    length = args[2] if len(args) == 3 else _MOST_CHARACTERS
+    if all(map(is_constant, (args[1], length))):
+        return sliced(column(args[0]), constant(args[1]), constant(length))
+    return slices(*rows_of(args[0], args[1], length))
 
 
 def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`left(text, length)` with a constant."""
-    return sliced(column(args[0]), 1, constant(args[1]))
+    """`left(text, length)`."""
+    return _substring_column((args[0], _ONE, args[1]), call, zone)
 
 
 def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`right(text, length)` with a constant."""
+    """`right(text, length)`."""
+    if not is_constant(args[1]):
+        text, length = rows_of(*args)
+        there = pc.greater(length, constant_of(0, pa.int32()))
+        return slices(text, pc.negate(length), pc.if_else(there, _MOST_CHARACTERS, constant_of(0, pa.int32())))
     length = constant(args[1])
     return sliced(column(args[0]), -length, _MOST) if length > 0 else sliced(column(args[0]), 1, 0)
 
@@ -208,6 +220,13 @@ def _find_in_set(word: str, texts: str) -> int:
         return 0
     parts = texts.split(",")
     return parts.index(word) + 1 if word in parts else 0
+
+
+def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`find_in_set(word, texts)` with constant texts."""
+    places = pc.index_in(column(args[0]), value_set=texts(constant(args[1]).split(",")))
+    found = pc.add(pc.fill_null(places, constant_of(-1, pa.int32())), _ONE)
+    return pc.if_else(args[0].is_valid(), found, none_of(pa.int32()))
 
 
 def _elt_signature(args: tuple[Node, ...]) -> Typed:
@@ -344,7 +363,9 @@ TEXT_PARTS: Mapping[str, Row] = {
     "replace": _of_texts(
         _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
     ),
-    "find_in_set": _of_texts(takes(INTEGER, STRING, STRING), _find_in_set, preimage=preimages.found_in_set),
+    "find_in_set": _of_texts(
+        takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set
+    ),
     "elt": Function(_elt_signature, _elt, False, by_column=_elt_column),
     "levenshtein": value_function(_levenshtein_signature, _levenshtein, _levenshtein_column),
     "soundex": value_function(

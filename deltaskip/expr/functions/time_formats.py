@@ -16,7 +16,7 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
+from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, is_plain, takes
 from deltaskip.expr.functions.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
@@ -51,7 +51,7 @@ from deltaskip.expr.vectors import (
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, days_from_civil
 from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 __all__ = ["TIME_FORMATS"]
@@ -61,6 +61,7 @@ _MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
+_YEAR_1000 = days_from_civil(1000, 1, 2) * MICROS_PER_DAY
 
 
 def _written(micros: int, pattern: str, zone: Zone) -> str:
@@ -76,9 +77,10 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
     for kind, items in _groups(pattern_items(pattern)):
         match kind if items else None:
             case "day":
-                parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given))
+                parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given, _dates_in))
             case "minute":
-                parts.append(_of_cells(time // _MINUTE, items, lambda cell: TimeText(cell * _MINUTE).text, given))
+                minutes = time // _MINUTE
+                parts.append(_of_cells(minutes, items, lambda cell: TimeText(cell * _MINUTE).text, given, _minutes_in))
             case "second":
                 seconds = time % _MINUTE // MICROS_PER_SECOND
                 parts.append(_of_cells(seconds, items, lambda cell: TimeText(cell * MICROS_PER_SECOND).text, given))
@@ -137,8 +139,12 @@ def _of_cells(
     items: Sequence[str | PatternField],
     text: Callable[[int], Callable[[PatternField], str]],
     given: Values,
+    fields: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> pa.Array:
-    """The text of each row, which all rows of a cell have in common."""
+    """The text of each row, which all rows of a cell have in common.
+
+    fields: The numbers of cells, by the letter of their field.
+    """
     low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
     if high - low < _MOST_CELLS:
         seen = np.zeros(high - low + 1, np.bool_)
@@ -148,8 +154,38 @@ def _of_cells(
         of_row = places[cells - low].astype(np.int32)
     else:
         distinct, of_row = np.unique(cells, return_inverse=True)
-    found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
+    found = None if fields is None else _digits(items, fields(distinct), len(distinct))
+    if found is None:
+        found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
+
+
+def _dates_in(days: np.ndarray) -> Mapping[str, np.ndarray]:
+    return dict(zip("yMd", civil(days), strict=True))
+
+
+def _minutes_in(minutes: np.ndarray) -> Mapping[str, np.ndarray]:
+    return {"H": minutes // 60, "m": minutes % 60}
+
+
+def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
+    """Texts whose numbers have always so many digits as their fields have letters; None of other fields and years."""
+    columns: list[int | np.ndarray] = []
+    for item in items:
+        if isinstance(item, str):
+            columns += item.encode()
+            continue
+        value = fields.get(item.letter.replace("L", "M"))
+        if value is None or item.era or item.count not in _FIXED[item.letter]:
+            return None
+        if len(value) and not 0 <= value.min() <= value.max() < 10**item.count:
+            return None
+        columns += [value // 10**place % 10 + ord("0") for place in reversed(range(item.count))]
+    cells = np.empty((count, len(columns)), np.uint8)
+    for place, each in enumerate(columns):
+        cells[:, place] = each
+    ends = np.arange(count + 1, dtype=np.int32) * len(columns)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(cells)])
 
 
 def _fraction(micros: np.ndarray, field: str | PatternField, given: Values) -> pa.Array:
@@ -307,7 +343,8 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
         first = type_of(args[0])
         if first == STRING:
             return (args[0], pattern), result
-        if first not in other:
+        if first not in other or not is_plain(pattern):
+            # The pattern is not evaluated.
             return None
         return (cast_to(args[0], TIMESTAMP) if first == DATE else args[0], pattern), result
 
@@ -338,9 +375,16 @@ def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
 
 
 def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    if len(args) == 1:
-        raise NotByColumn
-    return _read_column(args, call, zone)
+    if len(args) == 2:
+        return _read_column(args, call, zone)
+    # Other texts that a cast reads are left over.
+    pattern = "yyyy-MM-dd" if call.type == DATE else "yyyy-MM-dd HH:mm:ss"
+    micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == DATE else zone)
+    early = micros < _YEAR_1000
+    rows = valid(args[0])
+    unlike |= early if rows is None else early & rows
+    found = (micros // MICROS_PER_DAY).astype(np.int32) if call.type == DATE else micros
+    return Partly(made(found, arrow_type(call.type or TIMESTAMP), args[0]), unlike)
 
 
 def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> Function:
@@ -409,6 +453,7 @@ TIME_FORMATS: Mapping[str, Row] = {
     "try_to_date": Function(
         _tried(DATE),
         _read_or_null,
+        by_column=_tried_column,
         instead=lambda *args: Cast(Call("try_to_timestamp", args), DATE) if len(args) == 2 else None,
     ),
     "try_to_timestamp": Function(_tried(TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),

@@ -18,7 +18,7 @@ from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes
+from deltaskip.expr.functions.function import Function, Row, Signature, Typed, constant_null_first, takes
 from deltaskip.expr.functions.time_columns import first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages import time_steps as preimages
@@ -283,7 +283,13 @@ def _shifted(to_local: bool) -> Function:
         found = local_times(micros, other) if to_local else instants(micros, other)
         return within_limits(made(found, args[0].type, args[0]), args[0])
 
-    return Function(takes(TIMESTAMP, TIMESTAMP, STRING), compute, by_column=by_column, preimage=preimages.between_zones)
+    return Function(
+        takes(TIMESTAMP, TIMESTAMP, STRING),
+        compute,
+        by_column=by_column,
+        preimage=preimages.between_zones,
+        order=constant_null_first,
+    )
 
 
 def _converting(args: tuple[Node, ...]) -> Typed:

@@ -44,7 +44,7 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
 )
 
-__all__ = ["TIME_SUMS"]
+__all__ = ["TIME_SUMS", "interval_sum", "interval_sum_column"]
 
 _SECONDS_OF_MONTH = 31 * 86_400
 _MICROS_OF = {
@@ -86,13 +86,15 @@ def _sum_signature(args: tuple[Node, ...]) -> Typed:
     return None
 
 
-def _sum(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def interval_sum(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Return a date or timestamp plus an interval, which the call has. Raises EvaluationError out of range."""
     time, interval = call.args
     assert isinstance(interval, Literal)
     return moved(args[0], type_of(time) or TIMESTAMP, interval, zone)
 
 
-def _sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def interval_sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    """Return dates or timestamps plus an interval, as `interval_sum`; those near the limits are left over."""
     interval, type_ = call.args[1], type_of(call.args[0])
     assert isinstance(interval, Literal)
     months, days, micros = amount_of(interval)
@@ -333,8 +335,8 @@ TIME_SUMS: Mapping[str, Row] = {
     ),
     "add_interval": Function(
         _sum_signature,
-        _sum,
-        by_column=_sum_column,
+        interval_sum,
+        by_column=interval_sum_column,
         zoned=True,
         preimage=preimages.interval_added,
         directions=(1, 0),

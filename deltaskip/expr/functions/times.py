@@ -22,6 +22,7 @@ from deltaskip.expr.functions.function import (
     Row,
     Signature,
     Typed,
+    constant_null_first,
     exactly,
     takes,
 )
@@ -353,6 +354,7 @@ TIMES: Mapping[str, Row] = {
         by_column=_trunc_column,
         preimage=preimages.date_truncated,
         directions=(1, 0),
+        order=constant_null_first,
     ),
     "date_trunc": Function(
         _of_known_units(
