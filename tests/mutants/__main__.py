@@ -75,8 +75,8 @@ def make_map() -> None:
     for chosen in (["-m", "not spark and not reference"], ["--dist", "loadfile", "-m", "spark or reference"]):
         with tempfile.TemporaryDirectory() as scratch:
             data, times = Path(scratch, "coverage"), Path(scratch, "times.xml")
-            command = ["-n", "auto", *chosen, "--cov=deltaskip", "--cov-context=test", "--cov-report=",
-                       f"--junitxml={times}", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}/tests"]  # fmt: skip
+            command = ["-n", "auto", *chosen, "--cov=deltaskip", "--cov-context=test", "--cov-report=", "-q",
+                       f"--junitxml={times}", "-p", "no:cacheprovider", f"--basetemp={scratch}/tests"]  # fmt: skip
             environment = os.environ | {"COVERAGE_FILE": str(data)}
             subprocess.run([sys.executable, "-m", "pytest", *command], cwd=ROOT, env=environment, check=False)
             seconds |= dict(_times(times))

@@ -21,7 +21,7 @@ from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
 from tests.each import each
 from tests.extent import extent
-from tests.reading.test_few_rows import LEFT, OPTIONS, VALUES, columns
+from tests.reading.test_column_chunks import LEFT, OPTIONS, VALUES, columns
 
 
 @settings(max_examples=extent(30, 200), deadline=None)
