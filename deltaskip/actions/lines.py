@@ -20,7 +20,7 @@ from deltaskip.actions.table_state import (
     Sidecar,
     Txn,
 )
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
 __all__ = ["to_lines"]
 
@@ -107,7 +107,7 @@ def _maps(column: pa.MapArray) -> pa.StringArray:
 def _strings(column: pa.StringArray) -> pa.StringArray:
     quote = _text('"')
     quoted = _joined([quote, column, quote])
-    odd = pc.fill_null(pc.match_substring_regex(column, _ESCAPED), False)
+    odd = is_true(pc.match_substring_regex(column, _ESCAPED))
     if not pc.any(odd, min_count=0).as_py():
         return quoted
     escaped = [json.dumps(value, ensure_ascii=False) for value in column.filter(odd).to_pylist()]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.kernels.paths import all_plain, prefixed
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
 __all__ = [
     "absolute_uri",
@@ -153,7 +153,7 @@ def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Ar
     root = absolute_uri(table_root_uri, "x")[:-1]
     joined = pc.binary_join_element_wise(arrow_scalar(root, raw.type), raw, arrow_scalar("", raw.type)).cast(raw.type)
     replacements = [absolute_uri(table_root_uri, path) for path in raw.filter(odd).to_pylist()]
-    return pc.replace_with_mask(joined, pc.fill_null(odd, FALSE), arrow_array(replacements, raw.type))
+    return pc.replace_with_mask(joined, is_true(odd), arrow_array(replacements, raw.type))
 
 
 def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -219,4 +219,4 @@ def _normalized(path: str) -> str:
 
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:
     odd = [change(path) for path in raw.filter(mask).to_pylist()]
-    return pc.replace_with_mask(raw, pc.fill_null(mask, FALSE), arrow_array(odd, raw.type)) if odd else raw
+    return pc.replace_with_mask(raw, is_true(mask), arrow_array(odd, raw.type)) if odd else raw

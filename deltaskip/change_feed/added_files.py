@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
@@ -19,7 +18,7 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
 __all__ = ["AddedFiles", "OnDeletedRows", "added_files", "files_of_snapshot"]
 
@@ -99,7 +98,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
         nothing = arrow_array(np.zeros(0, np.int64))
         return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
     of = np.array([file.version for file in commits.files], np.int64)[numpy_values(actions["commit"])]
-    changes = numpy_values(pc.fill_null(one_chunk(actions["data_change"]), TRUE))
+    changes = numpy_values(is_not_false(one_chunk(actions["data_change"])))
     removes = numpy_values(actions["is_remove"])
     read = changes & ~removes
     for version in np.unique(of[changes & removes]).tolist():

@@ -23,7 +23,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
 
 __all__ = ["ChangedFiles", "InferredType", "changed_files"]
 
@@ -108,7 +108,7 @@ class _Actions:
         # 0 for no deletion vector.
         self._vector = numpy_values(pc.fill_null(ids.indices.cast(pa.int64()), arrow_scalar(-1, pa.int64()))) + 1
         self._vector_count = len(ids.dictionary) + 1
-        changes = numpy_values(pc.fill_null(one_chunk(actions["data_change"]), TRUE)) if rows else self._is_remove
+        changes = numpy_values(is_not_false(one_chunk(actions["data_change"]))) if rows else self._is_remove
         self._read = changes & ~np.isin(self._commit, unread)
 
     def inferred(self, partitioned: bool) -> ChangedFiles:

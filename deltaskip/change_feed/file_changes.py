@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
@@ -13,7 +12,7 @@ from deltaskip.log import Snapshot, check_same_table
 from deltaskip.log.commit import Commits, read_commits
 from deltaskip.log.loading import list_log
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name
 from deltaskip.skipping.files import decoded, files_schema, unreadable_value
 from deltaskip.skipping.partition_values import PartitionColumn, map_values
@@ -78,7 +77,7 @@ def _columns(commits: Commits, snapshot: Snapshot, time_zone: str) -> list[pa.Ar
         one_chunk(actions["size"]),
         _partition_values(actions, snapshot, time_zone),
         # PROTOCOL, Add File and Remove File: an action without dataChange counts as a change.
-        pc.fill_null(one_chunk(actions["data_change"]), TRUE),
+        is_not_false(one_chunk(actions["data_change"])),
         one_chunk(actions["deletion_vector"]),
     ]
 

@@ -23,7 +23,7 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import domain_values, numpy_values
+from deltaskip.schema.arrow_values import domain_values, is_true, numpy_values
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
@@ -77,7 +77,7 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
             add(pc.is_null(values), column.nulls_first)
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
             # Arrow puts NaN at the end in both directions.
-            add(pc.fill_null(pc.is_nan(values), False), column.descending)
+            add(is_true(pc.is_nan(values)), column.descending)
         add(values, column.descending)
     if not keys or rows.num_rows < 2:
         return rows

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, domain_values, numpy_values, typed_array
+from deltaskip.schema.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    domain_values,
+    is_true,
+    numpy_values,
+    typed_array,
+)
 from deltaskip.schema.types import DataType
 
 __all__ = [
@@ -156,7 +163,7 @@ def numbers(values: Values) -> Any:
         return constant(values)
     stored = values.type
     if stored == pa.bool_():
-        return numpy_values(pc.fill_null(values, FALSE) if values.null_count else values)
+        return numpy_values(is_true(values) if values.null_count else values)
     stored = _STORED.get(stored, pa.int64() if pa.types.is_timestamp(stored) else stored)
     if not (pa.types.is_integer(stored) or pa.types.is_floating(stored)):
         raise NotByColumn
@@ -255,7 +262,7 @@ def _bits(flags: np.ndarray) -> pa.Buffer:
 
 def true_rows(values: pa.Array) -> npt.NDArray[Any]:
     """Return in which rows a condition is TRUE."""
-    return np.array(numpy_values(pc.fill_null(values, FALSE) if values.null_count else values))
+    return np.array(numpy_values(is_true(values) if values.null_count else values))
 
 
 def array_of(values: Sequence[object], type_: DataType) -> pa.Array:

@@ -26,7 +26,7 @@ from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true, numpy_values, one_chunk
 from deltaskip.storage import Storage
 
 __all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]
@@ -109,7 +109,7 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
     fresh = pc.or_(
-        pc.and_(pc.fill_null(adds["data_change"], FALSE), pc.is_in(ordinals, value_set=_ordinals(infos, _adds_new))),
+        pc.and_(is_true(adds["data_change"]), pc.is_in(ordinals, value_set=_ordinals(infos, _adds_new))),
         pc.is_in(ordinals, value_set=_ordinals(infos, _rewrites)),
     )
     fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))

@@ -18,7 +18,14 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import dv_ids, file_keys
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    is_not_false,
+    numpy_values,
+    one_chunk,
+)
 
 __all__ = ["REMOVE_TYPE", "tombstones"]
 
@@ -125,7 +132,7 @@ def _vectors(values: pa.StructArray) -> pa.StructArray:
 def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
     times = pc.fill_null(pc.struct_field(removes, "deletionTimestamp"), arrow_scalar(0, pa.int64()))
     later = pc.greater(times, arrow_scalar(newer_than_ms, pa.int64()))
-    return removes if pc.all(later, min_count=0).as_py() else removes.filter(pc.fill_null(later, TRUE))
+    return removes if pc.all(later, min_count=0).as_py() else removes.filter(is_not_false(later))
 
 
 def _keys(snapshot: Snapshot, removes: pa.StructArray) -> pa.Array:

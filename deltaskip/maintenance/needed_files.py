@@ -18,7 +18,7 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.segment import list_commits
 from deltaskip.log.tombstones import tombstones
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import FALSE, arrow_scalar, one_chunk
+from deltaskip.schema.arrow_values import arrow_scalar, is_true, one_chunk
 
 __all__ = ["FileKeys", "NeededFiles", "file_keys_of", "needed_files"]
 
@@ -112,5 +112,5 @@ def _removed_since(snapshot: Snapshot, cutoff_ms: int) -> Iterator[FileKeys]:
         some = files[start : start + _COMMITS_AT_ONCE]
         actions = read_commits(snapshot.storage, snapshot.root, some, _REMOVED).actions
         late = pc.greater_equal(actions["deletion_timestamp"], arrow_scalar(cutoff_ms, pa.int64()))
-        removes = actions.filter(pc.and_(actions["is_remove"], pc.fill_null(late, FALSE)))
+        removes = actions.filter(pc.and_(actions["is_remove"], is_true(late)))
         yield file_keys_of(snapshot, removes["path"], removes["deletion_vector"])

@@ -23,7 +23,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
 from deltaskip.maintenance.needed_files import NeededFiles, file_keys_of, needed_files
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, one_chunk
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 
@@ -142,7 +142,7 @@ def _without_other_names(snapshot: Snapshot, files: pa.Table, names: pa.Array) -
 
 def _older(files: pa.Table, limit: pa.Scalar) -> pa.Table:
     """The files before a time, and those whose time is not known yet."""
-    return files.filter(pc.fill_null(pc.less(files["modified_ms"], limit), TRUE))
+    return files.filter(is_not_false(pc.less(files["modified_ms"], limit)))
 
 
 def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: Progress) -> Unneeded:

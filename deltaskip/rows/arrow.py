@@ -28,7 +28,7 @@ from deltaskip.rows.rules import RowRule, Step, violation
 from deltaskip.rows.running_collations import RunningCollations
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
-from deltaskip.schema.arrow_values import domain_values, one_chunk
+from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
     ArrayType,
@@ -193,7 +193,7 @@ class ArrowRows:
     def _first_untrue(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
         node = self._condition(rule)
         truth = self._values(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
-        return _first(pc.invert(pc.fill_null(truth, False)))
+        return _first(pc.invert(is_true(truth)))
 
     def _condition(self, rule: RowRule) -> Node:
         found = self._nodes.get(rule.sql)
@@ -246,7 +246,7 @@ def _first_null(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> int | 
 def _first_long(rule: RowRule, columns: Mapping[str, pa.Array]) -> int | None:
     """The first row with a text of more characters than the rule allows."""
     values, rows = _inside(rule.path, columns)
-    return _row_of(_first(pc.fill_null(pc.greater(pc.utf8_length(values), rule.limit), False)), rows)
+    return _row_of(_first(is_true(pc.greater(pc.utf8_length(values), rule.limit))), rows)
 
 
 def _row_of(index: int | None, rows: pa.Array | None) -> int | None:

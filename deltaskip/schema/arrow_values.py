@@ -24,6 +24,8 @@ __all__ = [
     "domain_values",
     "empty_table",
     "exact_sum",
+    "is_not_false",
+    "is_true",
     "numpy_values",
     "one_chunk",
     "typed_array",
@@ -94,6 +96,16 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         bits = np.frombuffer(data, np.uint8)
         return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].astype(bool)
     return np.frombuffer(data, _NUMPY[array.type])[array.offset : array.offset + len(array)]
+
+
+def is_true(values: Any) -> Any:
+    """Which booleans are true: of an array, with chunks or not, or of a scalar. Null is not; fill_null is slow here."""
+    return pc.and_kleene(pc.is_valid(values), values)
+
+
+def is_not_false(values: Any) -> Any:
+    """Which booleans are true or null."""
+    return pc.or_kleene(pc.is_null(values), values)
 
 
 def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -28,7 +28,7 @@ from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values
 from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.skipping.program import Statistics
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
@@ -158,5 +158,5 @@ def _value(value: Any, field: StatField) -> Any:
 
 
 def _flags(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = numpy_values(pc.fill_null(values, FALSE))
+    found: np.ndarray = numpy_values(is_true(values))
     return found

@@ -15,7 +15,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
-from deltaskip.schema.arrow_values import FALSE, exact_sum
+from deltaskip.schema.arrow_values import exact_sum, is_true
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.partition_values import map_values
@@ -174,7 +174,7 @@ class _Gathered:
             bounded = pc.invert(unbounded) if low.null_count or high.null_count else None
             self.mins.append(low if bounded is None else low.filter(bounded))
             self.maxs.append(high if bounded is None else high.filter(bounded))
-        lacking = pc.and_not(unbounded, pc.fill_null(pc.equal(nulls, files.records), FALSE))
+        lacking = pc.and_not(unbounded, is_true(pc.equal(nulls, files.records)))
         self.with_bounds += files.count - (pc.sum(lacking).as_py() or 0)
         self.bounds_rows += files.rows_of(lacking)
 

@@ -13,7 +13,7 @@ from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128,
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
-from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values
 from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.program import (
     AllOf,
@@ -189,7 +189,7 @@ def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
     constant = pc.and_(pc.equal(mins, pc.cast(maxs, mins.type)), pc.is_in(mins, value_set=points, skip_nulls=True))
     if term.field.kind is BoundKind.TEXT:
         constant = pc.and_(constant, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))
-    keep = pc.fill_null(pc.invert(constant), TRUE)
+    keep = is_not_false(pc.invert(constant))
     return _lane(keep)
 
 

@@ -23,7 +23,7 @@ from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
@@ -214,7 +214,7 @@ def _stat_field(column: Resolved) -> StatField:
 
 
 def _flag(values: pa.Array) -> pa.BooleanArray:
-    return pc.fill_null(values, FALSE)
+    return is_true(values)
 
 
 def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> NotProvable:

@@ -19,7 +19,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.vectors import ordered_floats
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values
 from deltaskip.schema.calendar import instant_of, zone_of
 from deltaskip.schema.types import (
     BINARY,
@@ -213,7 +213,7 @@ def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array
     nothing = np.zeros(len(texts), bool)
     if pattern is None:
         return pa.nulls(len(texts), arrow_type(type_)), nothing
-    usual = pc.fill_null(pc.match_substring_regex(texts, pattern), FALSE)
+    usual = is_true(pc.match_substring_regex(texts, pattern))
     some = texts if usual.false_count == 0 else pc.if_else(usual, texts, arrow_scalar(None, pa.string()))
     try:
         return _converted(some, type_, zone), numpy_values(usual)
@@ -274,5 +274,5 @@ def _array(values: list[Any], type_: DataType) -> pa.Array:
 
 
 def _flags(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = numpy_values(pc.fill_null(values, FALSE))
+    found: np.ndarray = numpy_values(is_true(values))
     return found

@@ -17,7 +17,15 @@ from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import (
+    FALSE,
+    arrow_array,
+    arrow_scalar,
+    is_not_false,
+    is_true,
+    numpy_values,
+    one_chunk,
+)
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
@@ -95,8 +103,8 @@ def distinct_values(scan: Pruning, names: Sequence[str], zone: str | None) -> pa
         pa.chunked_array([getattr(each, name) for each in found], type_)
         for name, type_ in (("rows", pa.int64()), ("sure", pa.bool_()))
     )
-    filled = pc.fill_null(pc.greater(rows, _ZERO), FALSE)
-    possible = pc.fill_null(pc.not_equal(rows, _ZERO), True)
+    filled = is_true(pc.greater(rows, _ZERO))
+    possible = is_not_false(pc.not_equal(rows, _ZERO))
     for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
         used = pa.chunked_array([each.codes[number] for each in found], pa.int32()).filter(possible)
         _check_single_readings(snapshot, names, field, column, used, zone)

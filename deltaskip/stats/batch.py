@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
-from deltaskip.schema.arrow_values import FALSE, arrow_scalar
+from deltaskip.schema.arrow_values import arrow_scalar, is_true
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT
 from deltaskip.stats.bound_rules import BoundForm, believed
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
@@ -261,7 +261,7 @@ class FileStats:
         if not pc.any(nan).as_py():
             return values
         # NaN is the greatest number, so it is the minimum only if all values are NaN.
-        only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), FALSE), self._source.nan_recorded())
+        only_nan = pc.and_(is_true(pc.is_nan(self.bound(_field(leaf), "max"))), self._source.nan_recorded())
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:

@@ -46,7 +46,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, FLOAT, INTEGER, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
@@ -310,7 +310,7 @@ def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.Boolea
     with localcontext(Context(prec=80)):
         limit = Decimal(10).scaleb(digits - type_.scale - 1)
     high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
-    return pc.fill_null(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)), FALSE)
+    return is_true(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)))
 
 
 def _is_saturated(bound: Decimal, type_: DecimalType, side: Side) -> bool:

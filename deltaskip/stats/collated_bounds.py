@@ -15,7 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.kernels.compare import compare_int64
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.schema.arrow_values import FALSE, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_scalar, is_true
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
 __all__ = ["CollatedBounds", "Op", "agreed", "collated_leaf", "merged_spellings"]
@@ -52,7 +52,7 @@ def agreed(columns: Sequence[pa.Array]) -> pa.Array:
     values = columns[0]
     differ = pa.repeat(FALSE, len(values))
     for other in columns[1:]:
-        differ = pc.or_(differ, pc.fill_null(pc.not_equal(values, other.cast(values.type)), FALSE))
+        differ = pc.or_(differ, is_true(pc.not_equal(values, other.cast(values.type))))
         values = pc.coalesce(values, other.cast(values.type))
     return pc.if_else(differ, arrow_scalar(None, values.type), values) if len(columns) > 1 else values
 

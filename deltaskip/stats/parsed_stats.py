@@ -39,7 +39,7 @@ from deltaskip.schema import (
     arrow_type,
     physical_name,
 )
-from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.types import STRING as STRING_COLUMN
 from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.columns import StatColumn
@@ -132,7 +132,7 @@ def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str,
         strings: Physical paths of the table's string columns; other columns have no collated bounds.
     """
     found: set[Path] = set()
-    for text in texts.filter(pc.fill_null(pc.match_substring(texts, f'"{COLLATED}"'), FALSE)).to_pylist():
+    for text in texts.filter(is_true(pc.match_substring(texts, f'"{COLLATED}"'))).to_pylist():
         try:
             collated = parse_json(text).get(COLLATED)
         except (ValueError, AttributeError):
@@ -198,7 +198,7 @@ def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
     named = pc.equal(kind, arrow_scalar(STRING, pa.uint8()))
     # Numbers beyond the range are no values of the type.
-    beyond = pc.fill_null(pc.and_not(pc.is_inf(values), pc.ends_with(text, "Infinity")), FALSE)
+    beyond = is_true(pc.and_not(pc.is_inf(values), pc.ends_with(text, "Infinity")))
     if pc.any(beyond).as_py():
         values = pc.if_else(beyond, arrow_scalar(None, pa.float64()), values)
     if pc.any(named).as_py():

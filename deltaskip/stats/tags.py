@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.json_text import parse_json
-from deltaskip.schema.arrow_values import FALSE, arrow_array
+from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.schema.types import DOUBLE, FLOAT
 from deltaskip.stats.columns import StatColumn
 from deltaskip.version import engine_info
@@ -94,7 +94,7 @@ def nan_absent(values_of: Callable[[str], pa.Array], path: _Path) -> pa.BooleanA
     if len(coded.dictionary) > _MOST_VALUES:
         return unknown
     listed = [path in (_without_nan(text) or ()) for text in coded.dictionary.to_pylist()]
-    return pc.fill_null(arrow_array(listed, pa.bool_()).take(coded.indices), FALSE)
+    return is_true(arrow_array(listed, pa.bool_()).take(coded.indices))
 
 
 def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:

@@ -17,7 +17,7 @@ from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of,
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
 __all__ = ["Winners", "read_winners"]
 
@@ -79,7 +79,7 @@ class Winners:
         blind_appends: whether to include the adds of commits whose commitInfo marks them as blind appends.
         """
         actions = self.commits.actions
-        adds_rows = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], TRUE))
+        adds_rows = pc.and_(pc.invert(actions["is_remove"]), is_not_false(actions["data_change"]))
         if not blind_appends:
             blind = [i for i, info in enumerate(self.infos) if info is not None and _is_blind(info)]
             is_blind = pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))

@@ -67,7 +67,16 @@ from deltaskip.expr.vectors import (
 from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
-from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, domain_values, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import (
+    FALSE,
+    TRUE,
+    arrow_array,
+    arrow_scalar,
+    domain_values,
+    is_true,
+    numpy_values,
+    one_chunk,
+)
 from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -238,7 +247,7 @@ class Batch:
     def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
         """The rows in which the values of a connective are not yet decided."""
         array = repeated(values, self.rows)
-        decided = numpy_values(pc.fill_null(pc.equal(array, TRUE if decisive else FALSE), FALSE))
+        decided = numpy_values(is_true(pc.equal(array, TRUE if decisive else FALSE)))
         return ~decided
 
     def not_null(self, *values: Values) -> npt.NDArray[Any]:
@@ -277,7 +286,7 @@ class Batch:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
-        truth = pc.fill_null(truth, FALSE)
+        truth = is_true(truth)
         if not all(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
             return truth
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
@@ -402,7 +411,7 @@ class Batch:
         truth = pa.repeat(FALSE, self.rows)
         for value in wanted:
             equal = self.collated("=", collation, child, constant_of(value, pa.string()))
-            truth = pc.or_(truth, pc.fill_null(equal, FALSE))
+            truth = pc.or_(truth, is_true(equal))
         return truth
 
     def pattern(self, node: Like | StartsWith) -> Values:
@@ -577,7 +586,7 @@ class Batch:
         rows = self.not_null(*decisive)
         if zero_decides:
             first = repeated(decisive[0], self.rows)
-            rows &= numpy_values(pc.fill_null(pc.not_equal(first, arrow_scalar(0, first.type)), FALSE))
+            rows &= numpy_values(is_true(pc.not_equal(first, arrow_scalar(0, first.type))))
         return rows
 
     def coalesced(self, node: Call) -> Values:

@@ -33,7 +33,7 @@ from deltaskip.expr.preimages.monotone import monotone, unchanged
 from deltaskip.expr.preimages.text_steps import extreme
 from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE
+from deltaskip.schema.arrow_values import is_true
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
@@ -97,7 +97,7 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
             continue
         better = beyond(each, found) if plain else beyond(_ordered(each), _ordered(found))
         # NULL beside a value is not better, and worse than any.
-        taken = pc.and_(each.is_valid(), pc.or_kleene(pc.fill_null(better, FALSE), found.is_null()))
+        taken = pc.and_(each.is_valid(), pc.or_kleene(is_true(better), found.is_null()))
         found = pc.if_else(taken, each, found)
     return found
 
@@ -135,7 +135,7 @@ def _nanvl(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if isinstance(each, pa.Array))
     value, otherwise = (repeated(each, rows) for each in args)
-    return pc.if_else(pc.fill_null(pc.is_nan(value), FALSE), otherwise, value)
+    return pc.if_else(is_true(pc.is_nan(value)), otherwise, value)
 
 
 def searched(value: Node, *rest: Node) -> Node | None:

@@ -46,7 +46,7 @@ from deltaskip.kernels.byte_digits import (
 from deltaskip.kernels.digests import digests
 from deltaskip.kernels.text_parts import first_code_points
 from deltaskip.kernels.text_rows import checksums
-from deltaskip.schema.arrow_values import TRUE, numpy_values
+from deltaskip.schema.arrow_values import is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
 
@@ -210,7 +210,7 @@ def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
     found = luhn_checks(text)
     if _is_ascii(text):
         return found
-    return Partly(found, ~numpy_values(pc.fill_null(pc.string_is_ascii(text), TRUE)))
+    return Partly(found, ~numpy_values(is_not_false(pc.string_is_ascii(text))))
 
 
 def _digest(new: Callable[[Any], Any], bits: int, *aliases: str) -> Function:

@@ -56,7 +56,7 @@ from deltaskip.expr.vectors import (
 )
 from deltaskip.kernels.decimals import compute
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import FALSE, numpy_values
+from deltaskip.schema.arrow_values import is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import (
@@ -129,7 +129,7 @@ def _same_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _is_nan_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`isnan(number)`; FALSE for NULL."""
-    return pc.fill_null(pc.is_nan(args[0]), FALSE)
+    return is_true(pc.is_nan(args[0]))
 
 
 def _sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

@@ -55,7 +55,7 @@ from deltaskip.expr.vectors import (
 from deltaskip.kernels.text_parts import capitalized, has_parts
 from deltaskip.kernels.text_rows import padded
 from deltaskip.kernels.text_rows import repeated as repetitions
-from deltaskip.schema.arrow_values import NOTHING, TRUE, numpy_values, typed_array
+from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values, typed_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -207,7 +207,7 @@ def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BAC
 
 def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = None) -> Partly | Values:
     """What was found for ASCII; the other rows are changed together, or left over."""
-    ascii_only = pc.fill_null(pc.string_is_ascii(column(text)), TRUE)
+    ascii_only = is_not_false(pc.string_is_ascii(column(text)))
     if pc.all(ascii_only).as_py() is not False:
         return found
     rest = ~numpy_values(ascii_only)

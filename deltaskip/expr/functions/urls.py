@@ -31,7 +31,7 @@ from deltaskip.expr.url_parts import (
 )
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
 from deltaskip.kernels.text_rows import form_decoded, form_encoded
-from deltaskip.schema.arrow_values import FALSE, NOTHING, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING
 
@@ -81,7 +81,7 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | 
     """Parts of URLs with a scheme and the name of a host, without a user; others are left over."""
     matched = pc.extract_regex(urls, _USUAL)
     scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
-    long = pc.fill_null(pc.greater(pc.binary_length(host), LONGEST_HOST), FALSE)
+    long = is_true(pc.greater(pc.binary_length(host), LONGEST_HOST))
     rest = numpy_values(pc.or_(long, pc.and_(matched.is_null(), urls.is_valid())))
     found: Values
     match part:

@@ -26,7 +26,7 @@ from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 
 __all__ = ["ArrowRewriting", "Rewriting", "RewritingEngine", "RowOrder", "Texts", "without_size_limit"]
 
@@ -249,7 +249,7 @@ def _leaf(array: pa.Array, path: Sequence[str]) -> pa.Array:
 
 def _numbers(arrays: Sequence[pa.Array], kind: pa.DataType) -> npt.NDArray[Any]:
     if pa.types.is_boolean(kind):
-        return np.concatenate([numpy_values(pc.fill_null(each, FALSE).cast(pa.int8())) for each in arrays])
+        return np.concatenate([numpy_values(is_true(each).cast(pa.int8())) for each in arrays])
     if pa.types.is_floating(kind):
         # -0.0 and 0.0 are equal in Spark, and NaN is greater than any other value, as in numpy.
         return np.concatenate([_fixed(each, np.float64 if kind.bit_width == 64 else np.float32) for each in arrays])

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
-from deltaskip.schema.arrow_values import FALSE
+from deltaskip.schema.arrow_values import is_true
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.explain.matrix import Bins
 from deltaskip.skipping.explain.reasons import (
@@ -299,6 +299,6 @@ def _missing(stat: StatLeaf, batch: FileBatch, live: npt.NDArray[np.bool_]) -> n
     missing = values.is_null()
     if stat.field is not None and stat.side is not None:
         all_null = pc.equal(statistics.null_count(stat.field), statistics.num_records())
-        missing = pc.and_not(missing, pc.fill_null(all_null, FALSE))
+        missing = pc.and_not(missing, is_true(all_null))
     rows: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False) & live
     return rows
