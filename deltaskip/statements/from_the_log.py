@@ -18,7 +18,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, qualifiers
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.statement import ReadStatement
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
@@ -46,7 +46,7 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Statement):
+class Query(ReadStatement):
     """A query, or EXPLAIN of one.
 
     Attributes:

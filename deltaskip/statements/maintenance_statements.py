@@ -85,6 +85,10 @@ class Vacuum(Statement):
         reader.finish()
         return Vacuum(name, hours, dry_run, lite)
 
+    @property
+    def only_reads(self) -> bool:
+        return self.dry_run
+
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)
         enforced = session.setting(_RETENTION_CHECK, "true") != "false"

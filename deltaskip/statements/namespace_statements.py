@@ -12,7 +12,7 @@ from deltaskip.statements import answers
 from deltaskip.statements.answers import NOTHING
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.statement import ReadStatement, Statement
 from deltaskip.statements.values import Parts
 
 __all__ = [
@@ -131,7 +131,7 @@ class AlterNamespace(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeNamespace(Statement):
+class DescribeNamespace(ReadStatement):
     """DESCRIBE NAMESPACE."""
 
     name: Parts
@@ -153,7 +153,7 @@ class DescribeNamespace(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowNamespaces(Statement):
+class ShowNamespaces(ReadStatement):
     """SHOW NAMESPACES. pattern: `*` for any characters, `|` between alternatives."""
 
     parent: Parts = ()

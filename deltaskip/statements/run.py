@@ -28,12 +28,15 @@ def run_statement(
 ) -> Any:
     """Run an SQL statement; see TableCatalog.sql."""
     given = with_parameters(unicode_text("text", text), params)
-    answer = parse_statement(str(given)).run(StatementSession(spark, catalog))
+    statement = parse_statement(str(given))
+    answer = statement.run(StatementSession(spark, catalog))
     if spark is None or not isinstance(answer, pa.Table):
         return answer
     try:
         return engine("The answer of a statement").arrow_to_dataframe(spark, answer)
     except Exception as error:
+        if statement.only_reads:
+            raise
         # An error would say that the statement has failed, which would then be repeated.
         warn(
             f"The statement has succeeded, but Spark cannot make a DataFrame of its answer, which is a pyarrow.Table "

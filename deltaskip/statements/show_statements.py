@@ -12,7 +12,7 @@ from deltaskip.statements.answers import rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, path_of
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.statement import ReadStatement
 from deltaskip.statements.values import PartitionValue, Parts, StatementTable
 from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class ShowTables(Statement):
+class ShowTables(ReadStatement):
     """SHOW TABLES. pattern: as of SHOW NAMESPACES."""
 
     namespace: Parts = ()
@@ -52,7 +52,7 @@ class ShowTables(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowPartitions(Statement):
+class ShowPartitions(ReadStatement):
     """SHOW PARTITIONS, maybe only those with the values of columns."""
 
     name: Parts
@@ -73,7 +73,7 @@ class ShowPartitions(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowProperties(Statement):
+class ShowProperties(ReadStatement):
     """SHOW TBLPROPERTIES. key: the one property to show."""
 
     name: Parts
@@ -97,7 +97,7 @@ class ShowProperties(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCreateTable(Statement):
+class ShowCreateTable(ReadStatement):
     """SHOW CREATE TABLE."""
 
     name: Parts
@@ -116,7 +116,7 @@ class ShowCreateTable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns(Statement):
+class ShowColumns(ReadStatement):
     """SHOW COLUMNS."""
 
     name: Parts
@@ -138,7 +138,7 @@ class ShowColumns(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTable(Statement):
+class DescribeTable(ReadStatement):
     """DESCRIBE TABLE. column: path of the one column to describe."""
 
     name: StatementTable
@@ -171,7 +171,7 @@ class DescribeTable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeDetail(Statement):
+class DescribeDetail(ReadStatement):
     """DESCRIBE DETAIL."""
 
     name: Parts
@@ -193,7 +193,7 @@ class DescribeDetail(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeHistory(Statement):
+class DescribeHistory(ReadStatement):
     """DESCRIBE HISTORY."""
 
     name: Parts

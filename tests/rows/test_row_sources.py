@@ -292,6 +292,19 @@ def lists(offsets):
 def three(dtype=np.int32):
     return np.array([0, 1, 2], dtype)
 
+def no_texts():
+    # The C interface gives offsets without bytes the size of one.
+    return pa.Array.from_buffers(pa.string(), 0, [None, ints(-7), pa.py_buffer(b"")])
+
+def no_lists():
+    return pa.Array.from_buffers(pa.list_(pa.string()), 0, [None, ints(-7)], children=[no_texts()])
+
+def nothing_in(kind, child):
+    return pa.Array.from_buffers(kind, 2, [None, ints(0, 0, 0)], children=[child])
+
+def structs(*children):
+    return pa.StructArray.from_arrays(children, [f"f{i}" for i in range(len(children))])
+
 text = pa.array(["a"])
 empty = pa.Array.from_buffers(pa.map_(pa.string(), pa.string()), 0, [None, pa.py_buffer(b"")], children=[
     pa.StructArray.from_arrays([pa.array([], pa.string())] * 2, fields=[
@@ -309,6 +322,22 @@ GOOD = {
         pa.list_(pa.large_list(pa.int64())), 2, [None, ints(0, 0, 0)],
         children=[pa.Array.from_buffers(pa.large_list(pa.int64()), 0, [None, pa.py_buffer(b"")],
                                         children=[pa.array([], pa.int64())])]),
+    "no texts in lists": nothing_in(pa.list_(pa.string()), no_texts()),
+    "no lists in lists": nothing_in(pa.list_(pa.list_(pa.string())), no_lists()),
+    "no lists in a struct in lists": nothing_in(pa.list_(structs(no_lists()).type), structs(no_lists())),
+    "no lists in lists in a struct": structs(pa.array([1, 2]), nothing_in(pa.list_(no_lists().type), no_lists())),
+    "no texts in lists in a slice": structs(pa.array([1, 2, 3]), pa.Array.from_buffers(
+        pa.list_(pa.string()), 3, [None, ints(0, 0, 0, 0)], children=[no_texts()])).slice(1),
+    "no lists in maps": nothing_in(pa.map_(pa.string(), no_lists().type), pa.Array.from_buffers(
+        pa.struct([pa.field("key", pa.string(), False), pa.field("value", no_lists().type)]), 0, [None],
+        children=[no_texts(), no_lists()])),
+    "no texts in a dictionary": pa.DictionaryArray.from_arrays(
+        pa.array([None, None], pa.int8()), no_texts(), safe=False),
+    "no texts in lists of one size": pa.FixedSizeListArray.from_arrays(
+        nothing_in(pa.list_(pa.string()), no_texts()), 1),
+    "no texts in lists in runs": pa.Array.from_buffers(
+        pa.run_end_encoded(pa.int32(), pa.list_(pa.string())), 2, [None],
+        children=[pa.array([1, 2], pa.int32()), nothing_in(pa.list_(pa.string()), no_texts())]),
 }
 VIEW = np.array([99, 0, 0, 0, 99, 0, 0, 0], np.int32)
 BAD = {
@@ -322,6 +351,9 @@ BAD = {
     "list offsets beyond": broken(three(), 2, 1000, lists),
     "texts below lists": broken(three(), 1, 99, lambda offsets: pa.ListArray.from_arrays(
         pa.array([0, 1, 2], pa.int32()), texts(offsets))),
+    "lists of texts that are not there": broken(np.zeros(3, np.int32), slice(1, None), 1, lambda offsets:
+        pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, offsets], children=[no_texts()])),
+    "index outside of an empty dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 0]), no_texts(), safe=False),
     "index outside of a dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 9]), text, safe=False),
     "negative index": pa.DictionaryArray.from_arrays(pa.array([0, -3]), text, safe=False),
     "bad text in a dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.Array.from_buffers(

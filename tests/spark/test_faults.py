@@ -147,6 +147,26 @@ def test_an_answer_that_spark_cannot_make_is_a_warning(spark: Any, base: Path, t
     assert warehouse(folder).load_table("db.t").scan().count() == 3
 
 
+_READS = (
+    "SHOW TABLES IN db", "SHOW PARTITIONS db.p", "SHOW TBLPROPERTIES db.t", "SHOW COLUMNS IN db.t", "SHOW NAMESPACES",
+    "SHOW CREATE TABLE db.t", "DESCRIBE db.t", "DESCRIBE DETAIL db.t", "DESCRIBE HISTORY db.t", "DESCRIBE NAMESPACE db",
+    "SELECT count(*) FROM db.t", "VACUUM db.t DRY RUN",
+)  # fmt: skip
+
+
+def test_an_answer_of_a_statement_that_only_reads_is_an_error_if_spark_cannot_make_it(
+    spark: Any, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = warehouse(fresh(base, tmp_path / "w"))
+    tables.sql(None, "CREATE TABLE db.p (id INT, p INT) PARTITIONED BY (p)")
+    monkeypatch.setattr(
+        type(spark), "createDataFrame", lambda *_, **__: (_ for _ in ()).throw(SPARK_ERRORS["network"]())
+    )
+    for text in _READS:
+        with pytest.raises(ds.SparkUnavailable):
+            tables.sql(spark, text)
+
+
 def test_a_session_that_ends_within_a_block_does_not_fail_it(spark: Any) -> None:
     from deltaskip.spark.session.settings import session_settings
 

@@ -567,3 +567,30 @@ def test_the_change_feed_has_pre_and_postimages(spark: Any, tmp_path: Path) -> N
     [inserted] = [row for row in rows_of(spark, table) if row[0] == 9]
     assert found == [("delete", 2, 2), ("insert", 9, inserted[1]), ("update_postimage", 1, 10),
                      ("update_preimage", 1, 1)]  # fmt: skip
+
+
+_NESTED = (
+    "MAP<INT, STRUCT<m: MAP<STRING, STRING>>>", "MAP<INT, STRING>", "MAP<INT, ARRAY<STRING>>", "ARRAY<STRING>",
+    "ARRAY<ARRAY<INT>>", "ARRAY<MAP<INT, STRING>>", "ARRAY<STRUCT<a: ARRAY<BINARY>>>", "STRUCT<m: MAP<STRING, STRING>>",
+    "STRUCT<a: ARRAY<ARRAY<STRING>>>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("n_rows", [0, 2])
+def test_nested_columns_without_values_are_taken_by_every_door(spark: Any, tmp_path: Path, n_rows: int) -> None:
+    columns = [f"c{i}" for i in range(len(_NESTED))]
+    schema = ", ".join(["id BIGINT", *(f"{name} {kind}" for name, kind in zip(columns, _NESTED, strict=True))])
+    nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in zip(columns, _NESTED, strict=True))
+    frame = spark.sql(f"SELECT id, {nulls} FROM range({n_rows})")
+    expected = sorted([(i, *[None] * len(columns)) for i in range(n_rows)])
+    arrow = frame.toArrow() if hasattr(frame, "toArrow") else frame
+    for name, data in {"spark": frame, "arrow": arrow}.items():
+        for door in ("append", "overwrite", "merge"):
+            table = DeltaTable.create(tmp_path / f"{name}_{door}", schema)
+            if door == "merge":
+                merging(table, data).when_matched_update_all().when_not_matched_insert_all().execute()
+            else:
+                getattr(table, door)(data)
+            assert rows_of(spark, table) == expected, (name, door)
+        table.update({name: name for name in columns}, "id = 1")
+        assert rows_of(spark, table) == expected, name
