@@ -380,10 +380,19 @@ def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_i
     transaction = table.transaction()
     transaction.append(rows(1))
     with monkeypatch.context() as failing:
-        Disturbance(server, "after", Lost())
-        failing.setattr("deltaskip.catalogs.unity.commits.ManagedLog._ask", raising(CatalogError("down")))
+        failing.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
+        lost = Disturbance(server, "after", Lost())
+
+        def silent(when: str, method: str, path: str, body: Any) -> None:
+            if not lost.left:
+                raise Refusal(503, "", "down")
+            lost(when, method, path, body)
+
+        server.disturb = silent
         with pytest.raises(CatalogError, match="not known whether the catalog has ratified version 1"):
             transaction.commit()
+        server.disturb = lambda *_: None
+        failing.setattr("deltaskip.txn.commit_loop.read_winners", raising(StorageError("slow")))
         # The second attempt surely fails, which says nothing about the first.
         failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
         with pytest.raises(ds.DeltaSkipError):
@@ -395,7 +404,7 @@ def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_i
 def test_a_commit_of_an_external_table_that_the_disk_refuses_leaves_no_file(
     cat: UnityCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = cat.create_table("db.e", COLUMNS, location=str(tmp_path / "e"))
+    table = cat.create_table("db.e", COLUMNS, properties={"location": str(tmp_path / "e")})
     table.append(rows(1))
     before = set((tmp_path / "e").rglob("*.parquet"))
     with monkeypatch.context() as failing:
