@@ -285,9 +285,12 @@ cdef class ParquetFiles:
                 # Encrypted or signed.
                 return OTHER
             else:
-                fault = pass_field(&cursor, &field, 1)
                 # The schema, and the pairs of keys and values.
-                if fault == FINE and (field.number == 2 or field.number == 5):
+                found = field.number == 2 or field.number == 5
+                if found and field.kind != LIST:
+                    return HEADER
+                fault = pass_field(&cursor, &field, 1)
+                if fault == FINE and found:
                     if self.keys.append_int64(field.number) != 0 or self.keys.append(start, cursor.at - start) != 0:
                         fault = NO_MEMORY
             if fault:

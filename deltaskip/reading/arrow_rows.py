@@ -18,7 +18,7 @@ from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.char_padding import char_columns, padded
-from deltaskip.reading.few_rows import ROWS_PER_MATCH
+from deltaskip.reading.column_chunks import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
-from deltaskip.reading.few_rows import ROWS_PER_MATCH
+from deltaskip.reading.column_chunks import ROWS_PER_MATCH
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage.range_file import RemoteInput

@@ -20,7 +20,7 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.few_rows import take_rows
+from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
@@ -289,7 +289,7 @@ class StoredRows:
         parquet = opened.parquet
         with self._naming(opened.location):
             chosen_rows = [group], layout.leaves, positions - start
-            found = take_rows(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
+            found = decode_columns(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
             left = [name for name in layout.names if name not in found]
             if left:
                 columns = layout.paths_of(left)
@@ -429,7 +429,7 @@ class StoredRows:
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         if opened.own_footer is not None:
             whole = numbers, leaves, None, opened.own_footer, threads
-            found |= take_rows(opened.source, parquet.metadata, opened.schema, *whole)
+            found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
         left = [name for name in layout.names if name not in found]
         if left:
             rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)

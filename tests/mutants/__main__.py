@@ -1,6 +1,6 @@
 """How many faults the tests find that are put into the package on purpose.
 
-    python -m tests.mutants map                               which tests run which line (the fast set, once)
+    python -m tests.mutants map                               which tests of the gate run which line
     python -m tests.mutants run --count 300 --report R.json   mutants of all packages, against the tests of their lines
     python -m tests.mutants history --report R.json           faults of the project's own history, put back
 
@@ -67,25 +67,28 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def make_map() -> None:
-    """Record which tests of the fast set run which lines, and how long each takes."""
-    with tempfile.TemporaryDirectory() as scratch:
-        data, times = Path(scratch, "coverage"), Path(scratch, "times.xml")
-        environment = os.environ | {"COVERAGE_FILE": str(data)}
-        command = ["-n", "auto", "-m", "not spark and not reference", "--cov=deltaskip", "--cov-context=test",
-                   "--cov-report=", f"--junitxml={times}", "-q", "-p", "no:cacheprovider"]  # fmt: skip
-        subprocess.run([sys.executable, "-m", "pytest", *command], cwd=ROOT, env=environment, check=False)
-        seconds = dict(_times(times))
-        from coverage import CoverageData
+    """Record which tests of the gate run which lines, and how long each takes."""
+    from coverage import CoverageData
 
-        covered = CoverageData(str(data))
-        covered.read()
-        lines: dict[str, dict[str, list[str]]] = {}
-        for file in covered.measured_files():
-            tests = covered.contexts_by_lineno(file)
-            named = {str(line): sorted({_test(each) for each in found if each}) for line, found in tests.items()}
-            lines[os.path.relpath(file, ROOT)] = {line: found for line, found in named.items() if found}
-    MAP.write_text(json.dumps({"seconds": seconds, "lines": lines}), encoding="utf-8")
-    print(f"wrote {MAP.name}: {len(seconds)} tests, {len(lines)} modules")
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for chosen in (["-m", "not spark and not reference"], ["--dist", "loadfile", "-m", "spark or reference"]):
+        with tempfile.TemporaryDirectory() as scratch:
+            data, times = Path(scratch, "coverage"), Path(scratch, "times.xml")
+            command = ["-n", "auto", *chosen, "--cov=deltaskip", "--cov-context=test", "--cov-report=", "-q",
+                       f"--junitxml={times}", "-p", "no:cacheprovider", f"--basetemp={scratch}/tests"]  # fmt: skip
+            environment = os.environ | {"COVERAGE_FILE": str(data)}
+            subprocess.run([sys.executable, "-m", "pytest", *command], cwd=ROOT, env=environment, check=False)
+            seconds |= dict(_times(times))
+            covered = CoverageData(str(data))
+            covered.read()
+            for file in covered.measured_files():
+                module = lines[os.path.relpath(file, ROOT)]
+                for line, contexts in covered.contexts_by_lineno(file).items():
+                    module[str(line)] |= {_test(each) for each in contexts if each}
+    named = {file: {line: sorted(tests) for line, tests in each.items() if tests} for file, each in lines.items()}
+    MAP.write_text(json.dumps({"seconds": seconds, "lines": named}), encoding="utf-8")
+    print(f"wrote {MAP.name}: {len(seconds)} tests, {len(named)} modules")
 
 
 def _times(xml: Path) -> Iterator[tuple[str, float]]:

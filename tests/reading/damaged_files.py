@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError
-from deltaskip.reading.few_rows import take_rows
+from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.small_files import SmallFiles
 from tests import corpus
@@ -275,7 +275,7 @@ def _few(path: Path, rng: random.Random) -> Iterator[tuple[int, str, np.ndarray[
                 if rows <= 0:
                     continue
                 positions = np.array(sorted(rng.sample(range(rows), max(1, rows // 9))), np.int64)
-                found = take_rows(file, parquet.metadata, schema, [group], leaves, positions)
+                found = decode_columns(file, parquet.metadata, schema, [group], leaves, positions)
                 for name in leaves:
                     yield group, name, positions, found.get(name)
     except (pa.ArrowException, OSError, UnicodeDecodeError):

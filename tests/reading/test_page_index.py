@@ -86,7 +86,7 @@ def pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are read by pages, too, and no byte between them."""
     monkeypatch.setattr("deltaskip.reading.row_group_pruning._SMALL_BYTES", 0)
     monkeypatch.setattr("deltaskip.reading.open_file.ROWS_PER_MATCH", 1)
-    monkeypatch.setattr("deltaskip.reading.few_rows._WHOLE_BYTES", 0)
+    monkeypatch.setattr("deltaskip.reading.column_chunks._WHOLE_BYTES", 0)
     monkeypatch.setattr("deltaskip.storage.range_file._GAP_BYTES", 0)
     # Small local files are otherwise read together, by a kernel that needs no footer.
     monkeypatch.setattr("deltaskip.reading.arrow_rows._SMALL_BYTES", 0)

@@ -21,7 +21,7 @@ from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
 from tests.each import each
 from tests.extent import extent
-from tests.reading.test_few_rows import LEFT, OPTIONS, VALUES, columns
+from tests.reading.test_column_chunks import LEFT, OPTIONS, VALUES, columns
 
 
 @settings(max_examples=extent(30, 200), deadline=None)
@@ -169,6 +169,21 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     start = pq.read_metadata(path).row_group(0).column(2).dictionary_page_offset
     data[start + 2 : start + 30] = b"\xff" * 28
     path.write_bytes(data)
+    with pytest.raises(StorageError, match=r"7\.parquet"):
+        table.scan().to_arrow()
+
+
+def test_a_schema_that_is_no_list_is_left_to_pyarrow(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [ten_rows(first) for first in range(0, 100, 10)])
+    path = tmp_path / "7.parquet"
+    data = bytearray(path.read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    # The field after the version is a list, whose items a set would have in the same bytes.
+    assert data[footer + 2] == 0x19
+    data[footer + 2] = 0x1A
+    path.write_bytes(data)
+    with pytest.raises(OSError):
+        pq.read_metadata(path)
     with pytest.raises(StorageError, match=r"7\.parquet"):
         table.scan().to_arrow()
 

@@ -1,4 +1,4 @@
-"""Rows taken from pages of files that pyarrow wrote, against the rows that pyarrow reads."""
+"""Columns decoded from pages of files that pyarrow wrote, against the rows that pyarrow reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.reading.few_rows import take_rows
+from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.plain_columns import leaf_numbers
 from tests.extent import extent
 from tests.looped import looped
@@ -83,7 +83,7 @@ def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: s
     expected = parquet.read_row_group(group)
     positions = np.array(sorted(data.draw(st.sets(st.integers(0, len(expected) - 1)))), np.int64)
     leaves = leaf_numbers(parquet.schema_arrow)
-    found = take_rows(source, parquet.metadata, parquet.schema_arrow, [group], leaves, positions)
+    found = decode_columns(source, parquet.metadata, parquet.schema_arrow, [group], leaves, positions)
     taken = {
         field.name for field in schema
         if field.type in VALUES and options["compression"] != "lz4"
@@ -99,7 +99,9 @@ def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: s
         assert array.equals(expected[name].take(pa.array(positions)).combine_chunks()), name
     groups = data.draw(st.sampled_from([[group], list(range(parquet.num_row_groups))]))
     every = parquet.read_row_groups(groups)
-    whole = take_rows(source, parquet.metadata, parquet.schema_arrow, groups, leaves, None, threads=len(groups) > 1)
+    whole = decode_columns(
+        source, parquet.metadata, parquet.schema_arrow, groups, leaves, None, threads=len(groups) > 1
+    )
     assert taken - {field.name for field in schema if pa.types.is_boolean(field.type)} <= set(whole) <= readable
     for name, array in whole.items():
         array.validate(full=True)
@@ -114,7 +116,7 @@ def test_other_encodings_are_left_to_pyarrow() -> None:
     source = pa.BufferReader(sink.getvalue())
     parquet = pq.ParquetFile(source)
     leaves = leaf_numbers(parquet.schema_arrow)
-    assert take_rows(source, parquet.metadata, parquet.schema_arrow, [0], leaves, np.array([3, 5], np.int64)) == {}
+    assert decode_columns(source, parquet.metadata, parquet.schema_arrow, [0], leaves, np.array([3, 5], np.int64)) == {}
 
 
 @looped("seed", range(200))
@@ -130,7 +132,7 @@ def test_damaged_pages_are_left_to_pyarrow_or_read(seed: int) -> None:
         data[at] = rng.integers(0, 256)
     schema = footer.schema_arrow
     positions = np.array([0, 7, 199], np.int64)
-    found = take_rows(pa.BufferReader(bytes(data)), footer.metadata, schema, [0], leaf_numbers(schema), positions)
+    found = decode_columns(pa.BufferReader(bytes(data)), footer.metadata, schema, [0], leaf_numbers(schema), positions)
     assert all(len(array) == 3 for array in found.values())
 
 

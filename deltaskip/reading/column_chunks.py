@@ -1,9 +1,9 @@
-"""Columns of row groups decoded from their pages: all rows of them, or a few, without decoding the others.
+"""Columns of row groups decoded from the pages of their column chunks: all rows, or a few without decoding the others.
 
-pyarrow decodes a row group as a whole, and takes up to three times as long for common columns. Of a few rows in pages
-without a wanted row not even the bytes are read, where the file has an index of its pages, the others are decompressed,
-and only the wanted values are copied. What is not a plain column of a common type and encoding is left to pyarrow, and
-so is what seems damaged, so that errors are those of pyarrow.
+pyarrow decodes a row group as a whole, and takes up to three times as long for common columns. Where only a few rows
+are wanted and the file has an index of its pages, pages without a wanted row are not even read. pyarrow reads the
+columns that are nested or have an uncommon type or encoding, and those that seem damaged, so that errors are those of
+pyarrow.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
@@ -29,7 +29,7 @@ from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_
 from deltaskip.stats.page_index import Pages, pages_of
 from deltaskip.storage.range_file import Range, read_ranges
 
-__all__ = ["ROWS_PER_MATCH", "take_rows"]
+__all__ = ["ROWS_PER_MATCH", "decode_columns"]
 
 ROWS_PER_MATCH = 8
 """Rows of a row group for each one taken, from which taking single rows is faster than decoding all of them."""
@@ -86,7 +86,7 @@ class _Column:
             return None
 
 
-def take_rows(
+def decode_columns(
     source: pa.NativeFile,
     footer: pq.FileMetaData,
     schema: pa.Schema,
