@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import LOG_FOLDER, commit_name
 from deltaskip.storage import CatalogLog, CatalogStorage, Storage, join
+from deltaskip.storage.catalog_storage import storage_below
 
 if TYPE_CHECKING:
     from deltaskip.log.snapshot import Snapshot
@@ -45,12 +47,18 @@ class CatalogCommits(CatalogLog, Protocol):
         """See the attributes."""
         ...
 
-    def commit(self, latest: Snapshot, text: bytes) -> None:
+    def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         """Make the text the commit of the version after `latest`.
+
+        Args:
+            latest: The version before the commit.
+            text: Its text.
+            in_doubt: Called with True before the commit may get the version, and with False once it is certain that it
+                does not get it.
 
         Raises:
             FileExistsError: Another writer's commit has that version.
-            StorageError, CatalogError: It is not known whether the commit has the version.
+            StorageError, CatalogError: Storage or the catalog failed; `in_doubt` says whether the outcome is known.
             CommitConflict: The name is that of another table now.
         """
         ...
@@ -98,19 +106,26 @@ def published_path(log_folder: str, path: str) -> str | None:
     return join(log_folder, f"{name.partition('.')[0]}.json") if folder == join(log_folder, STAGED_FOLDER) else None
 
 
-def put_commit(latest: Snapshot, text: bytes) -> None:
+def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
     """Make the text the commit of the version after `latest`: in the log, or by the catalog that manages the table.
+
+    Args:
+        latest: The version before the commit.
+        text: Its text.
+        in_doubt: See CatalogCommits.commit.
 
     Raises:
         FileExistsError: Another writer's commit has that version.
-        StorageError: Storage failed, and the commit may have the version nevertheless.
-        CatalogError, CommitConflict: As CatalogCommits.commit does.
+        StorageError, CatalogError, CommitConflict: As CatalogCommits.commit does.
     """
     commits = catalog_commits(latest.storage)
     if commits is not None and commits.manages:
-        commits.commit(latest, text)
+        commits.commit(latest, text, in_doubt)
     else:
-        latest.storage.put_if_absent(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
+        # Getting the credentials of the storage may fail.
+        storage = storage_below(latest.storage)
+        in_doubt(True)
+        storage.put_if_absent(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
 
 
 def check_permitted(snapshot: Snapshot, operation: Maintenance, what: str) -> None:

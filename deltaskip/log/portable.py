@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -131,7 +131,7 @@ class _RatifiedLog:
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
         raise _not_here()
 
-    def commit(self, latest: Snapshot, text: bytes) -> None:
+    def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         raise _not_here()
 
     def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from deltaskip.doors import first_line
 from deltaskip.errors import (
-    CatalogError,
     CommitConflict,
     CorruptLog,
     DeltaSkipError,
@@ -31,6 +30,7 @@ from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import LocalStorage, join
+from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.unsynced import Unsynced
@@ -268,36 +268,38 @@ class CommitLoop:
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
         self.unsynced.sync()
-        path = _next_commit(latest)
-        self.outcome_unknown = True
+        before = self.outcome_unknown
+
+        def in_doubt(whether: bool) -> None:
+            self.outcome_unknown = before or whether
+
         try:
-            put_commit(latest, text)
+            put_commit(latest, text, in_doubt)
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
-            return self._is_ours(path, text)
+            return self.outcome_unknown and self._is_ours(latest, text)
         except FileNotFoundError as error:
             self.outcome_unknown = False
             if latest.version == BEFORE_CREATION:
                 raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
             # The log is gone. The next attempt says why.
             return False
-        except Exception as error:
-            if isinstance(error, DeltaSkipError) and not isinstance(error, (StorageError, CatalogError)):
-                # The catalog of the table refused the commit.
-                self.outcome_unknown = False
-                raise
-            if self._is_ours(path, text):
+        except Exception:
+            if self.outcome_unknown and self._is_ours(latest, text):
                 return True
             raise
         return True
 
-    def _is_ours(self, path: str, text: bytes) -> bool:
-        """Whether a commit file is this transaction's, as far as it can be read."""
+    def _is_ours(self, latest: Snapshot, text: bytes) -> bool:
+        """Whether the commit of the version after `latest` is this transaction's, as far as it can be read."""
+        is_local = False
         try:
-            ours = self._base.storage.read(path) == text
+            is_local = isinstance(storage_below(latest.storage), LocalStorage)
+            ours = latest.storage.read(_next_commit(latest)) == text
         except FileNotFoundError:
-            # A request may still arrive at a store, and a catalog decides by itself.
-            self.outcome_unknown = not isinstance(self._base.storage, LocalStorage)
+            # A request may still arrive at a store, and a catalog decides by itself about all versions but the first.
+            decides = is_managed(latest.storage) and latest.version != BEFORE_CREATION
+            self.outcome_unknown = decides or not is_local
             return False
         except Exception:
             return False

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import requests
 
 import deltaskip as ds
 from deltaskip.alter.changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
@@ -30,6 +31,7 @@ from deltaskip.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
+from deltaskip.storage import LocalStorage
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
 from tests.catalogs.unity_server import UnityServer, unity_server
 from tests.dml.tables import ids_of
@@ -323,6 +325,93 @@ def test_an_outcome_that_stays_unknown_is_said_and_deletes_nothing(
         table.append(rows(1))
     server.disturb = lambda *_: None
     assert ids(cat.load_table("db.t")) == [1]
+
+
+def files(table: ds.DeltaTable) -> set[Path]:
+    root = Path(table.snapshot.root)
+    return {*root.rglob("*.parquet"), *(root / "_delta_log" / "_staged_commits").iterdir()}
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), StorageError("full"), MemoryError()], ids=repr
+)
+@pytest.mark.parametrize("place", ["parsed_commit", "mirrored", "put_if_absent", "unreachable"])
+def test_a_commit_that_was_not_proposed_leaves_no_file(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch, place: str, error: Exception
+) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    before, server.requests[:] = files(table), []
+
+    with monkeypatch.context() as failing:
+        if place in ("parsed_commit", "mirrored"):
+            failing.setattr(f"deltaskip.catalogs.unity.commits.{place}", raising(error))
+        elif place == "put_if_absent":
+            failing.setattr(LocalStorage, place, raising(error))
+        else:
+            request = requests.Session.request
+
+            def unreachable(session: requests.Session, method: str, *args: Any, **named: Any) -> Any:
+                if method == "POST":
+                    raise requests.exceptions.ConnectTimeout("no route")
+                return request(session, method, *args, **named)
+
+            failing.setattr("deltaskip.catalogs.unity.client._pause", lambda *_: False)
+            failing.setattr(requests.Session, "request", unreachable)
+        with pytest.raises(ds.DeltaSkipError):
+            table.append(rows(2))
+    assert files(table) == before and ("POST", PATH) not in server.requests
+    table.append(rows(3))
+    assert ids(cat.load_table("db.t")) == [1, 3]
+
+
+def raising(error: Exception) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+def test_a_proposal_that_may_have_arrived_keeps_its_files_whatever_fails_after_it(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaskip.catalogs.unity.commits._PAUSE_SECONDS", 0)
+    table = cat.create_table("db.t", COLUMNS)
+    transaction = table.transaction()
+    transaction.append(rows(1))
+    with monkeypatch.context() as failing:
+        failing.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
+        lost = Disturbance(server, "after", Lost())
+
+        def silent(when: str, method: str, path: str, body: Any) -> None:
+            if not lost.left:
+                raise Refusal(503, "", "down")
+            lost(when, method, path, body)
+
+        server.disturb = silent
+        with pytest.raises(CatalogError, match="not known whether the catalog has ratified version 1"):
+            transaction.commit()
+        server.disturb = lambda *_: None
+        failing.setattr("deltaskip.txn.commit_loop.read_winners", raising(StorageError("slow")))
+        # The second attempt surely fails, which says nothing about the first.
+        failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
+        with pytest.raises(ds.DeltaSkipError):
+            transaction.commit()
+    transaction.discard()
+    assert ids(cat.load_table("db.t")) == [1]
+
+
+def test_a_commit_of_an_external_table_that_the_disk_refuses_leaves_no_file(
+    cat: UnityCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = cat.create_table("db.e", COLUMNS, properties={"location": str(tmp_path / "e")})
+    table.append(rows(1))
+    before = set((tmp_path / "e").rglob("*.parquet"))
+    with monkeypatch.context() as failing:
+        failing.setattr(LocalStorage, "put_if_absent", raising(OSError(28, "full")))
+        with pytest.raises(StorageError):
+            table.append(rows(2))
+    assert set((tmp_path / "e").rglob("*.parquet")) == before
 
 
 def test_after_ten_commits_that_another_client_left_the_next_one_publishes(

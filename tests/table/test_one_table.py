@@ -202,13 +202,13 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     put = commit_loop.put_commit  # type: ignore[attr-defined]
     late: list[int] = []
 
-    def put_late(latest: Any, text: bytes) -> None:
+    def put_late(latest: Any, text: bytes, in_doubt: Any) -> None:
         if not late and latest.root == str(tmp_path / "t"):
             late.append(latest.version)
             shutil.rmtree(tmp_path / "t")
             if commits is not None:
                 made(tmp_path / "t", commits, 100)
-        put(latest, text)
+        put(latest, text, in_doubt)
 
     monkeypatch.setattr(commit_loop, "put_commit", put_late)
     with pytest.raises(TableNotFound):

@@ -186,13 +186,13 @@ def test_a_commit_that_lost_is_repeated_in_its_turn(tmp_path: Path, monkeypatch:
     table, other = make(tmp_path / "t"), DeltaTable(tmp_path / "t")
     trying, locked = commit_loop.put_commit, []  # type: ignore[attr-defined]
 
-    def put(latest: Snapshot, text: bytes) -> None:
+    def put(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         locked.append(is_locked(tmp_path / "t"))
         if len(locked) == 1:
             with monkeypatch.context() as inside:
                 inside.setattr(commit_loop, "put_commit", trying)
                 other.append(pa.table({"id": [60], "price": [6.0]}))
-        trying(latest, text)
+        trying(latest, text, in_doubt)
 
     monkeypatch.setattr(commit_loop, "put_commit", put)
     table.append(pa.table({"id": [61], "price": [6.0]}))

@@ -318,7 +318,9 @@ class UnityClient:
             again: Whether the request changes nothing that another one would miss, so that it is repeated if the
                 connection or the server fails.
         """
-        where = redacted(f"{method} {self.url}{_API}{path}{'?' if query else ''}{urlencode(query or {})}")
+        # What is created is not in the path.
+        of = f" of {body['name']}" if method == "POST" and body is not None and "name" in body else ""
+        where = redacted(f"{method} {self.url}{_API}{path}{'?' if query else ''}{urlencode(query or {})}{of}")
         until, renewed = time.monotonic() + _CALL_SECONDS, False
         attempt = -1
         while True:

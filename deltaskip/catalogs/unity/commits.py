@@ -99,24 +99,28 @@ class ManagedLog(CatalogCommits):
         """See CatalogLog.elsewhere: a staged commit that is gone has been published."""
         return published_path(self._folder, path)
 
-    def commit(self, latest: Snapshot, text: bytes) -> None:
+    def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         """See CatalogCommits.commit: stages the commit, and proposes it to the catalog."""
         version = latest.version + 1
         parsed = parsed_commit(latest.root, version, text)
         if parsed.change.metadata is not None:
             check_kept(latest, parsed.change.metadata.configuration, self._name.full)
         name = f"{version_prefix(version)}.{uuid4()}.json"
-        path = self._staged(name)
-        self._below().put_if_absent(path, text)
-        kill_point("staged")
-        now = time.time_ns() // 1_000_000
-        commit = RatifiedCommit(version, parsed.timestamp_ms, name, len(text), now)
+        updates = mirrored(latest, parsed.change)
         try:
-            self._propose(commit, mirrored(latest, parsed.change), text)
-        except OutcomeUnknown:
-            raise
+            self._below().put_if_absent(self._staged(name), text)
+            kill_point("staged")
+            now = time.time_ns() // 1_000_000
+            in_doubt(True)
+            self._propose(RatifiedCommit(version, parsed.timestamp_ms, name, len(text), now), updates, text)
+        except OutcomeUnknown as error:
+            raise OutcomeUnknown(
+                f"It is not known whether the catalog has ratified version {version} of {self._name.full}: {error} "
+                f"Load the table again to see."
+            ) from error
         except DeltaSkipError:
             # It is certain that the catalog has not ratified the file and will not.
+            in_doubt(False)
             with suppress(OSError, DeltaSkipError):
                 delete_file(self._below(), self._root, f"{LOG_FOLDER}/{STAGED_FOLDER}/{name}", log_names)
             raise
@@ -160,7 +164,7 @@ class ManagedLog(CatalogCommits):
         # Data-only commits go through whoever changes the entry; so does the mark of row tracking.
         asserts = any(each["action"] != "set-domain-metadata" for each in updates)
         etag = self._last.etag if asserts else None
-        unknown: DeltaSkipError | None = None
+        unknown: OutcomeUnknown | None = None
         for attempt in range(_TRIES):
             time.sleep(_PAUSE_SECONDS * (2**attempt - 1))
             try:
@@ -193,29 +197,33 @@ class ManagedLog(CatalogCommits):
                             f"The catalog refused version {commit.version} of {self._name.full}: {refused}", "catalog"
                         ) from refused
             except DeltaSkipError as error:
-                if unknown is None or isinstance(error, FileExistsError | TableNotFound | InvalidCommit):
+                if unknown is None or isinstance(error, FileExistsError | TableNotFound):
                     raise
-                # The look at the table failed.
-                unknown = error
+                # This attempt was not sent, but an earlier one was.
         if unknown is not None:
-            raise OutcomeUnknown(
-                f"It is not known whether the catalog has ratified version {commit.version} of {self._name.full}: "
-                f"{unknown} Load the table again to see."
-            ) from unknown
+            raise unknown
         raise file_exists(self._staged(commit.file_name))
 
     def _is_ratified(self, commit: RatifiedCommit, text: bytes) -> bool:
         """Whether the catalog has ratified the commit; False if its version is still free.
 
-        Raises FileExistsError if another commit has the version.
+        Raises:
+            FileExistsError: Another commit has the version.
+            OutcomeUnknown: The table cannot be looked at.
+            TableNotFound: As `_ask` does.
         """
-        table = self._ask()
-        if table.latest is None or table.latest < commit.version:
-            return False
-        found = next((each.file_name for each in table.commits if each.version == commit.version), None)
         published = join(self._folder, commit_name(commit.version))
-        if found == commit.file_name or (found is None and self._below().read(published) == text):
-            return True
+        try:
+            table = self._ask()
+            if table.latest is None or table.latest < commit.version:
+                return False
+            found = next((each.file_name for each in table.commits if each.version == commit.version), None)
+            if found == commit.file_name or (found is None and self._below().read(published) == text):
+                return True
+        except TableNotFound:
+            raise
+        except (OSError, DeltaSkipError) as error:
+            raise OutcomeUnknown(str(error)) from error
         raise file_exists(published)
 
     def _publish(self, version: int, texts: Mapping[int, bytes]) -> None:
@@ -279,8 +287,9 @@ class NewLog(CatalogCommits):
     def elsewhere(self, path: str) -> str | None:
         return None
 
-    def commit(self, latest: Snapshot, text: bytes) -> None:
+    def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         storage, folder = self._below(), join(latest.root, LOG_FOLDER)
+        in_doubt(True)
         storage.put_if_absent(join(folder, commit_name(latest.version + 1)), text)
         if not storage.remote:
             # Delta Kernel writes its commits into this folder, and does not make it.
@@ -320,7 +329,7 @@ class ExternalLog(CatalogCommits):
     def elsewhere(self, path: str) -> str | None:
         return None
 
-    def commit(self, latest: Snapshot, text: bytes) -> None:
+    def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
         """See CatalogCommits.commit; the catalog has no part in it."""
         raise AssertionError("The commits of external tables are written into their log.")
 
