@@ -205,6 +205,13 @@ def test_no_file_has_marks_of_a_merge() -> None:
     assert wrong == []
 
 
+def test_the_root_has_nothing_that_a_trial_left_there() -> None:
+    known = {".ci", ".editorconfig", ".github", ".gitignore", ".pre-commit-config.yaml", "LICENSE", "MANIFEST.in",
+             "README.md", "benchmarks", "deltaskip", "docs", "pyproject.toml", "pyspark_deltaskip", "setup.py",
+             "tests"}  # fmt: skip
+    assert {path.relative_to(ROOT).parts[0] for path in tracked_files()} <= known
+
+
 def test_every_room_has_its_level() -> None:
     rooms = {room_of(path) for path in python_modules() if path.parent != PACKAGE or path.name != "__init__.py"}
     assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"
