@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
@@ -37,6 +37,7 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, join
+from deltaskip.storage.gate import delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["write_checkpoint"]
@@ -174,18 +175,26 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
     name = f"{version_prefix(snapshot.version)}.checkpoint.{uuid4()}.parquet"
     made = WrittenCheckpoint(snapshot.version, join(snapshot.root, LOG_FOLDER, name))
     columns = {"add": adds.type, "remove": REMOVE_TYPE}
-    sidecars = _Sidecars(snapshot, columns, sidecar_rows, made)
-    with sidecars:
-        for action, values in _file_actions(snapshot, adds, made):
-            sidecars.write(action, values)
-            kill_point("row group written")
     top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
     # delta-spark requires the columns of file actions here as well.
     top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
-    with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
-        head = CheckpointMetadata(snapshot.version)
-        file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
-        check_same_table(snapshot)
+    may_be_there = False
+    try:
+        with _Sidecars(snapshot, columns, sidecar_rows, made) as sidecars:
+            for action, values in _file_actions(snapshot, adds, made):
+                sidecars.write(action, values)
+                kill_point("row group written")
+        with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
+            head = CheckpointMetadata(snapshot.version)
+            file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
+            check_same_table(snapshot)
+            may_be_there = True
+    except Exception:
+        if not may_be_there:
+            left = [f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{sidecar.path}" for sidecar in made.sidecars]
+            with suppress(OSError, DeltaSkipError):
+                delete_files(snapshot.storage, snapshot.root, left, log_names)
+        raise
     made.num_actions += file.rows
     made.size_bytes = snapshot.storage.size(made.path) + sum(sidecar.size_in_bytes for sidecar in made.sidecars)
     return made

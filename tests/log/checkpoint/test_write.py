@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -417,6 +418,24 @@ def test_a_v2_checkpoint_has_its_files_in_sidecars(table: TableBuilder) -> None:
     assert len(rows(load(table.path))) == 49
     made, after = checkpointed(table.path)
     assert (made.num_adds, after.num_files) == (49, 49)
+
+
+def test_a_v2_checkpoint_that_fails_leaves_no_sidecar(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.commit(V2, metadata(configuration={"delta.checkpointPolicy": "v2"}), *(add(f"f{n}") for n in range(50)))
+    snapshot, there = load(table.path), []
+
+    def full(_: object) -> NoReturn:
+        there.extend((table.log / "_sidecars").iterdir())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("deltaskip.log.checkpoint.write.state_rows", full)
+        with pytest.raises(OSError):
+            write_checkpoint(snapshot, group_rows=5, sidecar_rows=20)
+    assert len(there) == 3
+    assert list((table.log / "_sidecars").iterdir()) == [] and list(table.log.glob("*.checkpoint.*")) == []
+    made, after = checkpointed(table.path)
+    assert (made.num_adds, after.num_files) == (50, 50)
 
 
 def test_without_the_feature_the_policy_alone_makes_no_v2_checkpoint(table: TableBuilder) -> None:
