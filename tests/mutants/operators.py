@@ -19,8 +19,8 @@ _SWAPPED: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult:
 _OTHER_CALL = {
     "and_kleene": "and_", "or_kleene": "or_", "is_null": "is_valid", "is_valid": "is_null", "less": "less_equal",
     "less_equal": "less", "greater": "greater_equal", "greater_equal": "greater", "equal": "not_equal",
-    "not_equal": "equal", "any": "all", "all": "any", "min": "max", "max": "min", "fill_null": None,
-    "drop_null": None, "invert": None, "sorted": "list",
+    "not_equal": "equal", "any": "all", "all": "any", "min": "max", "max": "min", "is_true": "is_not_false",
+    "is_not_false": "is_true", "fill_null": None, "drop_null": None, "invert": None, "sorted": "list",
 }  # fmt: skip
 
 
@@ -113,6 +113,8 @@ def _changes(tree: ast.Module, source: bytes, starts: list[int]) -> Iterator[_Ch
                     yield node, "call", *at(function), f"{text(owner)}.{other}"
                 elif args:
                     yield node, "call", *at(node), text(args[0])
+            case ast.Call(func=ast.Name(id=name) as function) if _OTHER_CALL.get(name):
+                yield node, "call", *at(function), str(_OTHER_CALL[name])
 
 
 def _is_text(node: ast.AST) -> bool:
