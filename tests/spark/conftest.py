@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def settings_put_back(spark: Any) -> Iterator[None]:
+    """Settings that a fault below the session has left there are put back after the test."""
+    if not hasattr(spark.conf, "getAll"):
+        yield
+        return
+    before = dict(spark.conf.getAll)
+    yield
+    for key, value in dict(spark.conf.getAll).items():
+        if key.startswith("spark.sql.") and before.get(key) != value:
+            if key in before:
+                spark.conf.set(key, before[key])
+            else:
+                spark.conf.unset(key)
 
 
 @pytest.fixture

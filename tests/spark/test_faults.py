@@ -23,7 +23,7 @@ from tests.extent import some
 from tests.faults import ERRORS, PLACES, Below
 from tests.test_doors import calls_of, files_of, fresh, rows, table, warehouse
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 SPARK_S: dict[str, list[Any]] = {
     "calls": [(py4j.java_gateway.JavaMember, "__call__")],

@@ -21,7 +21,7 @@ from tests.faults import Below
 from tests.test_doors import calls_of, rows, table, warehouse
 from tests.test_secrets import KEY, SECRET, TOKEN, without_secret
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 SESSION_S = {"spark.hadoop.fs.s3a.secret.key": SECRET, "spark.datasource.oauth.token": TOKEN}
 HADOOP_S = {"fs.azure.account.key.acc.dfs.core.windows.net": KEY, "fs.s3a.bucket.b.session.token": TOKEN}
