@@ -186,7 +186,7 @@ def _with_new_empty_arrays(array: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
             array.indices, _with_new_empty_arrays(array.dictionary), ordered=kind.ordered, safe=False
         )
-    if pa.types.is_nested(kind) and hasattr(array, "values"):
+    if hasattr(array, "values"):
         children = [_with_new_empty_arrays(array.values)]
         if pa.types.is_run_end_encoded(kind):
             children.insert(0, array.run_ends)
