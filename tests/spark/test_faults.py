@@ -121,14 +121,14 @@ def walked(spark: Any, base: Path, folder: Path, name: str, act: Act, places: di
     return raised
 
 
-@pytest.mark.parametrize("door", some(list(READS), 2))
+@pytest.mark.parametrize("door", some(list(READS), 1))
 def test_reads_let_no_error_of_spark_out(spark: Any, base: Path, tmp_path: Path, door: str) -> None:
     places = {**SPARK_S, "reads": PLACES["reads"], "system": PLACES["system"]}
     assert walked(spark, base, tmp_path / "w", door, READS[door], places) > 3
 
 
 @pytest.mark.parametrize("jobs", ["auto", "always"])
-@pytest.mark.parametrize("door", some(list(WRITES), 3))
+@pytest.mark.parametrize("door", some(list(WRITES), 1))
 def test_writes_let_no_error_of_spark_out_and_leave_nothing(
     spark: Any, base: Path, tmp_path: Path, door: str, jobs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
