@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,8 +60,6 @@ _AT_ONCE_BYTES = 64 << 20
 # Fewer bytes are decoded in less time than other threads need to wake up.
 _LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-# So many positions are kept, since making them costs memory that the system has to clear.
-_COUNTED = 1 << 20
 # Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
 _LENGTH_BYTES = 4
 
@@ -399,7 +396,7 @@ class StoredRows:
         for start, rows, numbers in groups.runs():
             if not layout.names:
                 for first in range(start, start + rows, _BATCH_ROWS):
-                    positions = _positions(first, min(first + _BATCH_ROWS, start + rows))
+                    positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
                     yield self._batch(None, layout, constants, positions, location)
                 continue
             end = start + rows
@@ -407,7 +404,7 @@ class StoredRows:
                 for batch in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
-                    positions = _positions(start, start + batch.num_rows)
+                    positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
                     yield self._batch(batch, layout, constants, positions, location)
                     start += batch.num_rows
                 self._check_rows(start, end, location)
@@ -578,18 +575,6 @@ class StoredRows:
                 f"{self._cure}",
                 needs_session=True,
             )
-
-
-def _positions(start: int, end: int) -> npt.NDArray[np.int64]:
-    """The positions from start to end, not to be written to."""
-    return _counted()[start:end] if end <= _COUNTED else np.arange(start, end, dtype=np.int64)
-
-
-@cache
-def _counted() -> npt.NDArray[np.int64]:
-    found = np.arange(_COUNTED, dtype=np.int64)
-    found.flags.writeable = False
-    return found
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
