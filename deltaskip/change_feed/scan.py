@@ -34,7 +34,14 @@ from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
@@ -275,7 +282,7 @@ class _Found:
     @classmethod
     def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
         """The files of entries. listed: their columns of `_LISTED`."""
-        inserts = numpy_values(is_true(pc.equal(changes.types, arrow_scalar("insert", pa.string()))))
+        inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
         typed = numpy_values(changes.types.is_valid())
         before, after = (numpy_values(each.is_valid()) for each in (changes.before, changes.after))
         part = typed & np.where(inserts, before, after)
@@ -414,7 +421,7 @@ def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int
     Files without statistics in that version stay as they are, and so do all if its log files were deleted.
     """
     lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
-    rows = np.flatnonzero(numpy_values(is_true(one_chunk(lacking))))
+    rows = np.flatnonzero(true_rows(one_chunk(lacking)))
     if not start or not len(rows):
         return changes
     index = arrow_array(rows, pa.int64())

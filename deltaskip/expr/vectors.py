@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,8 +20,8 @@ from deltaskip.schema.arrow_values import (
     arrow_array,
     arrow_scalar,
     domain_values,
-    is_true,
     numpy_values,
+    true_rows,
     typed_array,
 )
 from deltaskip.schema.types import DataType
@@ -51,7 +50,6 @@ __all__ = [
     "scattered",
     "taken_truth",
     "texts",
-    "true_rows",
     "valid",
 ]
 
@@ -163,7 +161,7 @@ def numbers(values: Values) -> Any:
         return constant(values)
     stored = values.type
     if stored == pa.bool_():
-        return numpy_values(is_true(values) if values.null_count else values)
+        return true_rows(values)
     stored = _STORED.get(stored, pa.int64() if pa.types.is_timestamp(stored) else stored)
     if not (pa.types.is_integer(stored) or pa.types.is_floating(stored)):
         raise NotByColumn
@@ -258,11 +256,6 @@ def taken_truth(values: pa.Array, places: np.ndarray) -> pa.Array:
 
 def _bits(flags: np.ndarray) -> pa.Buffer:
     return pa.py_buffer(np.packbits(flags, bitorder="little"))
-
-
-def true_rows(values: pa.Array) -> npt.NDArray[Any]:
-    """Return in which rows a condition is TRUE."""
-    return np.array(numpy_values(is_true(values) if values.null_count else values))
 
 
 def array_of(values: Sequence[object], type_: DataType) -> pa.Array:

@@ -28,6 +28,7 @@ __all__ = [
     "is_true",
     "numpy_values",
     "one_chunk",
+    "true_rows",
     "typed_array",
 ]
 
@@ -101,6 +102,11 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
 def is_true(values: Any) -> Any:
     """Which booleans are true: of an array, with chunks or not, or of a scalar. Null is not; fill_null is slow here."""
     return pc.and_kleene(pc.is_valid(values), values)
+
+
+def true_rows(values: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """In which rows booleans are true; null is not. The array is a new one."""
+    return numpy_values(is_true(values))
 
 
 def is_not_false(values: Any) -> Any:

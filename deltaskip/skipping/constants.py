@@ -28,7 +28,7 @@ from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.skipping.program import Statistics
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
@@ -115,15 +115,15 @@ def _may_match(
 
 def _constants(field: StatField, statistics: Statistics) -> _Constants:
     counts = statistics.null_count(field)
-    all_null = _flags(pc.equal(counts, statistics.num_records()))
+    all_null = true_rows(pc.equal(counts, statistics.num_records()))
     state = np.zeros(statistics.num_rows, dtype=np.int64)
     codes = np.zeros(statistics.num_rows, dtype=np.int64)
     values: list[Any] = []
     if field.kind is not None:
         same, mins = _same(field, statistics)
-        flags = _flags(same)
+        flags = true_rows(same)
     if field.kind is not None and flags.any():
-        none_null = _flags(pc.equal(counts, arrow_scalar(0, pa.int64())))
+        none_null = true_rows(pc.equal(counts, arrow_scalar(0, pa.int64())))
         encoded = pc.if_else(arrow_array(flags), mins, arrow_scalar(None, mins.type)).dictionary_encode()
         codes[flags] = numpy_values(encoded.indices.filter(arrow_array(flags)))
         values = [_value(value, field) for value in encoded.dictionary.to_pylist()]
@@ -155,8 +155,3 @@ def _value(value: Any, field: StatField) -> Any:
     if field.type == BOOLEAN:
         return bool(value)
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _flags(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = numpy_values(is_true(values))
-    return found

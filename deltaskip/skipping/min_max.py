@@ -93,7 +93,7 @@ def exact_extreme(scan: Pruning, column: Resolved, side: Side, zone: str | None)
         whole = pc.invert(scan.evaluate(scan.complement, batch).to_arrow().take(kept))
         rows = live_rows(batch, kept)
         if in_partition:
-            _partition_extreme(found, batch, kept, pc.and_(whole, _flag(pc.greater(rows, _ZERO))), rows, column, zone)
+            _partition_extreme(found, batch, kept, pc.and_(whole, is_true(pc.greater(rows, _ZERO))), rows, column, zone)
         else:
             _bound_extreme(found, batch, kept, whole, rows, column)
     if found.unknown:
@@ -124,8 +124,8 @@ def _bound_extreme(
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
     empty = pc.or_(
-        _flag(pc.equal(rows, _ZERO)),
-        _flag(pc.equal(stats.null_count(statistic), stats.num_records()).take(kept)),
+        is_true(pc.equal(rows, _ZERO)),
+        is_true(pc.equal(stats.null_count(statistic), stats.num_records()).take(kept)),
     )
     counted = pc.invert(empty)
     unknown = pc.and_(counted, pc.is_null(values, nan_is_null=True))
@@ -145,7 +145,7 @@ def _partition_extreme(
 ) -> None:
     """sure: files in which every row matches, and which have rows."""
     partition, codes = batch.partition(column.physical[0], column.type)
-    filled = pc.invert(_flag(pc.equal(rows, _ZERO)))
+    filled = pc.invert(is_true(pc.equal(rows, _ZERO)))
     values = partition.values(zone)
     for flags, attains in ((pc.and_(sure, filled), True), (pc.and_(pc.invert(sure), filled), False)):
         for code in codes.take(kept.filter(flags)).unique().to_pylist():
@@ -168,7 +168,7 @@ def _as_written(values: pa.Array, field: StatField) -> pa.Array:
             written = pc.greater_equal(values, arrow_scalar(FIRST_DAY, pa.int64()))
         case _:
             written = pc.is_valid(values)
-    return _flag(written)
+    return is_true(written)
 
 
 def _short(values: pa.Array, type_: Any) -> pa.Array:
@@ -211,10 +211,6 @@ def _partition_value(value: Any, column: Resolved) -> Any:
 def _stat_field(column: Resolved) -> StatField:
     label = display_name(column.logical)
     return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
-
-
-def _flag(values: pa.Array) -> pa.BooleanArray:
-    return is_true(values)
 
 
 def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> NotProvable:

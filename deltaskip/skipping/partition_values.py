@@ -19,7 +19,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.vectors import ordered_floats
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
 from deltaskip.schema.calendar import instant_of, zone_of
 from deltaskip.schema.types import (
     BINARY,
@@ -181,12 +181,12 @@ def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None)
     """Return the values of texts as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
     array = arrow_array(texts, pa.string())
     if type_ == STRING:
-        return _PartitionValues(array, _flags(pc.equal(array, arrow_scalar("", pa.string()))))
+        return _PartitionValues(array, true_rows(pc.equal(array, arrow_scalar("", pa.string()))))
     values, usual = _usual(array, type_, zone)
     odd = np.zeros(len(array), bool)
     if type_ == TIMESTAMP and zone is None:
         # Local times are a range of instants, or malformed.
-        odd = _flags(pc.match_substring_regex(array, f"^{_DATE}[ T]{_TIME}$"))
+        odd = true_rows(pc.match_substring_regex(array, f"^{_DATE}[ T]{_TIME}$"))
     rest = np.flatnonzero(~usual & ~odd & numpy_values(array.is_valid()))
     if not len(rest):
         return _PartitionValues(values, odd)
@@ -271,8 +271,3 @@ def _array(values: list[Any], type_: DataType) -> pa.Array:
     if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
         return arrow_array(values, pa.int64()).view(target)
     return arrow_array(values, target)
-
-
-def _flags(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = numpy_values(is_true(values))
-    return found

@@ -62,7 +62,6 @@ from deltaskip.expr.vectors import (
     repeated,
     scattered,
     taken_truth,
-    true_rows,
 )
 from deltaskip.expr.zones import near_clock_changes
 from deltaskip.schema.arrow import arrow_type
@@ -76,6 +75,7 @@ from deltaskip.schema.arrow_values import (
     is_true,
     numpy_values,
     one_chunk,
+    true_rows,
 )
 from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
@@ -247,7 +247,7 @@ class Batch:
     def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
         """The rows in which the values of a connective are not yet decided."""
         array = repeated(values, self.rows)
-        decided = numpy_values(is_true(pc.equal(array, TRUE if decisive else FALSE)))
+        decided = true_rows(pc.equal(array, TRUE if decisive else FALSE))
         return ~decided
 
     def not_null(self, *values: Values) -> npt.NDArray[Any]:
@@ -586,7 +586,7 @@ class Batch:
         rows = self.not_null(*decisive)
         if zero_decides:
             first = repeated(decisive[0], self.rows)
-            rows &= numpy_values(is_true(pc.not_equal(first, arrow_scalar(0, first.type))))
+            rows &= true_rows(pc.not_equal(first, arrow_scalar(0, first.type)))
         return rows
 
     def coalesced(self, node: Call) -> Values:

@@ -20,7 +20,7 @@ from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import changed_inside, conformed
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, is_true, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, arrow_array, numpy_values, true_rows
 from deltaskip.schema.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -308,7 +308,7 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
         shown = values.cast(pa.string())
         if source.scale <= _PLAIN_SCALE:
             return Converted(shown)
-        small = numpy_values(is_true(pc.less(pc.abs(values), constant_of(_LEAST_PLAIN, _PLAIN))))
+        small = true_rows(pc.less(pc.abs(values), constant_of(_LEAST_PLAIN, _PLAIN)))
         return Converted(shown, rest=small if small.any() else None)
     if source == BINARY:
         return Converted(values.cast(pa.string()))
@@ -393,12 +393,12 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
             # Such as a minus alone.
             pass
     usual = pc.match_substring_regex(texts, _USUAL[kind])
-    rest = numpy_values(is_true(pc.invert(usual)))
+    rest = true_rows(pc.invert(usual))
     if not rest.any():
         return Converted(read(texts))
     # Arrow raises for February 30 and its like, and then all are cast one by one.
     found = read(pc.if_else(usual, texts, none_of(pa.string())))
-    failed = numpy_values(is_true(pc.match_substring_regex(texts, _NEVER[kind])))
+    failed = true_rows(pc.match_substring_regex(texts, _NEVER[kind]))
     left = rest & ~failed
     return Converted(found, failed if failed.any() else None, left if left.any() else None)
 

@@ -43,11 +43,10 @@ from deltaskip.expr.vectors import (
     array_of,
     repeated,
     scattered,
-    true_rows,
 )
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows
 from deltaskip.schema.types import STRING, VOID
 
 __all__ = ["CollatedOrder", "Columns", "Evaluator", "column_at", "never_fails"]

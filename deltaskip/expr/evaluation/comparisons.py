@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.lists import Lists, lists_of
 from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
-from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
 __all__ = ["COMPARISONS", "compared", "equal_rows", "signs_of_rows"]
@@ -63,7 +63,7 @@ def _equal(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt
         return np.ones(len(left), np.bool_)
     if pa.types.is_floating(left.type):
         left, right = ordered_floats(left), ordered_floats(right)
-    return numpy_values(is_true(pc.equal(left, right)))
+    return true_rows(pc.equal(left, right))
 
 
 def _equal_lists(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -113,6 +113,6 @@ def _signs(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt
         left, right = ordered_floats(left), ordered_floats(right)
     if left.type == pa.bool_():
         left, right = left.cast(pa.int8()), right.cast(pa.int8())
-    above, below = (numpy_values(is_true(each)) for each in (pc.greater(left, right), pc.less(left, right)))
+    above, below = (true_rows(each) for each in (pc.greater(left, right), pc.less(left, right)))
     signs_of_values: npt.NDArray[np.int8] = above.astype(np.int8) - below.astype(np.int8)
     return signs_of_values

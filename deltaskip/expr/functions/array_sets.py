@@ -52,7 +52,7 @@ from deltaskip.expr.vectors import (
     ordered_floats,
     repeated,
 )
-from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -104,7 +104,7 @@ def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array
     if pa.types.is_floating(elements.type):
         wanted = ordered_floats(repeated(wanted, 1))
         left, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
-    return lists, numpy_values(is_true(pc.equal(left, wanted))), elements
+    return lists, true_rows(pc.equal(left, wanted)), elements
 
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

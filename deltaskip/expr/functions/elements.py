@@ -44,7 +44,7 @@ from deltaskip.expr.vectors import (
     numbers,
     repeated,
 )
-from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
@@ -262,7 +262,7 @@ def _map_lookup_column(args: Sequence[Values]) -> Values:
     if pa.types.is_nested(keys.type) or pa.types.is_floating(keys.type):
         raise NotByColumn
     wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
-    hits = np.flatnonzero(numpy_values(is_true(pc.equal(keys, wanted))))[::-1]
+    hits = np.flatnonzero(true_rows(pc.equal(keys, wanted)))[::-1]
     ends = np.cumsum(lists.lengths)
     owners = np.searchsorted(ends, hits, "right")
     found = np.full(len(maps), -1, np.int64)

@@ -39,7 +39,14 @@ from deltaskip.expr.variant_reading import variant_json
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
 from deltaskip.kernels.json_paths import array_lengths, texts_at
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.floats import nearest_float
@@ -325,13 +332,13 @@ def _member(texts: pa.Array, steps: Sequence[Step], type_: DataType, rest: np.nd
         return _where(kinds == _BOOLEAN, pc.equal(found, arrow_scalar("true", pa.string())))
     if type_ in INTEGRAL_BITS and type_ != BYTE:
         whole = kinds == _INTEGER
-        long = numpy_values(is_true(pc.greater(pc.binary_length(found), 18))) & whole
+        long = true_rows(pc.greater(pc.binary_length(found), 18)) & whole
         rest |= long
         values = pc.cast(_where(whole & ~long, found), pa.int64())
         most = arrow_scalar((1 << (INTEGRAL_BITS[type_] - 1)) - 1, pa.int64())
         least = arrow_scalar(-(1 << (INTEGRAL_BITS[type_] - 1)), pa.int64())
         fits = pc.and_(pc.less_equal(values, most), pc.greater_equal(values, least))
-        return _where(numpy_values(is_true(fits)), values).cast(arrow_type(type_))
+        return _where(true_rows(fits), values).cast(arrow_type(type_))
     if type_ == DOUBLE:
         rest |= kinds == _STRING
         return pc.cast(_where((kinds == _INTEGER) | (kinds == _REAL), found), pa.float64())

@@ -22,7 +22,7 @@ from deltaskip.expr.lists import Lists, counted, distinct_key, elements_of, list
 from deltaskip.expr.nodes import Call, Lambda, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.vectors import NotByColumn, Values, scattered
-from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
 
@@ -278,7 +278,7 @@ def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
-    kept = numpy_values(is_true(args[1](given, owners)))
+    kept = true_rows(args[1](given, owners))
     counts = counted(lists, kept)
     return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
@@ -288,7 +288,7 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, _, given = _elements(args, False)
     truth = args[1](given, owners)
     decisive = call.name == "exists"
-    hit = numpy_values(is_true(truth if decisive else pc.invert(truth)))
+    hit = true_rows(truth if decisive else pc.invert(truth))
     decided = counted(lists, hit) > 0
     known = lists.valid & (decided | (counted(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
@@ -302,7 +302,7 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
 
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
-    kept = numpy_values(is_true(args[1]([keys, items], owners)))
+    kept = true_rows(args[1]([keys, items], owners))
     counts = counted(lists, kept)
     return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
