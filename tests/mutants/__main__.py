@@ -68,27 +68,25 @@ def main(arguments: list[str] | None = None) -> None:
 
 def make_map() -> None:
     """Record which tests of the gate run which lines, and how long each takes."""
-    from coverage import CoverageData
-
+    if sys.version_info < (3, 12):
+        sys.exit("The map needs Python 3.12 or newer, which tells cheaply which lines run.")
     seconds: dict[str, float] = {}
-    lines: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    lines: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for chosen in (["-m", "not spark and not reference"], ["--dist", "loadfile", "-m", "spark or reference"]):
         with tempfile.TemporaryDirectory() as scratch:
-            data, times = Path(scratch, "coverage"), Path(scratch, "times.xml")
-            command = ["-n", "auto", *chosen, "--cov=deltaskip", "--cov-context=test", "--cov-report=", "-q",
-                       f"--junitxml={times}", "-p", "no:cacheprovider", f"--basetemp={scratch}/tests"]  # fmt: skip
-            environment = os.environ | {"COVERAGE_FILE": str(data)}
+            times = Path(scratch, "times.xml")
+            command = ["-n", "auto", *chosen, "-q", "-p", "tests.mutants.lines", f"--junitxml={times}",
+                       "-p", "no:cacheprovider", f"--basetemp={scratch}/tests"]  # fmt: skip
+            environment = os.environ | {"DELTASKIP_MUTANT_LINES": scratch}
             subprocess.run([sys.executable, "-m", "pytest", *command], cwd=ROOT, env=environment, check=False)
             seconds |= dict(_times(times))
-            covered = CoverageData(str(data))
-            covered.read()
-            for file in covered.measured_files():
-                module = lines[os.path.relpath(file, ROOT)]
-                for line, contexts in covered.contexts_by_lineno(file).items():
-                    module[str(line)] |= {_test(each) for each in contexts if each}
-    named = {file: {line: sorted(tests) for line, tests in each.items() if tests} for file, each in lines.items()}
-    MAP.write_text(json.dumps({"seconds": seconds, "lines": named}), encoding="utf-8")
-    print(f"wrote {MAP.name}: {len(seconds)} tests, {len(named)} modules")
+            for written in Path(scratch).glob("*.json"):
+                for test, files in json.loads(written.read_bytes()).items():
+                    for file, numbers in files.items():
+                        for number in numbers:
+                            lines[file][str(number)].append(test)
+    MAP.write_text(json.dumps({"seconds": seconds, "lines": lines}), encoding="utf-8")
+    print(f"wrote {MAP.name}: {len(seconds)} tests, {len(lines)} modules")
 
 
 def _times(xml: Path) -> Iterator[tuple[str, float]]:
@@ -99,11 +97,6 @@ def _times(xml: Path) -> Iterator[tuple[str, float]]:
         classes = [part for part in parts if part[:1].isupper()]
         file = "/".join(part for part in parts if not part[:1].isupper()) + ".py"
         yield "::".join([file, *classes, case.get("name", "")]), float(case.get("time", 0))
-
-
-def _test(context: str) -> str:
-    """The test of a context, such as 'tests/a.py::test_b|run'."""
-    return context.rpartition("|")[0] or context
 
 
 def run_mutants(chosen: argparse.Namespace) -> list[dict[str, Any]]:

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow.fs as pafs
 import pytest
@@ -291,6 +293,22 @@ def test_a_folder_goes_although_others_write_into_it_and_delete_it(tmp_path: Pat
         for thread in threads:
             thread.join()
         assert not failed and not folder.exists()
+
+
+def test_a_folder_that_is_deleted_is_never_seen_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "t"
+    (folder / "_delta_log").mkdir(parents=True)
+    plain = shutil.rmtree
+
+    def while_it_is_deleted(*arguments: Any, **options: Any) -> None:
+        assert not folder.exists()
+        folder.mkdir()
+        (folder / "of another process").touch()
+        plain(*arguments, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", while_it_is_deleted)
+    local_writing.delete_tree(str(folder))
+    assert [each.name for each in tmp_path.rglob("*")] == ["t", "of another process"]
 
 
 def test_files_are_flushed_as_macos_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
