@@ -147,26 +147,37 @@ def unlink(path: str) -> None:
 def delete_tree(path: str) -> None:
     """Delete a directory and everything below it; of a link only the link. A missing directory is not an error.
 
+    The directory is renamed first: who reads the path finds nothing there, not a half-deleted table, and what another
+    process creates there meanwhile stays.
+
     Raises StorageError if a link is on the way to it.
     """
     _check_name(path)
-    with _naming(path):
-        for left in reversed(range(_TREE_TRIES)):
-            try:
-                with _folder_of(path) as (folder, name):
-                    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                        os.unlink(name, dir_fd=folder)
-                    else:
-                        import shutil
+    with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=folder)
+            return
+        hidden = temporary_name(name)
+        try:
+            os.rename(name, hidden, src_dir_fd=folder, dst_dir_fd=folder)
+        except FileNotFoundError:
+            return
+        except OSError:
+            hidden = name  # such as a mount point
+        _delete_below(folder, hidden)
 
-                        shutil.rmtree(name, dir_fd=folder)
-                return
-            except OSError as error:
-                # Another process writes below it, or deletes it as well: what is left goes with the next try.
-                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST) or not left:
-                    raise
-                if not os.path.lexists(path):
-                    return
+
+def _delete_below(folder: int | None, name: str) -> None:
+    import shutil
+
+    for left in reversed(range(_TREE_TRIES)):
+        try:
+            shutil.rmtree(name, dir_fd=folder)
+            return
+        except OSError as error:
+            # Another process has opened the directory and writes below it: what is left goes with the next try.
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST) or not left:
+                raise
 
 
 def remove_empty(path: str) -> bool:
