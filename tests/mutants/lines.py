@@ -1,7 +1,7 @@
 """A plugin of pytest that records which lines of the package each test runs; Python 3.12 has what makes that cheap.
 
-A line calls back once a test, so that a run takes little longer than one that records nothing. Each worker writes a JSON
-file with the lines of its tests into the folder that `DELTASKIP_MUTANT_LINES` names.
+A line calls back once a test, so that a run takes little longer than one that records nothing. Each worker writes a
+JSON file with the lines of its tests into the folder that `DELTASKIP_MUTANT_LINES` names.
 """
 
 from __future__ import annotations
