@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def make_map() -> None:
-    """Record which tests of the gate run which lines, and how long each takes."""
+    """Record the quickest tests of the gate that run each line."""
     if sys.version_info < (3, 12):
         sys.exit("The map needs Python 3.12 or newer, which tells cheaply which lines run.")
     seconds: dict[str, float] = {}
@@ -85,7 +85,14 @@ def make_map() -> None:
                     for file, numbers in files.items():
                         for number in numbers:
                             lines[file][str(number)].append(test)
-    MAP.write_text(json.dumps({"seconds": seconds, "lines": lines}), encoding="utf-8")
+    quickest = {
+        file: {
+            number: sorted(tests, key=lambda test: seconds.get(test, 1.0))[:MOST_TESTS]
+            for number, tests in each.items()
+        }
+        for file, each in lines.items()
+    }
+    MAP.write_text(json.dumps(quickest), encoding="utf-8")
     print(f"wrote {MAP.name}: {len(seconds)} tests, {len(lines)} modules")
 
 
@@ -112,11 +119,12 @@ def run_mutants(chosen: argparse.Namespace) -> list[dict[str, Any]]:
         random_.shuffle(each)
     wanted: list[Mutant] = []
     while len(wanted) < chosen.count and any(by_package.values()):
-        wanted += [each.pop() for each in by_package.values() if each][: chosen.count - len(wanted)]
+        drawn = [each.pop() for each in by_package.values() if each]
+        wanted += [each for each in drawn if each.is_python((ROOT / each.path).read_bytes())]
+    del wanted[chosen.count :]
 
     def try_one(mutant: Mutant) -> dict[str, Any]:
-        tests = covered["lines"].get(mutant.path, {}).get(str(mutant.line), [])
-        quickest = sorted(tests, key=lambda test: covered["seconds"].get(test, 1.0))[:MOST_TESTS]
+        quickest = covered.get(mutant.path, {}).get(str(mutant.line), [])
         with copies.taken() as copy:
             file = copy / mutant.path
             source = file.read_bytes()
@@ -125,7 +133,7 @@ def run_mutants(chosen: argparse.Namespace) -> list[dict[str, Any]]:
                 killed = judged(copy, quickest)
             finally:
                 file.write_bytes(source)
-        return _said({"fault": str(mutant), "kind": mutant.kind, "tests": len(tests), "killed by": killed})
+        return _said({"fault": str(mutant), "kind": mutant.kind, "tests": len(quickest), "killed by": killed})
 
     with Copies(chosen.workers) as copies, ThreadPoolExecutor(chosen.workers) as pool:
         return list(pool.map(try_one, wanted))

@@ -39,6 +39,14 @@ class Mutant:
         """The source with the change in it."""
         return source[: self.start] + self.text.encode() + source[self.end :]
 
+    def is_python(self, source: bytes) -> bool:
+        """Whether the changed source can be compiled."""
+        try:
+            ast.parse(self.applied_to(source))
+        except SyntaxError:
+            return False
+        return True
+
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind}: {self.text[:60]!r}"
 
@@ -55,15 +63,8 @@ def mutants_of(root: Path, path: Path) -> list[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found = []
-    for node, kind, start, end, text in _changes(tree, source, starts):
-        mutant = Mutant(str(path.relative_to(root)), node.lineno, kind, start, end, text)
-        try:
-            ast.parse(mutant.applied_to(source))
-        except SyntaxError:
-            continue
-        found.append(mutant)
-    return found
+    name = str(path.relative_to(root))
+    return [Mutant(name, node.lineno, *change) for node, *change in _changes(tree, source, starts)]
 
 
 _Change = tuple[ast.expr | ast.stmt, str, int, int, str]
