@@ -155,6 +155,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[UnitySer
 
 @pytest.mark.parametrize("places", ["requests", "reads", "writes"])
 @pytest.mark.parametrize("door", [*READS, *WRITES])
+@pytest.mark.long(gate=8)
 def test_doors_to_a_managed_table_of_unity_catalog(server: UnityServer, tmp_path: Path, door: str, places: str) -> None:
     cat = ds.catalog(f"unity:{server.url}", catalog="main")
     server.permitted = ["DATA_REORGANIZATION"]
@@ -178,6 +179,7 @@ CATALOG_S: dict[str, Callable[[ds.TableCatalog], object]] = {
 
 
 @pytest.mark.parametrize("door", CATALOG_S)
+@pytest.mark.long(gate=3)
 def test_doors_of_unity_catalog(server: UnityServer, door: str) -> None:
     cat = ds.catalog(f"unity:{server.url}", catalog="main")
     cat.create_table("db.t", "id BIGINT, p STRING").append(rows(0, 4))

@@ -336,6 +336,7 @@ def files(table: ds.DeltaTable) -> set[Path]:
     "error", [OSError(28, "No space left on device"), StorageError("full"), MemoryError()], ids=repr
 )
 @pytest.mark.parametrize("place", ["parsed_commit", "mirrored", "put_if_absent", "unreachable"])
+@pytest.mark.long(gate=4)
 def test_a_commit_that_was_not_proposed_leaves_no_file(
     server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch, place: str, error: Exception
 ) -> None:

@@ -190,6 +190,7 @@ TOOLS = sorted({kind(text) for _, text in shown_commands() if kind(text).startsw
 
 
 @pytest.mark.parametrize("shown", commands(*TOOLS))
+@pytest.mark.long
 def test_tools_of_the_tests_run(shown: list[str]) -> None:
     def check(command: str) -> None:
         words = shlex.split(command)
@@ -211,6 +212,7 @@ def test_tools_of_the_tests_run(shown: list[str]) -> None:
 
 
 @pytest.mark.parametrize("shown", commands("pytest"))
+@pytest.mark.long(gate=1)
 def test_long_runs_of_the_tests_run_at_a_small_size(shown: list[str]) -> None:
     # The file may take what it reads of a variable from a file of another folder.
     paths = [path for path in (ROOT / "tests").rglob("*.py") if path.parent.name != "docs"]
@@ -274,6 +276,7 @@ def test_ci_runs_what_is_shown_of_asv(shown: list[str]) -> None:
     each(shown, check)
 
 
+@pytest.mark.long
 def test_asv_can_import_every_module_of_the_benchmarks_in_a_fresh_clone(tmp_path: Path) -> None:
     # asv imports them all, where the package is installed and nothing else of the repository is.
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")

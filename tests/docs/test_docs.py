@@ -18,9 +18,6 @@ from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
 from tests.each import each
-from tests.spark.conftest import spark
-
-__all__ = ["spark"]
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))

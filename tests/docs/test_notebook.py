@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 
 from tests.docs.generated import ROOT
-from tests.spark.conftest import spark
-
-__all__ = ["spark"]
 
 NOTEBOOK = ROOT / "docs" / "notebooks" / "first-steps.ipynb"
 PICTURED = ("orders", "scan", "scan.explain()", "scan.metrics", "orders.history()")

@@ -63,6 +63,7 @@ TARGETS: dict[DataType, tuple[DataType, ...]] = {
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, targets in TARGETS.items() for t in targets if s != t])
 @settings(max_examples=60, deadline=None)
 @given(st.data())
+@pytest.mark.long(gate=16)
 def test_casts_by_column_are_those_of_rows(source: DataType, target: DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.one_of(st.none(), VALUES[source]), max_size=12))
     zone = zone_of(data.draw(st.sampled_from(["UTC", "Europe/Berlin"])))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,30 +17,20 @@ from deltaskip.expr.nodes import Literal, Node, children_of, walk
 from tests.expr.predicates import SCHEMA, Maker, arrow_table, rows
 from tests.extent import extent
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 ROWS = rows()
 BATCH = 20
 BATCHES = 15
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """A small session of its own; whatever session was there before is left as it was."""
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    before = session.conf.get("spark.sql.session.timeZone")
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    """Every refused predicate would be logged with the whole of its Java stack."""
     level = logging.root.manager.disable
-    # Every refused predicate would be logged with the whole of its Java stack.
     logging.disable(logging.CRITICAL)
-    yield session
+    yield
     logging.disable(level)
-    session.conf.set("spark.sql.session.timeZone", before)
-    if existing is None:
-        session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,12 @@ from deltaskip.schema.calendar import MICROS_PER_SECOND, zone_of
 from tests.expr.odd import ANSWERS, PREDICATES, SUMS
 from tests.expr.spark_odd import collect, collect_sums
 from tests.expr.test_clock import SCHEMA, around, predicate, value
-from tests.expr.test_spark import answers, is_analysis, spark
+from tests.expr.test_spark import answers, is_analysis, quiet
 from tests.extent import extent
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
-__all__ = ["spark"]
+__all__ = ["quiet"]
 
 BATCHES = int(os.environ.get("DELTASKIP_CLOCK_BATCHES", "4"))
 BATCH = 25
@@ -75,6 +75,7 @@ def test_rows_that_spark_finds_satisfy_the_condition(spark: Any, rows: Any, zone
     assert matches > BATCH
 
 
+@pytest.mark.long
 def test_the_stored_answers_are_those_of_spark(spark: Any) -> None:
     stored = json.loads(ANSWERS.read_text(encoding="utf-8"))
     sample = random.Random(0).sample(PREDICATES, extent(12, 60))

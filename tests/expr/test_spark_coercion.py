@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -19,7 +16,7 @@ from deltaskip.schema.floats import nearest_float
 from deltaskip.skipping.proofs.collated import Collations
 from tests.extent import extent
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 DDL = (
     "id INT, i INT, l BIGINT, f FLOAT, m DECIMAL(12,3), s STRING, u STRING COLLATE UNICODE_CI, "
@@ -55,23 +52,6 @@ PREDICATES = (
     *("s = u", "s = 5BD", "u < 5BD", "CAST(l AS DECIMAL(20, 0)) <=> s", "CAST(l AS DECIMAL(20, 0)) IN (s, '5')"),
     "CAST(i AS DECIMAL(10, 0)) = '4.5'",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """A small session; whatever session was there before is left as it was."""
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    before = {name: session.conf.get(name) for name in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")}
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    yield session
-    for name, value in before.items():
-        session.conf.set(name, value)
-    if existing is None:
-        session.stop()
 
 
 @pytest.mark.parametrize("ansi", [True, False])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from deltaskip.schema.ddl import parse_columns, type_text
 from deltaskip.schema.types import DecimalType, StructType
 from tests.expr.edge_values import EDGES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 NESTED = """
     st STRUCT<a: INT, b: STRING, c: STRUCT<d: DATE, e: DOUBLE>>, items ARRAY<BIGINT>, pairs ARRAY<STRUCT<x: FLOAT>>,
@@ -34,18 +31,6 @@ ROWS: list[dict[str, Any]] = [
     {"st": None, "items": None, "pairs": None, "lists": None},
     {"st": {"a": -1, "b": "", "c": {"d": None, "e": float("nan")}}, "items": [None], "pairs": [], "lists": [[None]]},
 ]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    if existing is None:
-        session.stop()
 
 
 def compared(spark: Any, table: pa.Table, schema: StructType, texts: list[str], path: Path, by_row: bool) -> None:

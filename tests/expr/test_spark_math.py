@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +17,11 @@ from deltaskip.schema.types import DOUBLE, FLOAT, StructField, StructType
 from tests.extent import extent, seed
 from tests.kernels.java_math import AGREED, STRICT, STRICT_PAIRS, asked, sample
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("settings_put_back")]
 
 SCHEMA = StructType((StructField("x", DOUBLE), StructField("f", FLOAT)))
 ROUNDED = [f"{name}({c}, {scale})" for name in ("round", "bround") for c in "xf" for scale in (0, 1, 2, 5, -1, -3)]
 CAST = [f"CAST({c} AS {target})" for c in "xf" for target in ("STRING", "DECIMAL(20,2)", "DECIMAL(38,10)")]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    if existing is None:
-        session.stop()
 
 
 def bits(values: pa.Array) -> Any:

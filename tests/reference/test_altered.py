@@ -28,6 +28,7 @@ def altered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long(gate=1)
 def test_the_same_statement_leads_to_the_same_table_or_is_refused_by_both(altered: dict[str, Any], name: str) -> None:
     found, case = altered[name], CASES[name]
     assert "error" not in found, found["error"]

@@ -79,6 +79,7 @@ def written(request: pytest.FixtureRequest, deltalake: ModuleType, tmp_path: Pat
     return path
 
 
+@pytest.mark.long(gate=2)
 def test_pruning_a_table_of_delta_rs_is_sound(written: Path, deltalake: ModuleType, spark: Any) -> None:
     rows = rows_by_file(deltalake, written)
     pq.write_table(rows, written.parent / "rows.parquet")

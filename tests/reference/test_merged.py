@@ -31,5 +31,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_both_leave_the_same_rows_metrics_feed_and_row_ids_on(problems: dict[str, str | None], name: str) -> None:
     assert problems[name] is None, problems[name]

@@ -30,5 +30,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_both_read_and_prune_the_same_table(problems: dict[str, str | None], name: str) -> None:
     assert problems[name] is None, problems[name]

@@ -67,6 +67,7 @@ def ours(folder: Path, timestamp_ms: int) -> int | None:
         return None
 
 
+@pytest.mark.long
 def test_versions_by_time_are_those_of_delta_spark(tmp_path: Path) -> None:
     require_delta_spark()
     for name, (hours, stamps) in TABLES.items():

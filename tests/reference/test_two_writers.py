@@ -26,5 +26,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.long
 def test_two_writers_end_with_the_rows_of_the_model(problems: dict[str, str | None], seed: str) -> None:
     assert problems[seed] is None, problems[seed]

@@ -119,6 +119,7 @@ def rewrite(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long(gate=1)
 def test_delta_spark_reads_a_checkpoint_as_it_read_the_log(written: dict[str, Written], name: str) -> None:
     before, after = written[name].original, written[name].checkpointed
     assert "error" not in after, after["error"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,26 +29,13 @@ REFUSED_VALUES = extent(2, 8)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """A small session in UTC; whatever session was there before is left as it was."""
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[1]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    settings = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    }
-    before = {name: session.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    yield session
-    for name, value in before.items():
-        session.conf.set(name, value)
-    if existing is None:
-        session.stop()
+def spark(spark: Any) -> Iterator[Any]:
+    """The session, which reads old times as they are stored."""
+    setting = "spark.sql.parquet.datetimeRebaseModeInRead"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "CORRECTED")
+    yield spark
+    spark.conf.set(setting, before)
 
 
 @pytest.fixture(params=["ansi", "no ansi"])

@@ -11,9 +11,6 @@ from deltaskip.rows.zone_dependence import predicate_depends_on_zone, zone_depen
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
 from tests.each import each
-from tests.spark.conftest import spark
-
-__all__ = ["spark"]
 
 SCHEMA = "id BIGINT, ts TIMESTAMP, ntz TIMESTAMP_NTZ, d DATE, s STRING"
 DEPENDENT = (

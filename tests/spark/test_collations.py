@@ -85,11 +85,13 @@ def test_names_are_taken_and_normalised_as_spark_does(factory: Any) -> None:
     assert taken > 50
 
 
+@pytest.mark.long
 def test_every_collation_that_spark_lists_is_known(spark: Any, factory: Any) -> None:
     listed = {row.NAME for row in spark.sql("SELECT NAME FROM collations()").collect()}
     assert listed <= set(spark_names())
 
 
+@pytest.mark.long
 def test_every_code_point_is_lowered_as_spark_does(spark: Any, orders: dict[str, SparkOrder]) -> None:
     order = orders["UTF8_LCASE"]
     assert order.id.version is not None

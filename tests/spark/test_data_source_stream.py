@@ -71,6 +71,7 @@ def test_every_row_is_read_once_over_restarts(run: Callable[..., list[list[int]]
     assert [i for batch in run() for i in batch] == list(range(50, 60))
 
 
+@pytest.mark.long
 def test_at_most_so_many_files_a_batch(run: Callable[..., list[list[int]]], table: ds.DeltaTable) -> None:
     for first in (30, 40):
         table.append(rows(first))

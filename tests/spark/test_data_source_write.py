@@ -56,6 +56,7 @@ def test_a_new_table_gets_the_columns_and_rows_of_every_type(spark: Any, path: s
     assert write(frame.where("p = '1'"), path).scan().count() == 13
 
 
+@pytest.mark.long
 def test_variants_may_be_null_at_every_depth(spark: Any, path: str) -> None:
     nothing = "CAST(NULL AS VARIANT)"
     inside = f"named_struct('v', {nothing}) s, array({nothing}, parse_json('[1]')) a, map('k', {nothing}) m"

@@ -61,6 +61,7 @@ def made(folder: Path, rng: random.Random) -> tuple[DeltaTable, list[dict[str, A
     return table, rows
 
 
+@pytest.mark.long
 def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltaskip.spark.dml.execution import SparkExecution
 

@@ -392,6 +392,7 @@ def test_a_name_that_the_dataframe_may_have_is_asked_for_in_silence(
     assert table.scan().count() == 1
 
 
+@pytest.mark.long
 def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, "id INT, v INT, `a.b` INT", properties=MAPPED)
     given = source(spark, (1, 10, 5), (4, 40, 6), schema="k INT, W INT, `a.b` INT")

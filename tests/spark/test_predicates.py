@@ -81,6 +81,7 @@ def ids(frame: Any) -> list[tuple[int, str]]:
         "NOT (day BETWEEN current_date() - INTERVAL 7 DAYS AND current_date())",
     ],
 )
+@pytest.mark.long(gate=4)
 def test_rows_near_now_are_those_of_spark(spark: Any, table: ds.DeltaTable, where: str, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:

@@ -118,6 +118,7 @@ def _leaf(rng: random.Random) -> str:
     return f"NOT ({leaf})" if rng.random() < 0.25 else leaf
 
 
+@pytest.mark.long
 def test_rows_are_those_without_push_down(spark: Any, pushing: Any, table: ds.DeltaTable) -> None:
     predicates = _random_predicates(extent(3, 12))
     every = table.scan().to_spark(spark).selectExpr("id", *predicates).collect()

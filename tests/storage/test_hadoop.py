@@ -189,6 +189,7 @@ class TestHdfs:
         assert seen == [*["opened", "written", "synced", "renamed"], *["opened", "written", "synced", "tidied"]]
         assert [info.name for info in storage.list_from(root, "")] == ["x"]
 
+    @pytest.mark.long
     def test_of_eight_processes_one_creates_each_file(self, cluster: Cluster, made: tuple[HadoopStorage, str]) -> None:
         storage, root = made
         command = [sys.executable, "-c", RACERS, str(cluster.port), cluster.token, cluster.uri, root]

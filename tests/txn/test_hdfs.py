@@ -34,6 +34,7 @@ def paths(root: str) -> list[str]:
     return sorted(ds.DeltaTable(root).scan().files(columns=["path"])["path"].to_pylist())
 
 
+@pytest.mark.long
 def test_commits_of_many_writers_are_there_once_each(cluster: Cluster, served: str) -> None:
     root = put_table(cluster.storage(), f"{served}/a table %41 é", {"delta.checkpointInterval": "5"})
     versions = append_in_threads(lambda: ds.DeltaTable(root), THREADS, COMMITS)
@@ -80,6 +81,7 @@ def killed(cluster: Cluster) -> tuple[str, list[str]]:
     return folder, run.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_a_killed_writer_leaves_the_old_or_the_new_version(killed: tuple[str, list[str]], served: str) -> None:
     folder, steps = killed
     assert steps[:6] == ["prepared", "opened", "written", "synced", "renamed", "committed"]

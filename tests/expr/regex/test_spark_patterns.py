@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -93,18 +90,10 @@ def problem(text: str, answer: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """A small session; one that was there before is used and left as it was."""
-    sql = pytest.importorskip("pyspark.sql")
-    existing = sql.SparkSession.getActiveSession()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    if not session.version.startswith("4.1."):
+def spark(spark: Any) -> Any:
+    if not spark.version.startswith("4.1."):
         pytest.skip("the rules are those of Spark 4.1")
-    yield session
-    if existing is None:
-        session.stop()
+    return spark
 
 
 @pytest.mark.spark

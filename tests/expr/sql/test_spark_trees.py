@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -381,21 +379,11 @@ def _parts(text: str) -> list[Node]:
 
 
 @pytest.fixture(scope="module")
-def parser() -> Iterator[Any]:
-    """The parser of a small session in UTC; whatever session was there before is left as it was."""
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    existing = sql.SparkSession.getActiveSession()
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    if not session.version.startswith("4.1."):
+def parser(spark: Any) -> Any:
+    """The parser of the session."""
+    if not spark.version.startswith("4.1."):
         pytest.skip("the stored trees are those of Spark 4.1")
-    before = session.conf.get("spark.sql.session.timeZone")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    yield spark_parser(session)
-    session.conf.set("spark.sql.session.timeZone", before)
-    if existing is None:
-        session.stop()
+    return spark_parser(spark)
 
 
 @pytest.mark.spark

@@ -65,6 +65,7 @@ def test_another_version_is_added_and_the_old_one_retired(spark: Any, bare: Path
     assert len(table.scan(where).files()) == 1
 
 
+@pytest.mark.long
 def test_rows_are_the_same_after_a_recomputation(spark: Any, bare: Path) -> None:
     table = ds.DeltaTable(bare)
     before = sorted(row.id for row in table.scan(demo.PREDICATE).to_spark(spark).collect())
