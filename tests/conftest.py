@@ -175,6 +175,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out of the gate what is long, and in tests with Spark combinations of values that each come otherwise."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and not _with_spark(item):
+            raise pytest.UsageError(f"{item.nodeid} uses a Spark session and lacks the mark `spark`")
     for path in {item.path for item in items if _with_spark(item)}:
         if not _SOME_WITH_SPARK.search(path.read_text(encoding="utf-8")):
             raise pytest.UsageError(f"{path} has tests with Spark, which nothing in its source says: see conftest.py")

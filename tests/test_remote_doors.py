@@ -17,6 +17,7 @@ import requests
 import deltaskip as ds
 from deltaskip.catalogs.unity import client, commits
 from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.extent import extent
 from tests.faults import ERRORS, PLACES, Below
 from tests.storage.slow_s3 import SlowS3
 from tests.test_doors import files_of, rows
@@ -128,6 +129,7 @@ def walked(
 
 
 @pytest.mark.parametrize("door", [*READS, *WRITES])
+@pytest.mark.long(gate=6)
 def test_doors_to_an_object_store(store: dict[str, str], tmp_path: Path, door: str) -> None:
     uri = "s3://bucket/walked"
     filled(ds.DeltaTable.create(uri, "id BIGINT, p STRING", properties=PROPERTIES, storage_options=store))
@@ -186,7 +188,7 @@ def test_doors_of_unity_catalog(server: UnityServer, door: str) -> None:
     names = ("db", "main", "other", server.table("main.db.t").location.removeprefix("file://"))
     raised = 0
     for name in UNITY_ERRORS:
-        for at in (0, 1, 2):
+        for at in extent((0, 1), (0, 1, 2)):
             with warnings.catch_warnings(), Below(UNITY_S, at, UNITY_ERRORS[name]).running():
                 warnings.simplefilter("ignore")
                 try:

@@ -21,6 +21,6 @@ def test_spark_still_has_the_stored_answers(spark: Any, part: int) -> None:
     version = version_of(spark)
     if version not in VERSIONS:
         pytest.skip(f"no stored answers of Spark {version}")
-    some = cases()[part * 7 :: EVERY * extent(60, 3)]
+    some = cases()[part * 7 :: EVERY * extent(180, 3)]
     found, stored = collect(spark, some), answers(version)
     assert found == {case.key: stored[case.key] for case in some if case.key in stored}

@@ -49,7 +49,7 @@ def test_every_bit_of_random_results_is_that_of_spark(spark: Any) -> None:
 
 
 def test_rounded_and_cast_numbers_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
-    random, count = np.random.default_rng(seed()), extent(1_000, 3_000)
+    random, count = np.random.default_rng(seed()), extent(300, 3_000)
     short = random.integers(-(10**7), 10**7, count) / random.choice([1, 8, 10, 100, 1000, 2000], count)
     x = np.concatenate([short, sample(100, int(random.integers(2**31)))[0]])
     with np.errstate(over="ignore"):

@@ -56,7 +56,7 @@ def test_a_hostile_member_raises_only_deltaskip_errors(tmp_path: Path, name: str
     table = TableBuilder(tmp_path / "t", COLUMNS, ["p"])
     table.commit(add("e", bounds(5, id=(1, 2)), partitionValues={"p": "x"}))
     # In the gate each value with some members and each member with some values.
-    values = VALUES if WHOLE else [*VALUES, *VALUES][MEMBERS.index((name, member)) % len(VALUES) :][:2]
+    values = VALUES if WHOLE else [*VALUES, *VALUES][MEMBERS.index((name, member)) % len(VALUES) :][:1]
     for value in values:
         actions = json.loads(json.dumps(ACTIONS))
         members = next(action[name] for action in actions if name in action)

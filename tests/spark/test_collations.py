@@ -21,6 +21,8 @@ pytest.importorskip("pyspark")
 from deltaskip.spark.columns.collations import spark_collation, unknown_collations
 from deltaskip.spark.columns.types import logical_type
 
+pytestmark = pytest.mark.spark
+
 NAMES = ["UTF8_BINARY", "UTF8_BINARY_RTRIM", "UTF8_LCASE", "UTF8_LCASE_RTRIM"]
 HEADS = [
     "UTF8_BINARY",

@@ -12,6 +12,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> ds.DeltaTable:

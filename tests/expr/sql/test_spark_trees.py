@@ -388,9 +388,9 @@ def parser(spark: Any) -> Any:
 
 @pytest.mark.spark
 def test_spark_still_makes_these_trees_and_those_of_other_texts(parser: Any) -> None:
-    for text in list(ALL)[:: extent(40, 1)]:
+    for text in list(ALL)[:: extent(120, 1)]:
         assert tree_of(parser, text) == ALL[text], text
-    other = {text: tree_of(parser, text) for text in generated(seed(), extent(300, 5000))}
+    other = {text: tree_of(parser, text) for text in generated(seed(), extent(100, 5000))}
     each(other.items(), lambda case: _nothing(problem(*case)))
 
 
