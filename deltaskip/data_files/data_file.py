@@ -170,12 +170,12 @@ def dictionary_columns(table: pa.Table) -> list[str]:
     """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
     found: list[str] = []
     step = max(1, len(table) // _SAMPLE_ROWS)
-    sample = pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
+    sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(column.type):
             found.extend(leaf_paths(name, column.type))
         elif not pa.types.is_boolean(column.type):
-            values = column.take(sample)
+            values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
             if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
                 found.append(name)
     return found
