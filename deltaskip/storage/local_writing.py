@@ -252,7 +252,13 @@ def _synced_beside(paths: Sequence[str]) -> Iterator[None]:
         return
     if not _syncing:
         _syncing.append(ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip"))
-    beside = _syncing[0].submit(sync, paths)
+    try:
+        beside = _syncing[0].submit(sync, paths)
+    except RuntimeError:
+        # The interpreter ends, and starts no thread any more.
+        sync(paths)
+        yield
+        return
     try:
         yield
     finally:

@@ -6,6 +6,8 @@ import errno
 import fcntl
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -290,6 +292,24 @@ def test_a_vector_is_durable_before_the_commit_that_names_it(tmp_path: Path, mon
     assert [name for name in synced if name in (vector, "t")] == [vector, "t"]
     assert synced[-1] == "_delta_log"
     assert len(rows(table)) == 9
+
+
+def test_a_process_that_ends_or_was_forked_commits(tmp_path: Path) -> None:
+    make(tmp_path / "t")
+    code = """
+import atexit, os, sys, pyarrow as pa, deltaskip as ds
+table = ds.DeltaTable(sys.argv[1])
+append = lambda key: ds.DeltaTable(sys.argv[1]).append(pa.table({"id": [key], "price": [1.0]}))
+atexit.register(append, 23)
+append(21)
+child = os.fork()
+if child == 0:
+    append(22)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "t")], check=True, timeout=60)
+    assert [row[0] for row in rows(DeltaTable(tmp_path / "t"))][-3:] == [21, 22, 23]
 
 
 def test_a_file_that_cannot_be_synced_stops_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
