@@ -13,6 +13,7 @@ VALUES = sized(100_000, 1_000)
 LISTED = sized(1_000_000, 1_000)
 PARTS = sized(10_000, 100)
 COLUMNS = sized(5_000, 50)
+MANY = sized(1_000, 20)
 
 
 def _table(
@@ -93,6 +94,25 @@ class LargePredicates:
 
     def time_integers_as_numpy(self) -> None:
         self.table.scan(where=ds.col("i").isin(self.numbers)).paths()
+
+
+class ManyConjunctions:
+    """1,000 files, and an OR of 1,000 conjunctions of two columns."""
+
+    def setup(self) -> None:
+        adds: list[dict[str, object]] = [
+            {"path": f"f{k}", "partitionValues": {}, "stats": _stats(k, ["a", "b"])} for k in range(MANY)
+        ]
+        self.table = ds.DeltaTable(_table({"a": "long", "b": "long"}, [], adds))
+        chance = np.random.default_rng(1).integers(0, 2 * MANY, (MANY, 2)).tolist()
+        self.where = " OR ".join(f"(a = {a} AND b = {b})" for a, b in chance)
+        self.table.scan(where=self.where).paths()
+
+    def time_compile(self) -> None:
+        self.table.scan(where=self.where)
+
+    def time_paths(self) -> None:
+        self.table.scan(where=self.where).paths()
 
 
 class WideTable:

@@ -20,6 +20,7 @@ from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
+from deltaskip.storage.uploads import PART_BYTES, publish_growing
 
 __all__ = ["OpenDataFile", "dictionary_columns", "leaves_with_nan"]
 
@@ -63,7 +64,10 @@ class OpenDataFile:
         self._location = location
         self._stack = ExitStack()
         self._put = put
-        self._local: str | None = None if put else self._stack.enter_context(storage.publish(location))
+        self._local: str | None = None
+        self._upload: Callable[[], None] | None = None
+        if put is None:
+            self._local, self._upload = self._stack.enter_context(publish_growing(storage, location))
         try:
             with self._naming():
                 # A writer that opens a path keeps it open after an error, and so the space that the file takes.
@@ -94,6 +98,8 @@ class OpenDataFile:
     def write(self, rows: pa.Table) -> None:
         """Write rows as a row group. Raises StorageError."""
         with self._naming():
+            if self._upload is not None and rows.nbytes > PART_BYTES:
+                self._upload()
             self._parquet.write_table(rows, row_group_size=max(1, len(rows)))
 
     def close(
@@ -164,12 +170,12 @@ def dictionary_columns(table: pa.Table) -> list[str]:
     """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
     found: list[str] = []
     step = max(1, len(table) // _SAMPLE_ROWS)
-    sample = pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
+    sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(column.type):
             found.extend(leaf_paths(name, column.type))
         elif not pa.types.is_boolean(column.type):
-            values = column.take(sample)
+            values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
             if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
                 found.append(name)
     return found

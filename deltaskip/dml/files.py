@@ -29,7 +29,7 @@ from deltaskip.actions.partition_folders import partition_texts
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk, typed_array
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, numpy_values, one_chunk, typed_array
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
@@ -250,7 +250,7 @@ def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequen
     indices = None if len(rows) == batch.num_rows else arrow_array(rows, pa.int64())
     listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
-    logged = pa.table(batch.rows(list(columns), indices), names=list(columns)).cast(schema)
+    logged = in_schema(pa.table(batch.rows(list(columns), indices), names=list(columns)), schema)
     return DataFiles(listed, logged, live_rows(batch, indices))
 
 

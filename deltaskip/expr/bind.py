@@ -165,7 +165,10 @@ class TypeMismatch(PredicateError):
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The columns that names are resolved against, and the variables of the lambda functions around, by lower case."""
+    """The columns that names are resolved against, and the variables of the lambda functions around, by lower case.
+
+    resolved: What names were resolved to, by their parts as written, so that a column is one object wherever it occurs.
+    """
 
     schema: StructType
     partition_columns: frozenset[str]
@@ -173,6 +176,7 @@ class _Scope:
     ansi: bool = True
     variables: Mapping[str, Variable] = field(default_factory=dict)
     depth: int = 0
+    resolved: dict[tuple[str, ...], Node] = field(default_factory=dict)
 
 
 def _typed(node: Node, scope: _Scope) -> Node:
@@ -306,6 +310,13 @@ def _coerced(node: Node, scope: _Scope) -> Node:
 
 
 def _resolved(column: Column, scope: _Scope) -> Node:
+    node = scope.resolved.get(column.parts)
+    if node is None:
+        node = scope.resolved[column.parts] = _looked_up(column, scope)
+    return node
+
+
+def _looked_up(column: Column, scope: _Scope) -> Node:
     try:
         found = resolve(scope.schema, column.parts, scope.mode)
     except InsideCollection:
@@ -585,9 +596,10 @@ def _fold(node: Node, time_zone: str) -> Node:
     if isinstance(node, (Literal, FieldRef, Opaque, Variable)):
         return node
     node = transform(node, lambda child: _fold(child, time_zone))
+    if not all(isinstance(child, Literal) or is_closed(child) for child in children_of(node)):
+        return node
     type_ = type_of(node)
-    children = children_of(node)
-    if type_ is None or not all(isinstance(child, Literal) or is_closed(child) for child in children):
+    if type_ is None:
         return node
     if isinstance(node, Collate):
         # A literal has no collation, and an explicit one decides the whole comparison.

@@ -104,7 +104,7 @@ def is_numeric(type_: DataType | None) -> bool:
 
 def is_nested(type_: DataType | None) -> bool:
     """Whether `type_` is an array, a map or a struct."""
-    return isinstance(type_, ArrayType | MapType | StructType)
+    return isinstance(type_, (ArrayType, MapType, StructType))
 
 
 def is_orderable(type_: DataType) -> bool:

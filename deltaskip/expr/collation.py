@@ -70,7 +70,7 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
 
 def is_binary(collation: str | None) -> bool:
     """Whether strings with `collation` (provider.name[.version] or a bare name) are compared by their bytes."""
-    return _order(collation) == _BINARY
+    return collation is None or _order(collation) == _BINARY
 
 
 def _met(nodes: Iterable[Node]) -> _Derived:

@@ -10,7 +10,8 @@ Nodes are immutable and hashable; passes are functions that `match` on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any
 
 from deltaskip.records import dataclass
 
@@ -247,35 +248,43 @@ class UnprintableExpression(Opaque):
 
 def children_of(node: Node) -> tuple[Node, ...]:
     """Direct children of `node`, in the order of its fields."""
-    match node:
-        case Compare(_, left, right):
-            return (left, right)
-        case And(children) | Or(children):
-            return children
-        case Not(child) | IsNull(child) | Cast(child) | Collate(child):
-            return (child,)
-        case In(child, values):
-            return (child, *values) if isinstance(values, tuple) else (child,)
-        case Like(child, pattern):
-            return (child, pattern)
-        case StartsWith(child, prefix):
-            return (child, prefix)
-        case Call(_, args):
-            return args
-        case Lambda(_, body):
-            return (body,)
-        case Case(branches, otherwise):
-            flat = tuple(n for branch in branches for n in branch)
-            return flat if otherwise is None else (*flat, otherwise)
-        case _:
-            return ()
+    children = _CHILDREN.get(node.__class__)
+    return () if children is None else children(node)
+
+
+def _listed(node: Any) -> tuple[Node, ...]:
+    return (node.child, *node.values) if isinstance(node.values, tuple) else (node.child,)
+
+
+def _branches(node: Any) -> tuple[Node, ...]:
+    flat = tuple([part for branch in node.branches for part in branch])
+    return flat if node.otherwise is None else (*flat, node.otherwise)
+
+
+def _one(name: str) -> Callable[[Any], tuple[Node, ...]]:
+    get = attrgetter(name)
+    return lambda node: (get(node),)
+
+
+# By class, since predicates have thousands of nodes, each of which is looked at many times. Others have no children.
+_CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
+    Compare: attrgetter("left", "right"),
+    **dict.fromkeys((And, Or), attrgetter("children")),
+    **dict.fromkeys((Not, IsNull, Cast, Collate), _one("child")),
+    In: _listed,
+    Like: attrgetter("child", "pattern"),
+    StartsWith: attrgetter("child", "prefix"),
+    Call: attrgetter("args"),
+    Lambda: _one("body"),
+    Case: _branches,
+}
 
 
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """`node` with each direct child replaced by `change(child)`; the same object if nothing changes."""
     old = children_of(node)
-    new = tuple(change(child) for child in old)
-    if all(a is b for a, b in zip(old, new, strict=True)):
+    new = tuple([change(child) for child in old])
+    if all(map(is_, old, new)):
         return node
     match node:
         case Compare(op):
@@ -341,7 +350,7 @@ def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> b
         if children is None:
             if id(part) in known:
                 continue
-            children = tuple([child for child in children_of(part) if not isinstance(child, Literal | Column)])
+            children = tuple([child for child in children_of(part) if not isinstance(child, (Literal, Column))])
             if children:
                 pending.append((part, children))
                 pending.extend([(child, None) for child in children])
@@ -357,7 +366,7 @@ def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> b
 
 def _is_flat(node: Node) -> bool:
     """Whether a node without children other than literals and columns has none at all."""
-    return isinstance(node, Literal | Column | FieldRef | Opaque)
+    return isinstance(node, (Literal, Column, FieldRef, Opaque))
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:

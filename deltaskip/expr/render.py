@@ -127,7 +127,7 @@ def exact_sql(node: Node) -> str:
 
 def _operand(node: Node) -> str:
     text = to_sql(node)
-    compound = isinstance(node, And | Or | Not | Compare | In | Like) or (
+    compound = isinstance(node, (And, Or, Not, Compare, In, Like)) or (
         isinstance(node, Call) and node.name in (*ARITHMETIC, *BITWISE, "add_interval")
     )
     return f"({text})" if compound else text

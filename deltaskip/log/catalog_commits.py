@@ -12,6 +12,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import LOG_FOLDER, commit_name
 from deltaskip.storage import CatalogLog, CatalogStorage, Storage, join
 from deltaskip.storage.catalog_storage import storage_below
+from deltaskip.storage.unsynced import Unsynced
 
 if TYPE_CHECKING:
     from deltaskip.log.snapshot import Snapshot
@@ -106,13 +107,14 @@ def published_path(log_folder: str, path: str) -> str | None:
     return join(log_folder, f"{name.partition('.')[0]}.json") if folder == join(log_folder, STAGED_FOLDER) else None
 
 
-def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
+def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], unsynced: Unsynced) -> None:
     """Make the text the commit of the version after `latest`: in the log, or by the catalog that manages the table.
 
     Args:
         latest: The version before the commit.
         text: Its text.
         in_doubt: See CatalogCommits.commit.
+        unsynced: Files that the commit names, which are durable before it is there.
 
     Raises:
         FileExistsError: Another writer's commit has that version.
@@ -120,12 +122,13 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) 
     """
     commits = catalog_commits(latest.storage)
     if commits is not None and commits.manages:
+        unsynced.sync()
         commits.commit(latest, text, in_doubt)
     else:
         # Getting the credentials of the storage may fail.
         storage = storage_below(latest.storage)
         in_doubt(True)
-        storage.put_if_absent(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
+        unsynced.put_commit(storage, join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
 
 
 def check_permitted(snapshot: Snapshot, operation: Maintenance, what: str) -> None:

@@ -20,7 +20,7 @@ from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
-from deltaskip.log.segment import LogListing
+from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, join, storage_below
@@ -63,13 +63,13 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     retention = snapshot.table_properties.log_retention_ms
     cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
-    listing = list_log(snapshot.storage, snapshot.root)
-    first = _first_kept(snapshot, listing, cutoff)
+    # Commits of other writers since the snapshot are not read, and stay.
+    entries = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER), "")
+    first = _first_kept(snapshot, read_listing(snapshot.root, entries), cutoff)
     if first is None:
         return []
-    folder = join(snapshot.root, LOG_FOLDER)
     deleted = []
-    for info in snapshot.storage.list_from(folder, ""):
+    for info in entries:
         if not info.is_file:
             continue
         file = parse_log_file(info)
@@ -102,8 +102,9 @@ def _staged_until(snapshot: Snapshot, version: int) -> list[FileInfo]:
 
 def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int | None:
     """The version of the checkpoint before which all files may be deleted; None if nothing may be deleted."""
-    versions = sorted(listing.commits)
-    position = CommitTimes(snapshot.storage, snapshot.root, listing, versions).count_until(cutoff_ms)
+    versions = sorted(version for version in listing.commits if version <= snapshot.version)
+    times = CommitTimes(snapshot.storage, snapshot.root, listing, versions, properties=snapshot.table_properties)
+    position = times.count_until(cutoff_ms)
     if position == 0:
         return None
     candidates = [version for version in listing.checkpoints if version <= versions[position - 1]]

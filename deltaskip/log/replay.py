@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, in_schema, numpy_values, one_chunk
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay", "superseded_by"]
 
@@ -124,7 +124,7 @@ def replay(actions: pa.Table) -> Replay:
     adds = actions.select(FILE_SCHEMA.names)
     if len(live) < len(actions):
         adds = adds.take(arrow_array(live))
-    return Replay(adds.cast(FILE_SCHEMA), Superseded(added, removed, removed_dv))
+    return Replay(in_schema(adds, FILE_SCHEMA), Superseded(added, removed, removed_dv))
 
 
 def superseded_by(actions: pa.Table) -> Superseded:

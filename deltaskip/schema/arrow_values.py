@@ -24,6 +24,7 @@ __all__ = [
     "domain_values",
     "empty_table",
     "exact_sum",
+    "in_schema",
     "is_not_false",
     "is_true",
     "numpy_values",
@@ -97,6 +98,11 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         bits = np.frombuffer(data, np.uint8)
         return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].astype(bool)
     return np.frombuffer(data, _NUMPY[array.type])[array.offset : array.offset + len(array)]
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a table, cast to the types of a schema with the same names. One that has them is not copied."""
+    return table if table.schema.equals(schema, check_metadata=True) else table.cast(schema)
 
 
 def is_true(values: Any) -> Any:

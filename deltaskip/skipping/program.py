@@ -212,7 +212,17 @@ class Program:
     @cached_property
     def stat_leaves(self) -> tuple[StatLeaf, ...]:
         """Distinct statistics that the program reads, in order of first use."""
-        return tuple(dict.fromkeys(leaf for term in terms_of(self.root) for leaf in _reads(term)))
+        found: dict[StatLeaf, None] = {}
+        # Predicates have thousands of terms over few columns.
+        seen: set[tuple[int, str]] = set()
+        for term in terms_of(self.root):
+            if isinstance(term, (BoundTerm, ValuesPossible)):
+                read = id(term.field), term.side if isinstance(term, BoundTerm) else ""
+                if read in seen:
+                    continue
+                seen.add(read)
+            found.update(dict.fromkeys(_reads(term)))
+        return tuple(found)
 
     @cached_property
     def partition_columns(self) -> tuple[FieldRef, ...]:
@@ -249,15 +259,17 @@ class Statistics(Protocol):
 
 def terms_of(term: Term) -> Iterator[Term]:
     """Yield `term` and all of its descendants, parents first."""
-    yield term
-    match term:
-        case AllOf(children) | AnyOf(children):
-            for child in children:
-                yield from terms_of(child)
-        case Leaf(_, inner):
-            yield from terms_of(inner)
-        case _:
-            pass
+    pending = [term]
+    while pending:
+        current = pending.pop()
+        yield current
+        match current:
+            case AllOf(children) | AnyOf(children):
+                pending.extend(reversed(children))
+            case Leaf(_, inner):
+                pending.append(inner)
+            case _:
+                pass
 
 
 def leaves_of(term: Term) -> list[Leaf]:

@@ -154,9 +154,12 @@ class LocalStorage:
         """Return the size of the file in bytes."""
         return self.info(path).size
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create the file atomically: write and sync a temporary file beside it, then link it."""
-        create(path, data)
+    def put_if_absent(self, path: str, data: bytes, after: Sequence[str] = ()) -> None:
+        """Create the file atomically: write and sync a temporary file beside it, then link it.
+
+        after: Files of `put_unseen`, which are durable, as their names are, before the file has its name.
+        """
+        create(path, data, after)
 
     def put_unseen(self, path: str, data: bytes) -> None:
         """Write the file under its own name, without syncing it."""

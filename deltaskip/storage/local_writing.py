@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from deltaskip.doors import first_line
@@ -43,10 +44,18 @@ _RENAME_NOREPLACE = 1
 _HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
 # O_PATH needs no permission to list the directory.
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Commits of as many threads at once wait for the disk together.
+_SYNCING_THREADS = 8
+_syncing: list[ThreadPoolExecutor] = []
+# A child that was forked has none of the threads.
+os.register_at_fork(after_in_child=_syncing.clear)
 
 
-def create(path: str, data: bytes) -> None:
+def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
+
+    after: Files of `create_unseen`, which are durable before the file has its name. All are synced at the same time,
+    since file systems write what is synced together at once.
 
     A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
     is not the first needs the folder, so that it is not made to a table that no reader finds.
@@ -55,7 +64,7 @@ def create(path: str, data: bytes) -> None:
     in_log = os.path.basename(folder) == _LOG
     is_later = in_log and _LATER_COMMIT.fullmatch(name) is not None
     try:
-        with _written(path, data, makes_folder=not is_later) as temporary:
+        with _written(path, data, makes_folder=not is_later, after=after) as temporary:
             _link(temporary, path)
     except StorageError as error:
         if in_log and isinstance(error.__cause__, FileNotFoundError):
@@ -228,19 +237,43 @@ def move(path: str, target: str) -> None:
 
 
 @contextmanager
-def _written(path: str, data: bytes, durable: bool = True, makes_folder: bool = True) -> Iterator[str]:
+def _written(
+    path: str, data: bytes, durable: bool = True, makes_folder: bool = True, after: Sequence[str] = ()
+) -> Iterator[str]:
     with _naming(path), _temporary(path, makes_folder) as temporary:
         handle = os.open(temporary, os.O_WRONLY | os.O_CLOEXEC)
         try:
             _write_all(handle, data)
             if durable:
-                _flush(handle)
+                with _synced_beside(after):
+                    _flush(handle)
         finally:
             os.close(handle)
         kill_point("synced")
         yield temporary
     if durable:
         _sync_folder(path)
+
+
+@contextmanager
+def _synced_beside(paths: Sequence[str]) -> Iterator[None]:
+    """Return a context that syncs files in another thread, and ends when they are durable. Raises StorageError."""
+    if not paths:
+        yield
+        return
+    if not _syncing:
+        _syncing.append(ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip"))
+    try:
+        beside = _syncing[0].submit(sync, paths)
+    except RuntimeError:
+        # The interpreter ends, and starts no thread any more.
+        sync(paths)
+        yield
+        return
+    try:
+        yield
+    finally:
+        beside.result()
 
 
 def _write_all(handle: int, data: bytes) -> None:

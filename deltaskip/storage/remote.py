@@ -28,6 +28,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import naming
+from deltaskip.storage.uploads import PART_BYTES, Begin, PartsUpload
 
 __all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
 
@@ -37,8 +38,6 @@ _PARALLEL_READS = 32
 _WHOLE_BYTES = 1 << 20
 # What a reader of a Parquet file asks for first.
 _TAIL_BYTES = 1 << 16
-# Larger files are uploaded in parts of this size, as obstore does.
-_PART_BYTES = 5 << 20
 # The most that one request of S3 deletes.
 _BULK_DELETES = 1000
 # Rows of a batch of a listing: some pages of a store's answers.
@@ -304,21 +303,43 @@ class ObjectStorage:
 
     def publish(self, path: str) -> AbstractContextManager[str]:
         """Return a context manager with a local file, which is uploaded if `path` is free, in parts if large."""
-        import obstore
+        return staged(lambda file: self._send(path, file))
+
+    @contextmanager
+    def publish_growing(self, path: str) -> Iterator[tuple[str, Begin]]:
+        """Yield a local file as `publish` does, and what begins to upload it while it grows (storage.uploads)."""
+        uploads: list[PartsUpload] = []
 
         def send(file: str) -> None:
-            if os.path.getsize(file) <= _PART_BYTES:
-                with suppress(FileExistsError):
-                    self.put_if_absent(path, Path(file).read_bytes())
-                return
-            # An upload in parts has no condition.
-            with suppress(FileNotFoundError):
-                self.size(path)
-                return
-            with naming(path, "write"):
-                obstore.put(self._store, self._key(path), Path(file))
+            if not uploads[0].finish():
+                self._send(path, file)
 
-        return staged(send)
+        with staged(send) as file:
+            uploads.append(PartsUpload(file, lambda parts: self._send_parts(path, parts)))
+            try:
+                yield file, uploads[0].begin
+            except BaseException:
+                uploads[0].stop()
+                raise
+
+    def _send(self, path: str, file: str) -> None:
+        """Upload a local file if `path` is free."""
+        if os.path.getsize(file) > PART_BYTES:
+            self._send_parts(path, Path(file))
+            return
+        with suppress(FileExistsError):
+            self.put_if_absent(path, Path(file).read_bytes())
+
+    def _send_parts(self, path: str, file: Path | Iterator[bytes]) -> None:
+        """Upload an object in parts if `path` is free. After an error of an iterator nothing of it is there."""
+        import obstore
+
+        # An upload in parts has no condition.
+        with suppress(FileNotFoundError):
+            self.size(path)
+            return
+        with naming(path, "write"):
+            obstore.put(self._store, self._key(path), file, chunk_size=PART_BYTES)
 
     def delete(self, path: str) -> None:
         """Delete the object. A missing object is not an error."""

@@ -37,6 +37,21 @@ class Unsynced:
         self._paths.append(path)
         self._storage.put_unseen(path, data)
 
+    def put_commit(self, storage: Storage, path: str, data: bytes) -> None:
+        """Create a file that names the files, which are durable before it has its name.
+
+        Raises FileExists if it exists, and StorageError if it or one of them cannot be written.
+        """
+        if not (self._paths and isinstance(storage, LocalStorage)):
+            storage.put_if_absent(path, data)
+            return
+        try:
+            storage.put_if_absent(path, data, self._paths)
+        except FileExistsError:
+            self._paths.clear()
+            raise
+        self._paths.clear()
+
     def sync(self) -> None:
         """Make the files durable that were created until now. Raises StorageError if that fails."""
         if self._paths and isinstance(self._storage, LocalStorage):

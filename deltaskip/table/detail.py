@@ -13,7 +13,7 @@ from deltaskip.actions import Protocol
 from deltaskip.errors import CorruptLog, SchemaError, TableNotFound, VersionNotFound
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.html import html_table
-from deltaskip.log import LogSegment, Snapshot, check_same_table
+from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
@@ -183,7 +183,6 @@ def _table_features(protocol: Protocol) -> tuple[str, ...]:
 def _current_segment(snapshot: Snapshot) -> LogSegment:
     """The files that the version is read from now; those that it was read from if the log no longer contains it."""
     try:
-        check_same_table(snapshot)
         return next(candidate_segments(list_log(snapshot.storage, snapshot.root), snapshot.version))
     except (CorruptLog, TableNotFound, VersionNotFound):
         return snapshot.segment

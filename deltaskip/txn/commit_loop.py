@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
@@ -185,7 +185,7 @@ class CommitLoop:
                 with ThreadPoolExecutor(2, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
                     following = beside.submit(_read_after, committed)
-                    _after_commit(committed.latest, committed.version, committed.text, None)
+                    _after_commit(committed.latest, committed.version, committed.text, None, following)
                 kept.result()
                 return following.result()
             after = _advanced(committed)
@@ -267,14 +267,13 @@ class CommitLoop:
 
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
-        self.unsynced.sync()
         before = self.outcome_unknown
 
         def in_doubt(whether: bool) -> None:
             self.outcome_unknown = before or whether
 
         try:
-            put_commit(latest, text, in_doubt)
+            put_commit(latest, text, in_doubt, self.unsynced)
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self.outcome_unknown and self._is_ours(latest, text)
@@ -338,7 +337,13 @@ def _pause(attempt: int, remote: bool) -> None:
     time.sleep(random.uniform(0, longest))
 
 
-def _after_commit(latest: Snapshot, version: int, text: bytes | None = None, after: Snapshot | None = None) -> None:
+def _after_commit(
+    latest: Snapshot,
+    version: int,
+    text: bytes | None = None,
+    after: Snapshot | None = None,
+    following: Future[Snapshot | None] | None = None,
+) -> None:
     """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
 
     If the table has symlink manifests kept up to date, those are written too. Issues a MaintenanceWarning instead of
@@ -349,6 +354,7 @@ def _after_commit(latest: Snapshot, version: int, text: bytes | None = None, aft
         version: The version that was committed.
         text: The text of the commit, if it directly follows `latest`.
         after: The snapshot of the version, if it is known.
+        following: Reads the snapshot of the version or a later one meanwhile.
     """
     commits, what = catalog_commits(latest.storage), "publication in its catalog"
     try:
@@ -363,6 +369,8 @@ def _after_commit(latest: Snapshot, version: int, text: bytes | None = None, aft
             kill_point("checksum written")
         what = "checkpoint"
         if version and not version % latest.table_properties.checkpoint_interval:
+            if after is None and following is not None:
+                after = following.result()
             _write_checkpoint(refresh(latest) if after is None else after, version)
     except Exception as error:  # an error from `commit` would mean that nothing was committed
         _warn(latest, version, what, error)

@@ -18,7 +18,7 @@ from deltaskip.actions import (
 )
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
 from deltaskip.txn.known_files import listed_files
 
 __all__ = ["RemovedFiles", "removes_as_listed"]
@@ -46,7 +46,7 @@ class RemovedFiles:
     def of(cls, root: str, files: pa.Table, deletion_timestamp: int) -> RemovedFiles:
         """Return the files of a table at `root`. files: columns of FILE_SCHEMA; only four of them are read."""
         schema = pa.schema([FILE_SCHEMA.field(name) for name in _GIVEN])
-        given = files.select(list(_GIVEN)).cast(schema).combine_chunks()
+        given = in_schema(files.select(list(_GIVEN)), schema).combine_chunks()
         return cls(table_keys(root, given["path"]), given, deletion_timestamp)
 
     def __len__(self) -> int:

@@ -487,11 +487,11 @@ class TestConflicts:
         put = local.LocalStorage.put_if_absent
         done: list[str] = []
 
-        def late(storage: local.LocalStorage, path: str, data: bytes) -> None:
+        def late(storage: local.LocalStorage, path: str, data: bytes, *after: Any) -> None:
             if not done:
                 done.append(path)
                 other.append(rows([2]))
-            put(storage, path, data)
+            put(storage, path, data, *after)
 
         monkeypatch.setattr(local.LocalStorage, "put_if_absent", late)
         result = table.overwrite(rows([4]), where="id < 5")

@@ -12,7 +12,7 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.storage import open_storage
+from deltaskip.storage import FileInfo, LocalStorage, open_storage
 from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
 DAY = 86_400_000
@@ -77,6 +77,34 @@ def test_commits_after_the_kept_checkpoint_stay_however_old(table: TableBuilder)
     clean(table)
     assert versions(table) == [1, 2, 3, 4]
     assert table.paths(2) == ["f0", "f1", "f2"]
+
+
+def test_the_log_is_listed_once_and_no_version_is_loaded(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(table, [50, 45, 40, 35, 33, 20, 1], [1, 3, 5])
+    snapshot, lists, listed = table.load(), LocalStorage.list_from, []
+
+    def list_from(storage: LocalStorage, directory: str, start_name: str) -> list[FileInfo]:
+        listed.append(directory)
+        return lists(storage, directory, start_name)
+
+    monkeypatch.setattr(LocalStorage, "list_from", list_from)
+    monkeypatch.setattr(LocalStorage, "read_joined", lambda *_: pytest.fail("commits are read"))
+    assert len(clean_up_log(snapshot, NOW)) == 5
+    assert [each for each in listed if not each.endswith("_sidecars")] == [str(table.log)]
+
+
+def test_times_of_commits_after_the_snapshot_do_not_count(table: TableBuilder) -> None:
+    # The later commits have times of another kind, which the snapshot does not know.
+    build(table, [50, 45, 40, 35], [1])
+    before = table.load()
+    since = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "4"}
+    info = {"commitInfo": {"inCommitTimestamp": NOW, "timestamp": NOW, "operation": "SET TBLPROPERTIES"}}
+    table.commit(info, metadata(configuration=since))
+    write_checkpoint(table.load())
+    for file in table.log.glob(f"{4:020d}*"):
+        days_ago(file, 34)
+    assert clean_up_log(before, NOW) == [f"{0:020d}.json"]
+    assert versions(table) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("ages", "checkpoints"), [([60, 59, 58], []), ([60, 20, 10], [1]), ([3, 2, 1], [1])])

@@ -343,11 +343,11 @@ class Meanwhile(LocalStorage):
         super().__init__()
         self.act = act
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
         act, self.act = self.act, None
         if act is not None:
             act()
-        super().put_if_absent(path, data)
+        super().put_if_absent(path, data, *after)
 
 
 @pytest.mark.parametrize("properties", [{}, VECTORS])

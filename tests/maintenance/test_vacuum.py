@@ -352,9 +352,9 @@ class Failing(LocalStorage):
         self._count("list")
         return super().list_from(directory, start_name)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
         self._count("put")
-        super().put_if_absent(path, data)
+        super().put_if_absent(path, data, *after)
 
     def _count(self, method: str) -> None:
         if method == self.method:

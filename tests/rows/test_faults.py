@@ -101,9 +101,9 @@ class Failing(LocalStorage):
         self._write()
         return super().publish(path)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
         self._write()
-        super().put_if_absent(path, data)
+        super().put_if_absent(path, data, *after)
 
     def _write(self) -> None:
         self.writes += 1
@@ -193,8 +193,8 @@ def test_a_commit_of_which_the_reply_is_lost_is_there_once_with_its_rows(
     table = DeltaTable.create(tmp_path / "t", COLUMNS, ["p"])
     put = LocalStorage.put_if_absent
 
-    def lossy(self: LocalStorage, path: str, data: bytes) -> None:
-        put(self, path, data)
+    def lossy(self: LocalStorage, path: str, data: bytes, *after: Any) -> None:
+        put(self, path, data, *after)
         if path.endswith("1.json"):
             raise StorageError("The connection was reset.")
 

@@ -202,13 +202,13 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     put = commit_loop.put_commit  # type: ignore[attr-defined]
     late: list[int] = []
 
-    def put_late(latest: Any, text: bytes, in_doubt: Any) -> None:
+    def put_late(latest: Any, text: bytes, in_doubt: Any, unsynced: Any) -> None:
         if not late and latest.root == str(tmp_path / "t"):
             late.append(latest.version)
             shutil.rmtree(tmp_path / "t")
             if commits is not None:
                 made(tmp_path / "t", commits, 100)
-        put(latest, text, in_doubt)
+        put(latest, text, in_doubt, unsynced)
 
     monkeypatch.setattr(commit_loop, "put_commit", put_late)
     with pytest.raises(TableNotFound):
@@ -334,9 +334,9 @@ def test_nothing_is_put_into_the_log_of_a_table_that_took_the_place_just_before(
         monkeypatch.setattr(LocalStorage, "put_if_absent", counted)
         return found
 
-    def counted(self: LocalStorage, path: str, data: bytes) -> None:
+    def counted(self: LocalStorage, path: str, data: bytes, *after: Any) -> None:
         puts.append(path)
-        put(self, path, data)
+        put(self, path, data, *after)
 
     monkeypatch.setattr(commit_loop, "prepare", replaced)
     with pytest.raises(TableNotFound, match="replaced by another table"):

@@ -61,8 +61,8 @@ def test_files_stay_while_the_outcome_of_a_commit_is_unknown(tmp_path: Path, mon
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     put, read = local.LocalStorage.put_if_absent, local.LocalStorage.read
 
-    def lost(storage: local.LocalStorage, path: str, data: bytes) -> None:
-        put(storage, path, data)
+    def lost(storage: local.LocalStorage, path: str, data: bytes, *after: Any) -> None:
+        put(storage, path, data, *after)
         if "/_delta_log/" not in path:
             return
         monkeypatch.setattr(local.LocalStorage, "read", unreadable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,11 @@ class Refusing(LocalStorage):
         self.remote = remote
         self.calls, self.free_after = 0, free_after
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
         self.calls += 1
         if self.calls <= self.free_after:
             raise FileExistsError(path)
-        super().put_if_absent(path, data)
+        super().put_if_absent(path, data, *after)
 
 
 @pytest.mark.long(gate=1)
@@ -59,14 +60,14 @@ def test_other_writers_are_no_contradiction(tmp_path: Path) -> None:
     class Late(LocalStorage):
         calls = 0
 
-        def put_if_absent(self, path: str, data: bytes) -> None:
+        def put_if_absent(self, path: str, data: bytes, *after: Any) -> None:
             # Another writer commits first, more often than contradictions are believed.
             self.calls += 1
             if self.calls <= 12:
                 other = ds.DeltaTable(tmp_path / "t").transaction()
                 other.add(file(f"other-{self.calls}"))
                 other.commit()
-            super().put_if_absent(path, data)
+            super().put_if_absent(path, data, *after)
 
     late = ds.DeltaTable(tmp_path / "t")
     late.snapshot.storage = Late()

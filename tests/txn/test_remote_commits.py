@@ -86,3 +86,24 @@ def test_an_upload_leaves_a_file_that_is_there(server: SlowS3) -> None:
             with storage.publish(f"s3://bucket/published/file{size}") as name, open(name, "wb") as file:
                 file.write(content)
         assert storage.read(f"s3://bucket/published/file{size}") == b"a" * size
+
+
+def test_a_commit_with_a_checkpoint_reads_the_log_once_after_it(server: SlowS3) -> None:
+    folder = server.folder / "bucket" / "due"
+    ds.DeltaTable.create(folder, "id BIGINT", properties={"delta.checkpointInterval": "2"})
+    table = stored_at(server, "due")
+    table.append(rows(1))
+    server.begin()
+    table.append(rows(2))
+    lists = [each for each in server.log if "list-type" in each and each.endswith("_delta_log%2F")]
+    # Before the commit, after it, and where old versions may be cleaned up.
+    assert len(lists) == 3, server.log
+    assert (folder / "_delta_log" / f"{2:020}.checkpoint.parquet").exists()
+
+
+def test_detail_asks_once_and_lists_once(server: SlowS3) -> None:
+    made(server, "described")
+    table = stored_at(server, "described")
+    server.begin()
+    table.detail()
+    assert [each.split()[0] for each in server.log] == ["HEAD", "GET"]

@@ -89,10 +89,10 @@ def literals_of(values: Sequence[Node]) -> list[Any] | None:
 
 def _under_collation(node: Node) -> bool:
     """Whether some part of a leaf compares strings under a collation; the rules here are those of UTF8_BINARY."""
-    parts = list(walk(node))
-    if not any(isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation) for part in parts):
-        return False
-    return any(_compares_under_collation(part) for part in parts)
+    for part in walk(node):
+        if isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation):
+            return any(_compares_under_collation(each) for each in walk(node))
+    return False
 
 
 def _compares_under_collation(node: Node) -> bool:
@@ -120,7 +120,9 @@ def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | Non
 def _compared(op: str, node: Node, value: Any, time_zone: str, null: bool = False) -> Found | None:
     type_ = type_of(node)
     results = None if type_ is None else satisfying(type_, op, value)
-    return None if results is None else _preimage(node, replace(results, null=null), time_zone)
+    if results is not None and results.null != null:
+        results = replace(results, null=null)
+    return _preimage(node, results, time_zone)
 
 
 def _boolean(node: Node, wanted: bool, time_zone: str) -> Found | None:

@@ -106,8 +106,10 @@ def rewrite(
         clock: When the query may run; without it, leaves that read the clock keep every file.
     """
     derived = _derived(schema, mode, partition_columns, properties or {})
-    rewriter = _Rewriter(TableColumns(schema, mode), time_zone, derived, collations or Collations(SPARK_VERSION), clock)
-    return Program(rewriter.may(node))
+    columns, collations = TableColumns(schema, mode), collations or Collations(SPARK_VERSION)
+    # Conditions that are derived of generated columns read partition columns that the predicate does not name.
+    partitioned = bool(derived) or any(isinstance(part, FieldRef) and part.partition for part in walk(node))
+    return Program(_Rewriter(columns, time_zone, derived, collations, clock, partitioned=partitioned).may(node))
 
 
 def _derived(
@@ -130,7 +132,7 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Rewriter:
-    """Rewrites the parts of one predicate."""
+    """Rewrites the parts of one predicate. partitioned: whether one of them may read a partition column."""
 
     columns: TableColumns
     time_zone: str
@@ -138,6 +140,7 @@ class _Rewriter:
     collations: Collations
     clock: Clock | None = None
     budget: _Budget = field(default_factory=_Budget)
+    partitioned: bool = True
 
     def may(self, node: Node) -> Term:
         """The condition of a part of the user's predicate, with a Leaf for each of its leaves."""
@@ -352,7 +355,7 @@ class _Rewriter:
                 return within(field_, values[1])
 
     def _reads_partitions_only(self, node: Node) -> bool:
-        if any(isinstance(part, FieldRef) and not part.partition for part in walk(node)):
+        if not self.partitioned or any(isinstance(part, FieldRef) and not part.partition for part in walk(node)):
             return False
         columns = columns_read(node)
         if not columns or not all(column.partition and not self.columns.is_padded(column) for column in columns):

@@ -33,6 +33,10 @@ class TableColumns:
     schema: StructType
     mode: MappingMode
     _by_name: dict[str, StructField] = field(init=False, repr=False, compare=False)
+    # By column, which is one object in all of a predicate. It is kept, so that no other one has its identity.
+    _known: dict[int, tuple[FieldRef, StatField | None]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         by_name: dict[str, StructField] = {}
@@ -42,10 +46,14 @@ class TableColumns:
 
     def stat_field(self, column: FieldRef) -> StatField | None:
         """The column as statistics identify it; None for a partition column."""
-        declared = None if column.partition else self._declared(column)
-        if declared is None:
-            return None
-        return StatField(column.physical, column.type, label(column), widened_types(declared.metadata))
+        known = self._known.get(id(column))
+        if known is None:
+            declared = None if column.partition else self._declared(column)
+            found = None
+            if declared is not None:
+                found = StatField(column.physical, column.type, label(column), widened_types(declared.metadata))
+            known = self._known[id(column)] = column, found
+        return known[1]
 
     def is_padded(self, column: FieldRef) -> bool:
         """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""

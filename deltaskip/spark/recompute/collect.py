@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from pyspark.sql import DataFrame
 
 from deltaskip import errors
-from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.spark.session.checks import not_on_executors
 
 __all__ = ["RESULT_DDL", "collected"]
 
@@ -28,11 +29,7 @@ def collected(results: DataFrame) -> list[Any]:
 def _raise_own(error: Exception) -> NoReturn:
     text = str(error)
     if re.search(r"No module named '(deltaskip|pyarrow)", text):
-        raise SparkUnavailable(
-            "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
-            "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or "
-            "venv-pack works as well)."
-        ) from error
+        raise not_on_executors() from error
     own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
     if own is not None:
         kind = getattr(errors, own[1], StorageError)

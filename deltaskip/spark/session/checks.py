@@ -11,13 +11,17 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 
 from deltaskip import arguments
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, SparkUnavailable
 from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.secrets import keep_settings_secret_once
 
-__all__ = ["checked", "cores", "running_interpreter", "session_id"]
+__all__ = ["checked", "cores", "not_on_executors", "running_interpreter", "session_id"]
 
 _UNKNOWN_CORES = 16
+# Tasks of the job that asks executors for this package.
+_ASKED = 4
+# Ids of the applications whose executors have it.
+_WITH_PACKAGE: set[str] = set()
 
 
 def checked(session: object) -> SparkSession:
@@ -52,19 +56,69 @@ def session_id(spark: SparkSession) -> str:
 
 @contextmanager
 def running_interpreter(spark: SparkSession) -> Iterator[None]:
-    """Within the block, Python functions are prepared for the running interpreter, if the workers are on this machine.
+    """Within the block, Python functions are prepared for workers that have this package.
 
-    By default the workers of a local session run `python3` of PATH, which need not be that of the environment in use.
-    What the user has configured stays: PYSPARK_PYTHON, spark.pyspark.python.
+    By default the workers of a local session run `python3` of PATH, which need not be that of the environment in use;
+    in the block they run the interpreter of this process. What the user has configured stays: PYSPARK_PYTHON,
+    spark.pyspark.python. On a cluster a small job asks once whether executors have the package.
+
+    Raises:
+        SparkUnavailable: Executors lack it.
     """
     context: Any = getattr(spark, "_sc", None) if isinstance(spark, SparkSession) else None
-    if context is None or not str(context.master).startswith("local") or _is_configured(context):
+    if context is None:
+        yield
+        return
+    if not _is_this_machine(context):
+        _check_executors(context)
+        yield
+        return
+    if _is_configured(context):
         yield
         return
     with holding(
         "pythonExec", sys.executable, lambda: context.pythonExec, lambda value: setattr(context, "pythonExec", value)
     ):
         yield
+
+
+def not_on_executors() -> SparkUnavailable:
+    """Return the error for executors without this package."""
+    return SparkUnavailable(
+        "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
+        "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or "
+        "venv-pack works as well)."
+    )
+
+
+def _is_this_machine(context: Any) -> bool:
+    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
+    master = str(context.master)
+    return master == "local" or master.startswith("local[")
+
+
+def _check_executors(context: Any) -> None:
+    """Raise SparkUnavailable if executors lack this package. Those that have it are asked once."""
+    if context.applicationId in _WITH_PACKAGE:
+        return
+    tasks = max(1, min(_ASKED, int(context.defaultParallelism)))
+    if not all(context.parallelize(range(tasks), tasks).map(_imports).collect()):
+        raise not_on_executors()
+    _WITH_PACKAGE.add(context.applicationId)
+
+
+def _imports(_: int) -> bool:
+    """Whether an executor can import this package, and what it reads files with."""
+    from importlib.util import find_spec
+
+    try:
+        return all(find_spec(name) is not None for name in ("deltaskip", "pyarrow"))
+    except ImportError:
+        return False
+
+
+# It is sent with its code, since executors without this package cannot look it up.
+_imports.__module__ = "__main__"
 
 
 def _is_configured(context: Any) -> bool:

@@ -1,0 +1,115 @@
+"""Files that are uploaded in parts while they are written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import Event, Thread
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.catalog_storage import storage_below
+from deltaskip.storage.interface import Storage
+
+__all__ = ["PART_BYTES", "PartsUpload", "publish_growing"]
+
+# Larger files are uploaded in parts of this size, as obstore does.
+PART_BYTES = 5 << 20
+
+_POLL_SECONDS = 0.02
+
+Begin = Callable[[], None]
+
+
+def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple[str, Begin]]:
+    """Return a context manager as `Storage.publish` does, which also yields what begins to upload the local file.
+
+    From then on its bytes are uploaded as they are written, each once, so that nothing before its end may change. A
+    store that takes no parts gets the file when the block ends.
+
+    Args:
+        storage: The storage of the file.
+        path: Its location.
+    """
+    below = storage_below(storage)
+    if below.remote:
+        from deltaskip.storage.remote import ObjectStorage
+
+        if isinstance(below, ObjectStorage):
+            return below.publish_growing(path)
+    return _published_whole(storage, path)
+
+
+@contextmanager
+def _published_whole(storage: Storage, path: str) -> Iterator[tuple[str, Begin]]:
+    with storage.publish(path) as file:
+        yield file, lambda: None
+
+
+class PartsUpload:
+    """A local file that a thread of its own uploads while it grows, once it is longer than a part.
+
+    Args:
+        file: The local file.
+        send: Uploads an object from its parts, as they come; nothing of it is there after an error of their iterator.
+    """
+
+    def __init__(self, file: str, send: Callable[[Iterator[bytes]], None]) -> None:
+        self._file = file
+        self._send = send
+        self._is_whole, self._is_stopped = Event(), False
+        self._thread: Thread | None = None
+        self._is_sent = False
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Upload from now on. Raises the error of an earlier part."""
+        if self._error is not None:
+            raise self._error
+        if self._thread is None:
+            self._thread = Thread(target=self._upload, name="deltaskip", daemon=True)
+            self._thread.start()
+
+    def finish(self) -> bool:
+        """Return whether the object is there with the whole file; False if no part was uploaded. Raises the error."""
+        if self._thread is None:
+            return False
+        self._is_whole.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._is_sent
+
+    def stop(self) -> None:
+        """Take the parts back, if there are any."""
+        self._is_stopped = True
+        with suppress(BaseException):
+            self.finish()
+
+    def _upload(self) -> None:
+        try:
+            self._wait(0)
+            if not self._is_whole.is_set():
+                self._send(self._parts())
+                self._is_sent = True
+        except BaseException as error:
+            self._error = error
+
+    def _wait(self, at: int) -> int:
+        """Return the size of the file when there is a part after `at`, or the file is whole."""
+        while True:
+            is_whole = self._is_whole.is_set()
+            if self._is_stopped:
+                raise StorageError("The upload was stopped.")
+            size = os.stat(self._file).st_size
+            if is_whole or size - at >= PART_BYTES:
+                return size
+            self._is_whole.wait(_POLL_SECONDS)
+
+    def _parts(self) -> Iterator[bytes]:
+        with open(self._file, "rb") as file:
+            at = 0
+            while (size := self._wait(at)) > at:
+                part = file.read(min(PART_BYTES, size - at))
+                at += len(part)
+                yield part
