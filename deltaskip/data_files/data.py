@@ -184,8 +184,9 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
     except Exception as error:
+        why = "write to_frame() for a table of one column." if hasattr(data, "to_frame") else _first_line(error)
         raise InvalidArgumentType(
-            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
+            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {why}"
         ) from error
     raise InvalidArgumentType.of(name, ROWS, data)
 
@@ -238,5 +239,7 @@ def _with_index_as_columns(data: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    text = redacted(str(error)).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
+    # pyarrow says in a second one which column it is.
+    said = ", ".join(error.args) if error.args and all(isinstance(each, str) for each in error.args) else str(error)
+    text = redacted(said).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
     return text if text.endswith(".") else f"{text or type(error).__name__}."

@@ -6,12 +6,11 @@ Files are read one after the other. The source, the rows that change and their n
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,7 @@ from deltaskip.expr.nodes import Literal, Node, columns_of
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
+from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
@@ -59,7 +59,9 @@ __all__ = ["ArrowMergeSource", "needed_columns"]
 # As through Spark.
 _MOST_VALUES = 250_000
 _MOST_LITERALS = 1_000
-_FILES_AT_ONCE = 16
+# Bytes of rows that are joined at once, at least; and of files that are read ahead.
+_AT_ONCE_BYTES = 64 << 20
+_AHEAD_BYTES = 256 << 20
 
 
 class ArrowMergeSource(MergeSource):
@@ -188,6 +190,14 @@ def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
     return tuple(Literal(value, type_) for value in domain_values(values))
 
 
+class _OfFile(NamedTuple):
+    """Some rows of a file, by the file's number, with their bytes."""
+
+    number: int
+    batch: StoredBatch
+    nbytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
@@ -231,6 +241,8 @@ class _Merge:
             for kind, each in sides.items()
         }
         self._rows = source.count()
+        # Each join looks at all rows of the source.
+        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
@@ -272,23 +284,28 @@ class _Merge:
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns, extra)
         names = [*(name for name in snapshot.schema.names if name in columns), *(field.name for field in extra)]
         files = join.files.listed
+        sizes = files["size"].to_pylist()
 
-        def read(number: int) -> list[StoredBatch]:
-            return [batch for _, batch in rows.live(files.slice(number, 1))]
+        def read(number: int) -> Iterator[_OfFile]:
+            return (_OfFile(number, batch, batch.nbytes) for _, batch in rows.live(files.slice(number, 1)))
 
-        with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
-            for start in range(0, len(files), _FILES_AT_ONCE):
-                numbers = range(start, min(start + _FILES_AT_ONCE, len(files)))
-                found = zip(numbers, pool.map(read, numbers), strict=True)
-                batches = [(number, batch) for number, of_file in found for batch in of_file]
-                if batches:
-                    yield self._together(batches, names)
+        reads = ((size, partial(read, number)) for number, size in enumerate(sizes))
+        batches: list[_OfFile] = []
+        held = 0
+        for each in read_ahead(reads, _AHEAD_BYTES, remote=snapshot.storage.remote):
+            batches.append(each)
+            held += each.nbytes
+            if held >= self._at_once:
+                yield self._together(batches, names)
+                batches, held = [], 0
+        if batches:
+            yield self._together(batches, names)
 
-    def _together(self, batches: Sequence[tuple[int, StoredBatch]], names: Sequence[str]) -> _Rows:
+    def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _Rows:
         """The rows of batches, each with the number of its file."""
-        positions = np.concatenate([batch.positions for _, batch in batches])
-        numbers = np.repeat([n for n, _ in batches], [len(batch.positions) for _, batch in batches])
-        columns = {name: pa.concat_arrays([batch.columns[name] for _, batch in batches]) for name in names}
+        positions = np.concatenate([each.batch.positions for each in batches])
+        numbers = np.repeat([each.number for each in batches], [len(each.batch.positions) for each in batches])
+        columns = {name: pa.concat_arrays([each.batch.columns[name] for each in batches]) for name in names}
         ids = None
         if self._join.row_ids is not None:
             base = one_chunk(self._join.files.listed["base_row_id"]).take(arrow_array(numbers))
