@@ -114,7 +114,7 @@ class GivenRows:
         assert self._schema is not None
         if self._kept is None:
             schema = self._opened().schema
-            self._kept = pa.Table.from_batches(self._batches(), schema)
+            self._kept = _in_one_chunk(pa.Table.from_batches(self._batches(), schema))
         return plain_table(self._kept, self._schema, table)
 
     def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
@@ -189,6 +189,18 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
             f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {why}"
         ) from error
     raise InvalidArgumentType.of(name, ROWS, data)
+
+
+def _in_one_chunk(rows: pa.Table) -> pa.Table:
+    """The rows with one chunk for each column, which uses of them need. No second copy of all columns is made."""
+    names = rows.schema
+    columns = []
+    while rows.num_columns:
+        column, rows = rows.column(0), rows.remove_column(0)
+        nested = pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type)
+        columns.append(column if nested else pa.table([column], names=["c"]).combine_chunks().column(0))
+        del column
+    return pa.Table.from_arrays(columns, schema=names)
 
 
 def _library(data: Any) -> str:

@@ -62,6 +62,8 @@ _MOST_LITERALS = 1_000
 # Bytes of rows that are joined at once, at least; and of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20
 _AHEAD_BYTES = 256 << 20
+# The part of a source that a piece of the table has, if the source is large.
+_SHARE = 8
 
 
 class ArrowMergeSource(MergeSource):
@@ -241,8 +243,8 @@ class _Merge:
             for kind, each in sides.items()
         }
         self._rows = source.count()
-        # Each join looks at all rows of the source.
-        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes)
+        # Each join looks at all rows of the source, so that many of them have larger pieces.
+        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes // _SHARE)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
@@ -284,7 +286,7 @@ class _Merge:
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns, extra)
         names = [*(name for name in snapshot.schema.names if name in columns), *(field.name for field in extra)]
         files = join.files.listed
-        sizes = files["size"].to_pylist()
+        sizes = join.files.logged["size"].to_pylist()
 
         def read(number: int) -> Iterator[_OfFile]:
             return (_OfFile(number, batch, batch.nbytes) for _, batch in rows.live(files.slice(number, 1)))
@@ -351,27 +353,32 @@ class _Merge:
                 found.deleted.append(place)
             elif len(mine):
                 found.updated.append(place)
-                own = self._taken(None if partners is None else partners[chosen])
-                old = {name: column.filter(arrow_array(chosen)) for name, column in target.items()}
+                every = len(mine) == len(rows)
+                own = source if every else {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
+                old = target if every else {name: column.filter(arrow_array(chosen)) for name, column in target.items()}
                 row_ids = None if batch.row_ids is None else batch.row_ids.take(arrow_array(mine))
                 self._write(number, old, own, len(mine), row_ids)
             rows, partners = rows[~chosen], None if partners is None else partners[~chosen]
 
     def _insert(self) -> bool:
         """Decide of the rows of the source without a match. Returns whether one is inserted."""
-        rows = np.flatnonzero(~self._met)
         scope = self._scopes["not matched"]
         any_inserted = False
-        for number in self._join.numbers("not matched"):
-            if not len(rows):
-                break
-            source = self._taken(rows)
-            chosen = scope.mask(self._wheres[number], scope.columns({}, source), len(rows))
-            if chosen.any():
-                any_inserted = True
-                own = {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
-                self._write(number, {}, own, int(chosen.sum()), None)
-            rows = rows[~chosen]
+        unmet = np.flatnonzero(~self._met)
+        bytes_of_row = sum(column.nbytes for column in self._source.values()) // max(1, self._rows)
+        step = max(1, _AT_ONCE_BYTES // max(1, bytes_of_row))
+        for start in range(0, len(unmet), step):
+            rows = unmet[start : start + step]
+            for number in self._join.numbers("not matched"):
+                if not len(rows):
+                    break
+                source = self._taken(rows)
+                chosen = scope.mask(self._wheres[number], scope.columns({}, source), len(rows))
+                if chosen.any():
+                    any_inserted = True
+                    own = {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
+                    self._write(number, {}, own, int(chosen.sum()), None)
+                rows = rows[~chosen]
         return any_inserted
 
     def _taken(self, rows: npt.NDArray[Any] | None) -> dict[str, pa.Array]:
