@@ -65,11 +65,12 @@ def _relation(folder: Path) -> Any:
     return _scan(folder).to_duckdb(connection, "t")
 
 
-def _copy(folder: Path) -> None:
+def _copy(folder: Path, ordered: str = "true") -> None:
     import duckdb
 
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"SET preserve_insertion_order = {ordered}")
     _scan(folder).to_duckdb(connection, "t")
     connection.execute(f"COPY (SELECT * FROM t WHERE a >= 0) TO '{folder / 'out.parquet'}'")
 
@@ -98,7 +99,14 @@ def _merged(table: Any, source: Any) -> None:
     merge.when_matched_update({"a": "source.a"}).when_not_matched_insert_all().execute()
 
 
-def _every_hundredth(folder: Path) -> Any:
+def _replaced(folder: Path) -> None:
+    import pyarrow as pa
+
+    row = {"id": [0], "a": [0.0], "b": [0.0], "c": [0.0], "s": ["0"]}
+    _table(folder).overwrite(pa.table(row), "id % 2 = 0")
+
+
+def _one_of_a_thousand(folder: Path) -> Any:
     import polars as pl
 
     return _lazy(folder).filter(pl.col("id") % 1000 == 0)
@@ -109,18 +117,17 @@ CASES: dict[str, Callable[[Path], Any]] = {
     "Polars: sink_parquet of to_polars(lazy=True)": lambda f: _scan(f).to_polars(lazy=True).sink_parquet(f / "o"),
     "Polars: sink_parquet of scan_polars": lambda f: _lazy(f).sink_parquet(f / "o"),
     "DuckDB: COPY (SELECT … FROM view) TO": _copy,
+    "the same without preserve_insertion_order": lambda f: _copy(f, "false"),
     "append(scan)": lambda f: _new(f).append(_scan(f)),
     "append(LazyFrame)": lambda f: _new(f).append(_lazy(f)),
     "append(relation)": lambda f: _new(f).append(_relation(f)),
     "overwrite(scan)": lambda f: _table(f).overwrite(_scan(f)),
     "overwrite(LazyFrame)": lambda f: _table(f).overwrite(_lazy(f)),
-    "overwrite(scan, where) of half of each file": lambda f: _table(f).overwrite(
-        _scan(f).narrowed(["id", "a", "b", "c", "s"], None, 1), "id % 2 = 0"
-    ),
+    "overwrite(1 row, where) of half of each file": _replaced,
     "delete half of each file": lambda f: _table(f).delete("id % 2 = 0"),
     "update all": lambda f: _table(f).update({"a": "a + 1"}),
     "optimize": lambda f: _table(f).optimize(),
-    "merge(LazyFrame of 1 row of 1,000)": lambda f: _merged(_table(f), _every_hundredth(f)),
+    "merge(LazyFrame of 1 row of 1,000)": lambda f: _merged(_table(f), _one_of_a_thousand(f)),
     "merge(LazyFrame of all rows)": lambda f: _merged(_table(f), _lazy(f)),
     "merge(scan of all rows into an empty table)": lambda f: _merged(_new(f), _scan(f)),
 }

@@ -105,6 +105,7 @@ class OptimizingMethods(TableMethods):
             )
         request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge)
         dry = arguments.flag("dry_run", dry_run)
+        progress = arguments.function_or_none("progress", progress)
         return self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
 
     def replace_partitioning(
