@@ -161,7 +161,9 @@ class ArrowSourceRows(SourceRows):
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
-        values = _literals(known.unique(), key.type) if distinct and key.equal else None
+        # Most rows of a large source have a key of their own, which the first of them show.
+        many = distinct and len(known.slice(0, 2 * _MOST_VALUES).unique()) > _MOST_VALUES
+        values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
         return KeyValues(least, greatest, found.null_count > 0, values)
 
 
