@@ -74,7 +74,8 @@ class StoredBatch:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in memory."""
-        return int(self.positions.nbytes) + sum(column.nbytes for column in self.columns.values())
+        found: int = self.positions.nbytes + sum(column.nbytes for column in self.columns.values())
+        return found
 
     @classmethod
     def joined(cls, batches: Sequence[StoredBatch]) -> StoredBatch:

@@ -146,16 +146,16 @@ def test_one_column_is_no_table(table: ds.DeltaTable) -> None:
 def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> None:
     for each in (table, table.scan()):
         with pytest.raises(AttributeError, match=r"has no filter: write scan\(where\)"):
-            each.filter("id > 1")  # type: ignore[union-attr]
+            each.filter("id > 1")
         assert not hasattr(each, "select")
     assert "runs with execute()" in repr(table.merge(ROW, "target.id = source.id").when_matched_delete())
 
 
 def test_columns_are_taken_of_any_iterator(table: ds.DeltaTable) -> None:
     for names in (("id", "customer"), ("user.name",)):
-        scan = table.scan("id = 1", columns=iter(names))  # type: ignore[arg-type]
+        scan = table.scan("id = 1", columns=iter(names))
         assert scan.to_arrow().column_names == [name.split(".")[-1] for name in names]
-        assert ds.read_pandas("orders", columns=iter(names)).shape == (2, len(names))  # type: ignore[arg-type]
+        assert ds.read_pandas("orders", columns=iter(names)).shape == (2, len(names))
 
 
 @pytest.mark.parametrize("name", ["to_arrow", "to_pandas", "to_polars", "count", "head", "to_batches"])
