@@ -19,6 +19,7 @@ __all__ = [
     "choice",
     "collation_version",
     "flag",
+    "function_or_none",
     "instance",
     "mapping",
     "milliseconds",
@@ -137,6 +138,13 @@ def flag(argument: str, value: object) -> bool:
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     return instance(argument, value, bool, "a bool")
+
+
+def function_or_none(argument: str, value: object) -> Any:
+    """Return the value if it can be called, or None."""
+    if value is not None and not callable(value):
+        raise InvalidArgumentType.of(argument, "a function", value)
+    return value
 
 
 def choice(argument: str, value: object, *choices: str) -> str:

@@ -14,6 +14,8 @@ __all__ = ["Shown", "counted_files", "human_bytes"]
 _WIDTH = 100
 _MOST_CHARACTERS = 200
 _MOST_VALUES = 5
+# Ends of the names of sizes in bytes, of attributes and of Delta's metrics.
+_BYTES = ("_bytes", "Bytes", "BytesAdded", "BytesRemoved", "Size", "SizeAfterRestore", "DataToDelete")
 # Shown also where it is 0 or None.
 _ALWAYS = "version"
 
@@ -58,10 +60,14 @@ def counted_files(files: int, size: int) -> str:
 def _items(result: Any) -> list[tuple[str, str]]:
     """Label and text of each field that is neither empty nor zero."""
     found = []
-    for each in fields(result):
-        value = getattr(result, each.name)
-        if each.name == _ALWAYS or _says_something(value):
-            found.append((_label(each.name), _text(each.name, value)))
+    names = [each.name for each in fields(result)]
+    for name in names:
+        value = getattr(result, name)
+        if name == _ALWAYS or _says_something(value):
+            label = _label(name)
+            # A number of files and their bytes have one label otherwise.
+            label = name.replace("_", " ") if label != name and label in names else label
+            found.append((label, _text(name, value)))
     return found
 
 
@@ -88,7 +94,7 @@ def _text(name: str, value: Any) -> str:
             return "none"
         case bool():
             return "" if value else "no"
-        case int() if name == "bytes" or name.endswith(("_bytes", "Bytes", "BytesAdded", "BytesRemoved", "FileSize")):
+        case int() if name == "bytes" or name.endswith(_BYTES):
             return human_bytes(value)
         case int() if name.endswith("TimeMs"):
             return f"{value:,} ms"

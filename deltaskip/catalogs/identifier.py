@@ -90,7 +90,8 @@ def _parts(argument: str, value: object, expected: str) -> tuple[str, ...]:
         try:
             found = parse_names(unicode_text(argument, value), argument, InvalidArgument)
         except InvalidArgument as error:
-            raise InvalidArgument(f"{argument} must be {expected}, not {value!r}.") from error
+            other = "" if "`" in value else ": other names are written in backticks, or as parts of a tuple"
+            raise InvalidArgument(f"{argument} must be {expected}, not {value!r}{other}.") from error
         if len(found) > 1:
             raise InvalidArgument(f"{argument} must be {expected}, not {value!r}.")
         return _checked(argument, found[0] if found else ())

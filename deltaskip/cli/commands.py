@@ -33,7 +33,10 @@ REFUSED = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-_ARGUMENT = re.compile(r"\b([a-z_]+)='(\w+)'")
+# How click begins its message.
+_EXTRA = "Got unexpected extra argument"
+
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|False\b)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +80,10 @@ def _sentence(error: Exception) -> str:
     """The error as one line; for unexpected errors with their type."""
     match error:
         case click.UsageError(ctx=click.Context() as context):
-            return f"{one_line(error.format_message())} See '{context.command_path} --help'."
+            said = one_line(error.format_message()).rstrip(".")
+            if said.startswith(_EXTRA) and any("--where" in each.opts for each in context.command.params):
+                said += ": a predicate stands after --where"
+            return f"{said}. See '{context.command_path} --help'."
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
@@ -90,10 +96,11 @@ def _sentence(error: Exception) -> str:
 
 
 def _as_option(argument: re.Match[str]) -> str:
-    """An argument of Python that a message names, such as mode='replace', as a command has it: --mode replace."""
-    option = f"--{argument[1].replace('_', '-')}"
+    """An argument of Python that a message names as a command has it: mode='replace' is --mode replace."""
+    name = argument[1].replace("_", "-")
+    option = f"--no-{name}" if argument[2] is None else f"--{name}"
     known = any(option in each.opts for command in program.commands.values() for each in command.params)
-    return f"{option} {argument[2]}" if known else argument[0]
+    return f"{option} {argument[2] or ''}".rstrip() if known else argument[0]
 
 
 def _print_error(sentence: str) -> None:

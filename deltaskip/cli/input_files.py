@@ -40,6 +40,8 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 _STDIN = "-"
 _HEADER_BYTES = 1 << 20
+# What separates values where it is no comma.
+_DELIMITERS = (";", "\t", "|")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
 _BLOCK_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 16
@@ -187,7 +189,14 @@ class InputFiles:
             raise SchemaError(f"{_shown(path)} is empty: the first line of CSV has the names of the columns.")
         parse = pc_csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True)
         found = pc_csv.read_csv(io.BytesIO(text), pc_csv.ReadOptions(block_size=max(len(text), 1) + 1), parse)
-        return list(found.column_names)
+        names = list(found.column_names)
+        other = next((each for each in _DELIMITERS if len(names) == 1 and each in names[0]), None)
+        if other is not None and self.delimiter is None:
+            raise SchemaError(
+                f"{_shown(path)} has the one column {names[0]!r}: pass --delimiter {other!r} if that separates values, "
+                f"or --delimiter ','."
+            )
+        return names
 
     def _json_block(self, text: bytes) -> pa.Table:
         """The rows of some lines, with the columns that they have."""

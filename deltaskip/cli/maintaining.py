@@ -100,10 +100,12 @@ def print_restored(done: Mapping[str, Any]) -> None:
     if not metrics:
         print_line("restored nothing: the table is at that version")
         return
-    did = "would restore" if done["dry_run"] else f"version {done['version']}: restored"
+    did, removed = (
+        ("would restore", "remove") if done["dry_run"] else (f"version {done['version']}: restored", "removed")
+    )
     print_line(
         f"{did} {counted(metrics['numRestoredFiles'], 'file')} ({human_bytes(metrics['restoredFilesSize'])}) and "
-        f"removed {counted(metrics['numRemovedFiles'], 'file')} ({human_bytes(metrics['removedFilesSize'])}); the "
+        f"{removed} {counted(metrics['numRemovedFiles'], 'file')} ({human_bytes(metrics['removedFilesSize'])}); the "
         f"table then has {counted(metrics['numOfFilesAfterRestore'], 'file')} "
         f"({human_bytes(metrics['tableSizeAfterRestore'])})"
     )

@@ -49,6 +49,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
     help="Size of new files, such as 256MiB. [default: property delta.targetFileSize, otherwise 1GiB]",
 )
 @click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
+@click.option("--purge", is_flag=True, help="Rewrite every file of which rows are deleted, and no other.")
 @txn_option("Optimize nothing if the table contains this version of the application or a later one.")
 @click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of --where.")
 @_dry_run

@@ -117,6 +117,8 @@ def _alter(
     STATEMENT is what follows ALTER TABLE and a table's name, such as 'ADD COLUMN c INT AFTER b' or
     'SET TBLPROPERTIES (delta.appendOnly = true)'.
     """
+    if any(len(each.split()) == 1 for each in statements):
+        raise click.UsageError(f"Each STATEMENT is one argument, in quotes: {' '.join(statements)!r}.")
     from deltaskip.cli import writing
     from deltaskip.cli.tables import open_table
 

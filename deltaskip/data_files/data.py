@@ -114,7 +114,7 @@ class GivenRows:
         assert self._schema is not None
         if self._kept is None:
             schema = self._opened().schema
-            self._kept = pa.Table.from_batches(self._batches(), schema)
+            self._kept = _in_one_chunk(pa.Table.from_batches(self._batches(), schema))
         return plain_table(self._kept, self._schema, table)
 
     def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
@@ -184,10 +184,23 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
     except Exception as error:
+        why = "write to_frame() for a table of one column." if hasattr(data, "to_frame") else _first_line(error)
         raise InvalidArgumentType(
-            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
+            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {why}"
         ) from error
     raise InvalidArgumentType.of(name, ROWS, data)
+
+
+def _in_one_chunk(rows: pa.Table) -> pa.Table:
+    """The rows with one chunk for each column, which uses of them need. No second copy of all columns is made."""
+    names = rows.schema
+    columns = []
+    while rows.num_columns:
+        column, rows = rows.column(0), rows.remove_column(0)
+        nested = pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type)
+        columns.append(column if nested else pa.table([column], names=["c"]).combine_chunks().column(0))
+        del column
+    return pa.Table.from_arrays(columns, schema=names)
 
 
 def _library(data: Any) -> str:
@@ -238,5 +251,7 @@ def _with_index_as_columns(data: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    text = redacted(str(error)).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
+    # pyarrow says in a second one which column it is.
+    said = ", ".join(error.args) if error.args and all(isinstance(each, str) for each in error.args) else str(error)
+    text = redacted(said).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
     return text if text.endswith(".") else f"{text or type(error).__name__}."

@@ -67,8 +67,10 @@ def _condition(given: object, argument: str) -> Node:
     column = col(name)
     if operator in ("in", "not in"):
         if not is_listed(value) or not len(values := listed(value)):
+            lacks = "an empty one is no condition" if is_listed(value) else f"not {type(value).__name__}"
             raise InvalidArgument(
-                f"{operator} in {argument} needs a list of values, such as ({name!r}, {operator!r}, [1, 2])."
+                f"The operator {operator!r} of {argument} needs a list of values, such as ({name!r}, {operator!r}, "
+                f"[1, 2]), {lacks}."
             )
         nothing = any(each is None for each in values)
     else:

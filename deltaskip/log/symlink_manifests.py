@@ -102,7 +102,7 @@ def _check(snapshot: Snapshot) -> None:
         if len(with_vector):
             raise UnsupportedFeature(
                 f"{where}, because {with_vector['path'][0]} has a deletion vector: engines that read files by a "
-                f"manifest would return deleted rows. Rewrite such files with OPTIMIZE or REORG TABLE … APPLY (PURGE)."
+                f"manifest would return deleted rows. Rewrite such files with DeltaTable.optimize(purge=True)."
             )
 
 

@@ -149,8 +149,7 @@ def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int,
         raise InvalidArgument(
             f"A retention of {_hours(retention_ms)} is too short for {snapshot.root}: writers that are active now may "
             f"lose files that they have not committed, and earlier versions cannot be read. Keep files for at least "
-            f"{_hours(default)} ({name}), or call DeltaTable.vacuum with enforce_retention=False if nobody else uses "
-            f"the table."
+            f"{_hours(default)} ({name}), or vacuum with enforce_retention=False if nobody else uses the table."
         )
 
 

@@ -32,7 +32,9 @@ class SelectingScan(LogScan):
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         if options.columns is not None:
+            # Of an iterator the names can be taken once.
             columns = arguments.texts("columns", options.columns)
+            options = replace(options, columns=columns)
             try:
                 self._paths = selected_paths(snapshot.schema, columns)
             except (PredicateError, InvalidArgument) as error:

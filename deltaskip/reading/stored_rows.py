@@ -71,6 +71,12 @@ class StoredBatch:
     positions: npt.NDArray[Any]
     columns: Mapping[str, pa.Array]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in memory."""
+        found: int = self.positions.nbytes + sum(column.nbytes for column in self.columns.values())
+        return found
+
     @classmethod
     def joined(cls, batches: Sequence[StoredBatch]) -> StoredBatch:
         """Return the rows of batches with the same columns, one after the other."""

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from deltaskip.reading.metrics import ScanMetrics
     from deltaskip.reading.pieces import ScanPiece
 
-__all__ = ["TableScan"]
+__all__ = ["OF_FRAMES", "TableScan"]
+
+OF_FRAMES = {
+    "filter": "scan(where)",
+    "select": "scan(columns=[…])",
+    "read": "scan().to_arrow()",
+    "to_df": "scan().to_pandas()",
+    "toDF": "scan().to_spark(spark)",
+}
+"""Methods of frames and of other libraries' tables, and what stands for them here."""
 
 
 @door
@@ -82,6 +91,13 @@ class TableScan(SelectingScan, Scan):
 
     def _finished(self, metrics: ScanMetrics) -> None:
         self._metrics = metrics
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in OF_FRAMES:
+                raise AttributeError(f"A scan has no {name}: write {OF_FRAMES[name]} of the DeltaTable.")
+            return super().__getattr__(name)
 
     def _repr_html_(self) -> str:
         metrics = self.metrics

@@ -74,6 +74,20 @@ TYPE_NAMES: dict[str, DataType] = {
 }
 
 _LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
+# Types of other systems.
+_ELSEWHERE = {
+    **dict.fromkeys(("text", "str", "object", "uuid", "json", "utf8", "nvarchar"), "STRING"),
+    **dict.fromkeys(("datetime", "timestamptz", "datetime64"), "TIMESTAMP"),
+    "bool": "BOOLEAN",
+    **dict.fromkeys(("int64", "uint32"), "BIGINT"),
+    **dict.fromkeys(("int32", "uint16", "int4"), "INT"),
+    **dict.fromkeys(("float64", "float8"), "DOUBLE"),
+    **dict.fromkeys(("float32", "float4"), "FLOAT"),
+    **dict.fromkeys(("number", "money"), "DECIMAL(18, 2)"),
+    **dict.fromkeys(("blob", "bytes", "bytea"), "BINARY"),
+    "list": "ARRAY<STRING>",
+}
+_EXAMPLES = ("BIGINT", "INT", "DOUBLE", "DECIMAL(18, 2)", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "BINARY")
 _LONG_LIMIT = 2**63
 _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 # Words that begin an option of a column, and so end the expression of DEFAULT.
@@ -298,7 +312,8 @@ class DdlParser:
         if name in DECIMAL_NAMES:
             return self.decimal(token)
         if name not in TYPE_NAMES:
-            raise sql_error(self.text, token.start, f"{token.text} is not a type of Delta Lake")
+            known = _ELSEWHERE.get(name) or f"a type such as {', '.join(_EXAMPLES)}"
+            raise sql_error(self.text, token.start, f"{token.text} is not a type of Delta Lake: write {known}")
         if self.peek_symbol("(") or self.peek_symbol("<"):
             raise self.error(f"the type {token.text} has no parameters")
         if name == "string" and self.take_words("COLLATE"):

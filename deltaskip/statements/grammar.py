@@ -276,7 +276,7 @@ NEAREST: dict[str, str] = {
     "VIEW": "createOrReplaceTempView of the DataFrame of a query",
     "FUNCTION": "spark.udf.register, or CREATE FUNCTION through spark.sql",
     "ANALYZE": "DeltaTable.recompute_stats(), which computes statistics of files",
-    "REORG": "OPTIMIZE, which also rewrites files in which many rows are deleted",
+    "REORG": "OPTIMIZE, or DeltaTable.optimize(purge=True) to rewrite every file that has deleted rows",
     "CONVERT": "deltaskip.convert_to_delta(spark, path), and register_table(name, path)",
     "MSCK": "nothing: the log lists all files",
     "REPAIR": "nothing: the log lists all files",

@@ -268,6 +268,9 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
     return _State(schema, made.partition_columns, configuration, tuple(features), domain)
 
 
+_TRANSFORMS = " A transform is a value, such as deltaskip.transforms.date('ts') or bucket('id', 16)."
+
+
 def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:
     by_name = {fold_name(field.name): field.name for field in schema.fields}
     unknown = next((name for name in names if fold_name(name) not in by_name), None)
@@ -275,6 +278,7 @@ def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> 
         raise SchemaError(
             f"The {kind} column {display_name([unknown])} is not a column of the new table {root}; the columns are "
             f"{', '.join(display_name([field.name]) for field in schema.fields)}."
+            f"{_TRANSFORMS if '(' in unknown else ''}"
         )
     return tuple(by_name[fold_name(name)] for name in names)
 

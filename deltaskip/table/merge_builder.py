@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
 from deltaskip.doors import Unpicklable, door
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -46,14 +47,16 @@ class MergeBuilder(Unpicklable):
         return self
 
     def __repr__(self) -> str:
-        return f"MergeBuilder({self._table!r}, {len(self._clauses)} clauses)"
+        count = len(self._clauses)
+        return f"MergeBuilder({self._table!r}, {count} clause{'' if count == 1 else 's'}, runs with execute())"
 
     def when_matched_update(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
         """Set columns of rows that a row of the source matches.
 
         Args:
-            values: New values by the name of a column or nested field, such as {"price": "s.price"}. Other columns
-                stay; generated columns are computed again.
+            values: New values by the name of a column or nested field: SQL text such as {"price": "s.price"}, an
+                expression of `deltaskip.col`, a Column, or another constant than text, such as None or a date. Other
+                columns stay; generated columns are computed again.
             where: Condition that the pair of rows must satisfy.
         """
         return self._setting("matched", "update", values, where)
@@ -150,6 +153,11 @@ class MergeBuilder(Unpicklable):
         return self._with(kind, action, where, checked_values("values", values))
 
     def _all(self, kind: Kind, action: Action, except_: Sequence[str], where: object) -> MergeBuilder:
+        if isinstance(except_, str):
+            raise InvalidArgumentType(
+                f"except_ must be a list of columns, not a str: write where={except_!r} for a condition, or "
+                f"except_=[{except_!r}] for a column."
+            )
         return self._with(kind, action, where, None, arguments.texts("except_", except_))
 
     def _with(

@@ -31,6 +31,7 @@ class OptimizingMethods(TableMethods):
         *,
         spark: object = None,
         full: bool = False,
+        purge: bool = False,
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
@@ -58,6 +59,9 @@ class OptimizingMethods(TableMethods):
                 rewritten in this process, which is faster; and so is everything without a session.
             full: Whether files of a clustered table that are clustered already are clustered again, for example after
                 its clustering columns have changed.
+            purge: Whether every file of which rows are deleted is rewritten without them, alone, however few they are,
+                and no other file; it then takes no other choice than `where`. VACUUM removes the rows from the storage
+                after its retention.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`: nothing is done if the table has this version of the
                 application or a later one. Of several commits the last has it.
@@ -79,7 +83,8 @@ class OptimizingMethods(TableMethods):
                 clustered, and there is a predicate.
             CommitConflict: Other writers committed first in every attempt.
             StorageError: Storage failed. What was committed before stays.
-            InvalidArgument: `full` is true, and the table is not clustered; or an argument has a wrong value.
+            InvalidArgument: `full` is true, and the table is not clustered; `purge` is, with another choice; or an
+                argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.overwrite import predicate_text
@@ -92,8 +97,15 @@ class OptimizingMethods(TableMethods):
         names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot.schema)
-        request = OptimizeRequest(text, target_bytes, names, arguments.flag("full", full), options.time_zone)
+        full, purge = arguments.flag("full", full), arguments.flag("purge", purge)
+        if purge and (full or names or target_bytes is not None):
+            raise InvalidArgument(
+                f"purge=True rewrites the files that have deleted rows and nothing else: leave out target_file_bytes, "
+                f"zorder_by and full (table {self.uri})."
+            )
+        request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge)
         dry = arguments.flag("dry_run", dry_run)
+        progress = arguments.function_or_none("progress", progress)
         return self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
 
     def replace_partitioning(

@@ -105,6 +105,7 @@ class RecomputingMethods(TableMethods):
             kernel_spelling,
             version,
         )
+        progress = arguments.function_or_none("progress", progress)
         return self._moved(recompute(self.snapshot, request, spark, files_of_commit, progress))
 
     def recompute_plan(

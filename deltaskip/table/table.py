@@ -21,7 +21,7 @@ from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
 from deltaskip.log.new_table import check_no_files
 from deltaskip.log.reopening import Reopened, SnapshotReference
-from deltaskip.reading.table_scan import TableScan
+from deltaskip.reading.table_scan import OF_FRAMES, TableScan
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
@@ -120,6 +120,8 @@ class DeltaTable(
             try:
                 return super().__getattr__(name)
             except AttributeError as error:
+                if name in OF_FRAMES:
+                    raise AttributeError(f"A DeltaTable has no {name}: write {OF_FRAMES[name]}.") from error
                 if name.startswith("_") or not hasattr(TableScan, name):
                     raise
                 raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{name}.") from error

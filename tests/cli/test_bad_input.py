@@ -183,6 +183,12 @@ def test_options_that_make_no_sense_are_refused(run: Run, customers: Path, argum
     assert "deltaskip files --help" in sentence_of(run("files", customers, *arguments))
 
 
+def test_a_predicate_without_its_option_is_told_where_it_stands(run: Run, customers: Path) -> None:
+    for command in ("head", "files", "explain", "delete"):
+        assert "(id = 1): a predicate stands after --where. See" in sentence_of(run(command, customers, "id = 1"))
+    assert "after --where" not in sentence_of(run("restore", customers, "1"))
+
+
 def test_an_unknown_scheme_is_refused(run: Run) -> None:
     assert "carrier-pigeon" in sentence_of(run("files", "carrier-pigeon://loft/table"))
 

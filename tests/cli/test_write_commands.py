@@ -175,6 +175,7 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
         ("a.csv", "id,at\n1,noon\n", 2, "'noon' in the column at, which is no timestamp"),
         ("a.csv", "id,other\n1,2\n", 1, "has no column other"),
         ("a.csv", "", 1, "is empty"),
+        ("a.csv", "id;day\n1;2026-01-01\n", 1, "the one column 'id;day': pass --delimiter ';'"),
         ("a.json", "{\n", 2, "a.json cannot be read"),
         ("a.json", '{"id": "x"}\n', 2, "a.json cannot be read"),
         ("a.parquet", "no parquet", 2, "a.parquet cannot be read"),
@@ -232,4 +233,5 @@ def test_alter_names_what_is_wrong(run: Run, table: Path, statement: str) -> Non
         ran = run("alter", table, "ADD COLUMN fine INT", statement, *more)
         assert ran.status in (1, 2), ran
         assert ran.err.count("\n") == 1
+    assert "in quotes: 'ADD COLUMN y INT'" in run("alter", table, "ADD", "COLUMN", "y", "INT").err
     assert ds.DeltaTable(table).version == 0

@@ -102,6 +102,28 @@ def test_wrong_options_of_streams_are_named_before_the_stream_starts(
         spark.readStream.format("deltaskip").options(**options).load(table.uri)
 
 
+@pytest.mark.long(gate=1)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda spark, path: spark.sql("CREATE TABLE named USING deltaskip"),
+        lambda spark, path: spark.sql(f"CREATE TABLE named USING deltaskip OPTIONS (path '{path}')"),
+        lambda spark, path: spark.sql("CREATE TABLE named USING deltaskip AS SELECT 1 AS id"),
+        lambda spark, path: spark.range(1).write.format("deltaskip").saveAsTable("named"),
+        lambda spark, path: spark.range(1).writeTo("named").using("deltaskip").create(),
+    ],
+)
+def test_tables_of_the_session_say_what_to_write_instead(
+    spark: Any, source: Any, table: ds.DeltaTable, make: Any
+) -> None:
+    with pytest.raises(
+        Exception, match=r"ds\.register_view\(spark, 'name'.*ds\.install_catalog\(spark, 'lake', "
+    ) as raised:
+        make(spark, table.uri)
+    assert "Traceback" not in str(raised.value)
+    assert not spark.catalog.tableExists("named")
+
+
 def test_another_schema_is_refused(source: Any, table: ds.DeltaTable) -> None:
     with pytest.raises(Exception, match="leave out schema"):
         source.schema("id BIGINT").load(table.uri).collect()

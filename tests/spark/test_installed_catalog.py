@@ -187,7 +187,9 @@ def test_data_frames_are_written_by_name(spark: Any, lake: Any, catalog: Any) ->
     assert catalog.load_table("db.written").properties["k"] == "v"
     spark.sql("SELECT 7L AS id, '0' AS p").writeTo("lake.db.written").overwrite(F.col("p") == "0")
     assert sorted(lake("SELECT id FROM lake.db.written")) == [(1,), (3,), (7,), (11,), (13,)]
-    spark.range(2).writeTo("lake.db.written").createOrReplace()
+    frame.write.format("deltaskip").saveAsTable("lake.db.saved")
+    assert catalog.load_table("db.saved").scan().count() == 4
+    spark.range(2).writeTo("lake.db.written").using("deltaskip").createOrReplace()
     assert sorted(lake("SELECT * FROM lake.db.written")) == [(0,), (1,)]
 
 
@@ -241,6 +243,10 @@ def test_statements_that_spark_cannot_run_show_the_line_that_runs_them(spark: An
         "DELETE FROM {0}db.changed WHERE id + 1 = 2",
         "DELETE FROM {0}db.changed WHERE s LIKE '%x_' OR id = 1",
         "DELETE FROM {0}db.changed WHERE id = 1 AND s RLIKE '[x-z]'",
+        "DELETE FROM {0}db.changed WHERE CAST(id AS STRING) = '1'",
+        "MERGE INTO {0}db.changed t USING (SELECT 9L AS id, 'n' AS s) n ON t.id = n.id WHEN NOT MATCHED THEN INSERT *",
+        "/* one */ MERGE WITH SCHEMA EVOLUTION INTO {0}db.changed t USING (SELECT 9L AS id, 'n' AS s, 1 AS more) n "
+        "ON t.id = n.id WHEN NOT MATCHED THEN INSERT *",
     ]
 
     def check(statement: str) -> None:
@@ -255,6 +261,24 @@ def test_statements_that_spark_cannot_run_show_the_line_that_runs_them(spark: An
         assert sorted(lake("SELECT * FROM lake.db.changed")) != [(0, "x"), (1, "x"), (2, "x")]
 
     each(statements, check)
+    lake("CREATE OR REPLACE TABLE lake.db.changed AS SELECT id, 'x' AS s FROM range(3)")
+    for statement, args in (
+        ("UPDATE lake.db.changed SET s = :s WHERE id = :id", {"s": "it's", "id": 1}),
+        ("UPDATE IDENTIFIER(:name) SET s = :s", {"name": "lake.db.changed", "s": "i"}),
+        ("UPDATE lake.db.changed SET s = ? WHERE id = 2", ["q"]),
+    ):
+        with pytest.raises(
+            Exception, match=r"where args are those of spark\.sql: catalog\.sql\(.*params=args\)"
+        ) as raised:
+            spark.sql(statement, args=args)
+        line = "catalog.sql" + str(raised.value).partition("catalog.sql")[2]
+        known = {"s": args["s"], "id": 1} if "id = :id" in statement else args
+        known = {"s": "i"} if "IDENTIFIER" in statement else known
+        eval(line, {"catalog": catalog, "spark": spark, "args": known})
+    assert sorted(lake("SELECT s FROM lake.db.changed")) == [("i",), ("i",), ("q",)]
+    with pytest.raises(Exception, match=r"query of WITH was moved into USING"):
+        lake("WITH n AS (SELECT 1L AS id) MERGE INTO lake.db.changed t USING n ON t.id = n.id WHEN MATCHED THEN DELETE")
+    lake("CREATE OR REPLACE TABLE lake.db.changed AS SELECT id, 'x' AS s FROM range(3)")
     lake("DELETE FROM lake.db.changed WHERE s LIKE 'x%' AND id = 0")
     spark.sql("USE lake.db")
     try:
@@ -291,7 +315,7 @@ def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
         "REPLACE TABLE lake.db.nothing AS SELECT 1 AS a": "TABLE_OR_VIEW_NOT_FOUND",
         "DROP TABLE lake.db.nothing": "TABLE_OR_VIEW_NOT_FOUND",
         "SELECT * FROM lake.db.taken VERSION AS OF 9": "versions? 0",
-        "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta'",
+        "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta', not 'parquet': leave it out",
     }
     for statement, message in cases.items():
         with pytest.raises(Exception, match=message):

@@ -91,6 +91,21 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "changes that were not recorded": (lambda t: t.changes(0), "set delta.enableChangeDataFeed to true"),
     "a statement that is misspelt": (lambda t: t.alter_sql("ADD COLUM x INT"), "write ADD COLUMN"),
     "a column that files contain": (lambda t: t.alter_sql("DROP COLUMN price"), r"delta\.columnMapping\.mode"),
+    "an argument of a condition": (
+        lambda t: t.merge(ROW, "target.id = source.id").when_matched_update_all("source.id > 1"),
+        r"where='source\.id > 1' for a condition",
+    ),
+    "an empty list": (lambda t: t.scan([("id", "in", [])]), "an empty one is no condition"),
+    "one value for a list": (lambda t: t.scan([("customer", "in", "a")]), "needs a list of values.*not str"),
+    "a time without quotes": (lambda t: t.scan("day >= 2026-01-01 00:00:00"), r"TIMESTAMP'2026-01-31 12:00:00'"),
+    "a type of another system": (lambda t: ds.DeltaTable.create("new", "ts DATETIME"), "write TIMESTAMP"),
+    "no type": (lambda t: ds.DeltaTable.create("new", "ts DATUM"), "write a type such as BIGINT, INT"),
+    "a transform as text": (
+        lambda t: ds.DeltaTable.create("new", "ts TIMESTAMP", partition_by=["days(ts)"]),
+        r"transforms\.date\('ts'\)",
+    ),
+    "a name with a space": (lambda t: ds.DeltaTable.create("new", "`a b` INT"), r"delta\.columnMapping\.mode = name"),
+    "a purge with an order": (lambda t: t.optimize(purge=True, zorder_by="id"), "leave out"),
     "a catalog that is none": (lambda t: ds.catalog("lake"), "A URL begins with"),
     "a namespace that is not there": (
         lambda t: ds.catalog("warehouse:wh").create_table("sales.x", "id INT"),
@@ -118,6 +133,29 @@ def test_the_message_says_what_to_write(table: ds.DeltaTable) -> None:
             act(table)
         assert not isinstance(raised.value, ds.errors.UnexpectedError), name
     assert table.refresh().version == 1
+
+
+def test_one_column_is_no_table(table: ds.DeltaTable) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ds.DeltaSkipError, match=r"a Series, .*to_frame\(\)"):
+        table.append(pandas.Series([1, 2], name="id"))
+    with pytest.raises(ds.DeltaSkipError, match="got a 'int' object, Conversion failed for column customer"):
+        table.append(pandas.DataFrame({"id": [5, 6], "customer": ["x", 1]}))
+
+
+def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> None:
+    for each in (table, table.scan()):
+        with pytest.raises(AttributeError, match=r"has no filter: write scan\(where\)"):
+            each.filter("id > 1")
+        assert not hasattr(each, "select")
+    assert "runs with execute()" in repr(table.merge(ROW, "target.id = source.id").when_matched_delete())
+
+
+def test_columns_are_taken_of_any_iterator(table: ds.DeltaTable) -> None:
+    for names in (("id", "customer"), ("user.name",)):
+        scan = table.scan("id = 1", columns=iter(names))
+        assert scan.to_arrow().column_names == [name.split(".")[-1] for name in names]
+        assert ds.read_pandas("orders", columns=iter(names)).shape == (2, len(names))
 
 
 @pytest.mark.parametrize("name", ["to_arrow", "to_pandas", "to_polars", "count", "head", "to_batches"])

@@ -6,12 +6,11 @@ Files are read one after the other. The source, the rows that change and their n
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,7 @@ from deltaskip.expr.nodes import Literal, Node, columns_of
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
+from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
@@ -59,7 +59,11 @@ __all__ = ["ArrowMergeSource", "needed_columns"]
 # As through Spark.
 _MOST_VALUES = 250_000
 _MOST_LITERALS = 1_000
-_FILES_AT_ONCE = 16
+# Bytes of rows that are joined at once, at least; and of files that are read ahead.
+_AT_ONCE_BYTES = 64 << 20
+_AHEAD_BYTES = 256 << 20
+# The part of a source that a piece of the table has, if the source is large.
+_SHARE = 8
 
 
 class ArrowMergeSource(MergeSource):
@@ -157,7 +161,9 @@ class ArrowSourceRows(SourceRows):
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
-        values = _literals(known.unique(), key.type) if distinct and key.equal else None
+        # Most rows of a large source have a key of their own, which the first of them show.
+        many = distinct and len(known.slice(0, 2 * _MOST_VALUES).unique()) > _MOST_VALUES
+        values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
         return KeyValues(least, greatest, found.null_count > 0, values)
 
 
@@ -186,6 +192,14 @@ def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
     if len(values) > _MOST_LITERALS or type_ in (FLOAT, DOUBLE):
         return None
     return tuple(Literal(value, type_) for value in domain_values(values))
+
+
+class _OfFile(NamedTuple):
+    """Some rows of a file, by the file's number, with their bytes."""
+
+    number: int
+    batch: StoredBatch
+    nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +245,8 @@ class _Merge:
             for kind, each in sides.items()
         }
         self._rows = source.count()
+        # Each join looks at all rows of the source, so that many of them have larger pieces.
+        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes // _SHARE)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
@@ -272,23 +288,28 @@ class _Merge:
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns, extra)
         names = [*(name for name in snapshot.schema.names if name in columns), *(field.name for field in extra)]
         files = join.files.listed
+        sizes = join.files.logged["size"].to_pylist()
 
-        def read(number: int) -> list[StoredBatch]:
-            return [batch for _, batch in rows.live(files.slice(number, 1))]
+        def read(number: int) -> Iterator[_OfFile]:
+            return (_OfFile(number, batch, batch.nbytes) for _, batch in rows.live(files.slice(number, 1)))
 
-        with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
-            for start in range(0, len(files), _FILES_AT_ONCE):
-                numbers = range(start, min(start + _FILES_AT_ONCE, len(files)))
-                found = zip(numbers, pool.map(read, numbers), strict=True)
-                batches = [(number, batch) for number, of_file in found for batch in of_file]
-                if batches:
-                    yield self._together(batches, names)
+        reads = ((size, partial(read, number)) for number, size in enumerate(sizes))
+        batches: list[_OfFile] = []
+        held = 0
+        for each in read_ahead(reads, _AHEAD_BYTES, remote=snapshot.storage.remote):
+            batches.append(each)
+            held += each.nbytes
+            if held >= self._at_once:
+                yield self._together(batches, names)
+                batches, held = [], 0
+        if batches:
+            yield self._together(batches, names)
 
-    def _together(self, batches: Sequence[tuple[int, StoredBatch]], names: Sequence[str]) -> _Rows:
+    def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _Rows:
         """The rows of batches, each with the number of its file."""
-        positions = np.concatenate([batch.positions for _, batch in batches])
-        numbers = np.repeat([n for n, _ in batches], [len(batch.positions) for _, batch in batches])
-        columns = {name: pa.concat_arrays([batch.columns[name] for _, batch in batches]) for name in names}
+        positions = np.concatenate([each.batch.positions for each in batches])
+        numbers = np.repeat([each.number for each in batches], [len(each.batch.positions) for each in batches])
+        columns = {name: pa.concat_arrays([each.batch.columns[name] for each in batches]) for name in names}
         ids = None
         if self._join.row_ids is not None:
             base = one_chunk(self._join.files.listed["base_row_id"]).take(arrow_array(numbers))
@@ -334,27 +355,32 @@ class _Merge:
                 found.deleted.append(place)
             elif len(mine):
                 found.updated.append(place)
-                own = self._taken(None if partners is None else partners[chosen])
-                old = {name: column.filter(arrow_array(chosen)) for name, column in target.items()}
+                every = len(mine) == len(rows)
+                own = source if every else {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
+                old = target if every else {name: column.filter(arrow_array(chosen)) for name, column in target.items()}
                 row_ids = None if batch.row_ids is None else batch.row_ids.take(arrow_array(mine))
                 self._write(number, old, own, len(mine), row_ids)
             rows, partners = rows[~chosen], None if partners is None else partners[~chosen]
 
     def _insert(self) -> bool:
         """Decide of the rows of the source without a match. Returns whether one is inserted."""
-        rows = np.flatnonzero(~self._met)
         scope = self._scopes["not matched"]
         any_inserted = False
-        for number in self._join.numbers("not matched"):
-            if not len(rows):
-                break
-            source = self._taken(rows)
-            chosen = scope.mask(self._wheres[number], scope.columns({}, source), len(rows))
-            if chosen.any():
-                any_inserted = True
-                own = {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
-                self._write(number, {}, own, int(chosen.sum()), None)
-            rows = rows[~chosen]
+        unmet = np.flatnonzero(~self._met)
+        bytes_of_row = sum(column.nbytes for column in self._source.values()) // max(1, self._rows)
+        step = max(1, _AT_ONCE_BYTES // max(1, bytes_of_row))
+        for start in range(0, len(unmet), step):
+            rows = unmet[start : start + step]
+            for number in self._join.numbers("not matched"):
+                if not len(rows):
+                    break
+                source = self._taken(rows)
+                chosen = scope.mask(self._wheres[number], scope.columns({}, source), len(rows))
+                if chosen.any():
+                    any_inserted = True
+                    own = {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
+                    self._write(number, {}, own, int(chosen.sum()), None)
+                rows = rows[~chosen]
         return any_inserted
 
     def _taken(self, rows: npt.NDArray[Any] | None) -> dict[str, pa.Array]:

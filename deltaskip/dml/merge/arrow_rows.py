@@ -49,8 +49,10 @@ class ArrowPart:
         """Compute the rows as they are stored, after rows that left identity columns in these states."""
         rules = self._rules
         rules.identities = {name: identities.get(name, state) for name, state in rules.identities.items()}
-        self.stored = [(rules.convert(given), ids) for given, ids in self._given]
-        self._given = []
+        self._given.reverse()
+        while self._given:
+            given, ids = self._given.pop()
+            self.stored.append((rules.convert(given), ids))
         return {**identities, **rules.identities}
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.expr.python_values import literal_node
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
@@ -104,7 +105,7 @@ def checked_values(name: str, values: object) -> dict[str, Any]:
     for key in values:
         if not isinstance(key, str):
             raise InvalidArgumentType.of(f"Each column name in {name}", "a str", key)
-    return {key: _checked(f"{name}[{key!r}]", value) for key, value in values.items()}
+    return {key: _checked_value(f"{name}[{key!r}]", value) for key, value in values.items()}
 
 
 def is_default(value: object) -> bool:
@@ -119,6 +120,12 @@ def expression_text(value: object) -> str:
     text = str(value)
     # A Column of PySpark.
     return text[8:-2] if text.startswith("Column<'") else text
+
+
+def _checked_value(name: str, value: object) -> Any:
+    if isinstance(value, str | ColumnExpr | Node) or is_column(value):
+        return _checked(name, value)
+    return literal_node(value, name)
 
 
 def _checked(name: str, value: object) -> Any:

@@ -89,6 +89,8 @@ class Tokens:
             return self.error("a predicate is what stands after WHERE, without SELECT, FROM and WHERE")
         if self.key in ("[", "*", "!"):
             return self.error("this is unexpected")
+        if self.token.kind == "number":
+            return self.error("this number is unexpected; a time is TIMESTAMP'2026-01-31 12:00:00'")
         return self.error(_CURES.get(self.key, "this is unexpected"))
 
     def no_operand(self) -> PredicateError:

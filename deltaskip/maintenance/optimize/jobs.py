@@ -115,8 +115,7 @@ def run_job(
     while True:
         left -= 1
         keep: list[_Done] = []
-        operation = "REORG" if strategy.kind == "purge" else "OPTIMIZE"
-        transaction = Transaction(base, operation, parameters, False, options.user_metadata)
+        transaction = Transaction(base, strategy.operation, parameters, False, options.user_metadata)
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
             txn = options.txn

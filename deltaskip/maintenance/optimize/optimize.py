@@ -221,6 +221,7 @@ class _Running:
             self.started,
             _now(),
             True,
+            strategy.operation,
         )
 
 

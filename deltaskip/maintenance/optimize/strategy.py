@@ -75,6 +75,11 @@ class Strategy:
     full: bool = False
 
     @property
+    def operation(self) -> str:
+        """Name of the operation in the table's history."""
+        return "REORG" if self.kind == "purge" else "OPTIMIZE"
+
+    @property
     def names(self) -> list[str]:
         """Names of the columns, with dots before nested fields."""
         return [display_name(column.logical) for column in self.columns]

@@ -31,7 +31,7 @@ from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCat
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
-from deltaskip.spark.installed_catalog.own_sql import check_delete, use_sql
+from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
 from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
@@ -121,7 +121,9 @@ class SparkPlugin(Proxy):
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
             raise use_sql(self.jvm, "UPDATE and MERGE", self._name, name)
-        if "INSERT" not in privileges:
+        if "INSERT" in privileges:
+            check_insert(self.jvm, self._name, name)
+        else:
             check_delete(self.jvm, self._name, name)
         return InstalledTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
 

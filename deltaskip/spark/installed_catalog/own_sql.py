@@ -12,11 +12,12 @@ from itertools import pairwise
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.expr import parameter_names
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.spark.session.jvm import Jvm
 
-__all__ = ["check_delete", "use_sql"]
+__all__ = ["check_delete", "check_insert", "use_sql"]
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
 # Texts that Spark makes a beginning or an equality of; it hands over no other pattern.
@@ -34,23 +35,37 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
     """
     own = display_name([*ident.namespace, ident.name])
     text = _statement(jvm)
+    more = ""
     if text is None:
         line = f"catalog.load_table({own!r}).merge(…)"
     else:
-        line = f"catalog.sql(spark, {_quoted(_in_catalog(text, catalog, own))})"
+        changed = _in_catalog(text, catalog, own)
+        unbound = parameter_names(changed) or any(token.is_symbol("?") for token in _tokens(changed))
+        params = ", params=args" if unbound else ""
+        line = f"catalog.sql(spark, {_quoted(changed)}{params})"
+        if params:
+            more = ", where args are those of spark.sql"
+        if _begins(_tokens(text), ("WITH",)):
+            more = ", after the query of WITH was moved into USING (WITH … SELECT …) or a temporary view"
     name = display_name([catalog, *ident.namespace, ident.name])
     return UnsupportedFeature(
         f"{what} of the table {name} cannot be run by Spark's own SQL. Run it with the catalog that install_catalog "
-        f"was given: {line}"
+        f"was given{more}: {line}"
     )
+
+
+def check_insert(jvm: Jvm, catalog: str, ident: CatalogIdentifier) -> None:
+    """Raise UnsupportedFeature for a MERGE that only inserts, for which Spark asks as for an INSERT."""
+    if _is_merge(_tokens(_statement(jvm) or "")):
+        raise use_sql(jvm, "UPDATE and MERGE", catalog, ident)
 
 
 def check_delete(jvm: Jvm, catalog: str, ident: CatalogIdentifier) -> None:
     """Raise UnsupportedFeature for a deletion that Spark refuses before it asks the table: a MERGE, or a condition."""
     text = _statement(jvm)
-    if text is None or text.split(maxsplit=1)[0].upper() == "MERGE":
+    tokens = _tokens(text or "")
+    if text is None or _is_merge(tokens):
         raise use_sql(jvm, "UPDATE and MERGE", catalog, ident)
-    tokens = _tokens(text)
     patterns = (after.text for token, after in pairwise(tokens) if token.is_word("LIKE") and after.kind == "string")
     if any(token.is_word("SELECT", "RLIKE", "REGEXP", "ILIKE") for token in tokens) or not all(
         map(_HANDED_OVER.fullmatch, patterns)
@@ -73,6 +88,8 @@ def _in_catalog(text: str, catalog: str, own: str) -> str:
     at = len(words)
     if words and at < len(tokens):
         last = at
+        if tokens[last].is_word("IDENTIFIER") and last + 1 < len(tokens) and tokens[last + 1].is_symbol("("):
+            last = next(i for i in range(at, len(tokens)) if tokens[i].is_symbol(")"))
         while last + 2 < len(tokens) and tokens[last + 1].is_symbol("."):
             last += 2
         replaced.append((tokens[at].start, tokens[last].end, own))
@@ -91,6 +108,14 @@ def _tokens(text: str) -> list[SqlToken]:
         return sql_tokens(text)
     except SchemaError:
         return []
+
+
+def _is_merge(tokens: Sequence[SqlToken]) -> bool:
+    """Whether a statement is a MERGE, perhaps after queries of WITH."""
+    after_with = _begins(tokens, ("WITH",)) and any(
+        first.is_word("MERGE") and second.is_word("INTO", "WITH") for first, second in pairwise(tokens)
+    )
+    return after_with or _begins(tokens, ("MERGE",))
 
 
 def _begins(tokens: Sequence[SqlToken], words: Sequence[str]) -> bool:

@@ -19,6 +19,8 @@ from deltaskip.spark.columns.from_expression import expression_to_node
 
 __all__ = ["exact_predicate", "required_of_rows"]
 
+# Classes of connectors' expressions that have a name.
+_NAMED = ("GeneralScalarExpression", "Predicate", "And", "Or", "Not", "AlwaysTrue", "AlwaysFalse")
 _COMPARISONS = {"=": "=", "<=>": "<=>", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -43,7 +45,10 @@ def _node(tree: Any) -> Node:
         return n.Column(tuple(str(part) for part in tree.fieldNames()))
     if kind == "LiteralValue":
         return _literal(tree)
-    name, children = str(getattr(tree, "name", lambda: kind)()), tuple(map(_node, tree.children()))
+    if kind not in _NAMED:
+        # A cast, for example.
+        return opaque(kind, ())
+    name, children = str(tree.name()), tuple(map(_node, tree.children()))
     match name, children:
         case _, (left, right) if name in _COMPARISONS:
             return n.Compare(_COMPARISONS[name], left, right)

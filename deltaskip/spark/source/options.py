@@ -47,6 +47,10 @@ _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
 
 
+_CATALOG = (
+    "ds.install_catalog(spark, 'lake', ds.catalog('warehouse:/data/wh')) and then CREATE TABLE lake.db.name or "
+    "df.writeTo('lake.db.name') without the format for tables by name"
+)
 _OF_A_TABLE = ("owner", "serialization.format")
 """Options that Spark itself gives to CREATE TABLE … USING."""
 
@@ -70,7 +74,11 @@ class SourceOptions:
             path = lowered.get("path", "/path/to/table")
             raise InvalidArgument(
                 f"The format deltaskip cannot be a table of the session's catalog: write ds.register_view(spark, "
-                f"'name', {path!r}) for a view of the table, or ds.install_catalog(spark, catalog) for a catalog."
+                f"'name', {path!r}) for a view of the table, or {_CATALOG}."
+            )
+        if "paths" in lowered:
+            raise InvalidArgument(
+                "The format deltaskip reads one table at a time: load each path alone, and unite the DataFrames."
             )
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):
@@ -109,8 +117,9 @@ class SourceOptions:
         found = self.given.get("path")
         if not found:
             raise InvalidArgument(
-                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders"); '
-                "for saveAsTable, write ds.catalog(…).sql(spark, 'CREATE TABLE name AS SELECT …')."
+                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders"). A table '
+                f"of the session's catalog, as of CREATE TABLE and saveAsTable, has none for it: drop it, and write "
+                f"ds.register_view(spark, 'name', '/data/orders') for a view, or {_CATALOG}."
             )
         return found
 

@@ -157,7 +157,10 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
         odd = sorted(_NOT_IN_NAMES.intersection(field.name))
         if odd and state.mode == "none":
             why = f"has the column {name!r} with the character {odd[0]!r}, which only mapped columns can have"
-            yield "schema.names", f"{why}: rename the column, or enable column mapping"
+            yield (
+                "schema.names",
+                f"{why}: rename the column, or enable column mapping with delta.columnMapping.mode = name",
+            )
         physical = field.metadata.get("delta.columnMapping.physicalName") if state.mode != "none" else None
         for each in {field.name, physical if isinstance(physical, str) else field.name}:
             if each.lower() in reserved:

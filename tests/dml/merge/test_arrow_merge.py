@@ -24,8 +24,11 @@ KINDS = [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING]
 
 @pytest.mark.long(gate=3)
 @pytest.mark.parametrize("seed", range(extent(10, 60)))
-def test_random_merges_leave_what_the_model_says(tmp_path: Path, seed: int) -> None:
+def test_random_merges_leave_what_the_model_says(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = random.Random(seed)
+    if seed % 2:
+        # Every batch of a file and every row that is inserted is decided of on its own.
+        monkeypatch.setattr("deltaskip.dml.merge.arrow_merge._AT_ONCE_BYTES", 1)
     table = DeltaTable.create(tmp_path / "t", DDL, ("p",) if seed % 3 == 0 else (), properties=KINDS[seed % len(KINDS)])
     rows: list[dict[str, Any]] = []
     for _ in range(3):
@@ -47,6 +50,31 @@ def test_random_merges_leave_what_the_model_says(tmp_path: Path, seed: int) -> N
         assert counted(rows_of(table)) == counted(rows)
         assert {name: metrics[f"numTargetRows{name}"] for name in numbers} == numbers
         assert metrics["numSourceRows"] == len(merge.source)
+
+
+def test_a_merge_joins_pieces_of_the_table_and_not_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltaskip.dml.merge import arrow_merge
+
+    table = DeltaTable.create(tmp_path / "t", "id INT, v INT")
+    for number in range(8):
+        ids = pa.array(range(number * 1_000, (number + 1) * 1_000), pa.int32())
+        table.append(pa.table({"id": ids, "v": ids}))
+    pieces = []
+    together = arrow_merge._Merge._together
+
+    def counted_piece(self: Any, batches: Any, names: Any) -> Any:
+        found = together(self, batches, names)
+        pieces.append(len(found.positions))
+        return found
+
+    monkeypatch.setattr(arrow_merge._Merge, "_together", counted_piece)
+    monkeypatch.setattr(arrow_merge, "_AT_ONCE_BYTES", 20_000)
+    keys = [*range(500, 8_000, 1_000), 9_000]
+    source = pa.table({"id": pa.array(keys, pa.int32()), "v": pa.array([-1] * 9, pa.int32())})
+    merge = table.merge(source, "target.id = source.id").when_matched_update_all().when_not_matched_insert_all()
+    assert merge.execute().metrics["numTargetRowsUpdated"] == 8
+    assert sum(pieces) == 8_000 and max(pieces) <= 3_000
+    assert sorted(table.scan("v = -1").to_arrow()["id"].to_pylist()) == keys
 
 
 def made(folder: Path, ddl: str = "id INT, v INT", **options: Any) -> DeltaTable:

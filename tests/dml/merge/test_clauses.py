@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from deltaskip import col
+from deltaskip import DeltaTable, col
 from deltaskip.dml.merge.clauses import MergeClause, check_clauses, checked_condition, checked_values
 from deltaskip.dml.merge.merge_assignments import (
     DEFAULT,
@@ -162,9 +165,20 @@ def test_conditions_are_text_columns_or_expressions() -> None:
 
 def test_values_are_expressions_by_name() -> None:
     assert checked_values("values", {"v": "1"}) == {"v": "1"}
-    for wrong in (None, "v", {1: "v"}, {"v": 1}):
+    for wrong in (None, "v", {1: "v"}, {"v": [1]}):
         with pytest.raises(InvalidArgumentType):
             checked_values("values", wrong)
+
+
+def test_values_are_constants_as_those_of_update(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, day DATE, b BOOLEAN, x DECIMAL(4, 2)")
+    constants: dict[str, object] = {"day": date(2026, 1, 1), "b": True, "x": Decimal("1.5")}
+    source = pa.table({"id": pa.array([1], pa.int32())})
+    merge = table.merge(source, "target.id = source.id").when_not_matched_insert({"id": "source.id", **constants})
+    merge.when_matched_update({"day": None, "x": 2}).execute()
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, **constants}]
+    table.merge(source, "target.id = source.id").when_matched_update({"day": None, "x": 2}).execute()
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "day": None, "b": True, "x": Decimal(2)}]
 
 
 def test_a_builder_is_not_changed_by_its_methods(tmp_path: Path) -> None:

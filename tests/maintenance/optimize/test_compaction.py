@@ -106,6 +106,20 @@ def test_a_single_file_is_rewritten_only_if_many_of_its_rows_are_deleted(tmp_pat
     assert len(rows_of(table)) == 94
 
 
+def test_a_purge_rewrites_every_file_that_has_deleted_rows_and_no_other(tmp_path: Path) -> None:
+    table = made(tmp_path, files=3, each=100, **VECTORS)
+    table.delete("id = 5")
+    before = {file["path"] for file in files_of(table)}
+    planned = table.optimize(purge=True, dry_run=True)
+    assert (planned.removed.files, planned.deleted_rows, planned.operation) == (1, 1, "REORG")
+    done = table.optimize(purge=True)
+    after = {file["path"] for file in files_of(table)}
+    assert (done.deleted_rows, done.operation, table.history(1)[0].operation) == (1, "REORG", "REORG")
+    assert len(before - after) == len(after - before) == 1
+    assert sorted(row["id"] for row in rows_of(table)) == [n for n in range(300) if n != 5]
+    assert table.optimize(purge=True).version is None
+
+
 def test_a_large_file_is_taken_only_for_its_deleted_rows(tmp_path: Path) -> None:
     table = made(tmp_path, files=3, each=100, **VECTORS)
     size = max(file["size"] for file in files_of(table))
@@ -242,6 +256,10 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path: Path) 
             ({"zorder_by": "st.tags"}, SchemaError),
             ({"zorder_by": "st.tags.element"}, SchemaError),
             ({"full": True}, InvalidArgument),
+            *(
+                ({"purge": True, **more}, InvalidArgument)
+                for more in ({"full": True}, {"zorder_by": "id"}, {"target_file_bytes": 9})
+            ),
             ({"where": "p ="}, PredicateError),
             ({"time_zone": "Nowhere/At_all"}, InvalidArgument),
             ({"zorder_by": 3}, DeltaSkipError),
