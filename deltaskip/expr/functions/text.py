@@ -52,6 +52,7 @@ from deltaskip.expr.vectors import (
     rows_of,
     scattered,
 )
+from deltaskip.kernels.text_matches import likes
 from deltaskip.kernels.text_parts import capitalized, has_parts
 from deltaskip.kernels.text_rows import padded
 from deltaskip.kernels.text_rows import repeated as repetitions
@@ -195,6 +196,22 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
             return pc.ends_with(texts, text)
         case _:
             return pc.match_substring(texts, text)
+
+
+def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> Partly | Values:
+    """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; a wrong escape is left over."""
+    given = rows_of(text, patterns)
+    rest = np.zeros(len(patterns), np.bool_)
+    if case_insensitive:
+        for at, each in enumerate(given):
+            lowered = _with_rest(pc.ascii_lower(each), each, lambda text: cased(text, False))
+            if isinstance(lowered, Partly):
+                lowered, rest = lowered.values, rest | lowered.rest
+            given[at] = lowered
+    found = likes(*given, escape)
+    rest |= numpy_values(pc.fill_null(found, 0)) == 2
+    truth = pc.equal(found, constant_of(1, pa.uint8()))
+    return Partly(truth, rest) if rest.any() else truth
 
 
 def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
