@@ -25,7 +25,8 @@ from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.number_format import NumberFormat, number_format
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, by_distinct, column, constant, none_of, rescaled
-from deltaskip.kernels.number_texts import fixed_digits, grouped, read_in, written_in
+from deltaskip.kernels.number_formats import read_in, written_in
+from deltaskip.kernels.number_texts import fixed_digits, grouped
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
@@ -44,7 +45,7 @@ _OF_BYTES = ("base64", "hex", "utf-8")
 _MOST_PLACES = 300
 _MOST_BY_COLUMN = 14
 _LONG_DIGITS = 18
-# States of kernels.number_texts.
+# States of kernels.number_formats.
 _MISMATCHED, _UNDECIDED = 1, 2
 _PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
