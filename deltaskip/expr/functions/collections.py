@@ -172,10 +172,10 @@ def _join_signature(args: tuple[Node, ...]) -> Typed:
         return None
     if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
         return None
-    if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]):
+    sure = any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2])
+    if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]) and not sure:
         # Where neither of the others is nullable, Spark's compiled code gives NULL, and its interpreter does not.
-        if not any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2]):
-            return None
+        return None
     cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
     return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING
 
