@@ -34,7 +34,7 @@ from deltaskip.expr.functions.function import (
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
+from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.expr.nodes import Call, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
@@ -56,7 +56,7 @@ from deltaskip.kernels.text_matches import likes
 from deltaskip.kernels.text_parts import capitalized, has_parts
 from deltaskip.kernels.text_rows import padded
 from deltaskip.kernels.text_rows import repeated as repetitions
-from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values, typed_array
+from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -138,7 +138,8 @@ def with_parts(text: Values, part: pa.Array, place: int) -> Values:
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`reverse(text)`."""
-    return pc.utf8_reverse(args[0])
+    ascii_only = pc.all(pc.string_is_ascii(column(args[0]))).as_py() is not False
+    return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
 
 
 def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -356,21 +357,10 @@ def _padded(left: bool) -> Compute:
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`lpad(text, width, pad)`."""
-    if not all(map(is_constant, args[1:])):
-        pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
-        text, widths, pads = rows_of(args[0], args[1], pads)
-        _check_sizes(widths)
-        return padded(text, widths, pads, call.name == "lpad")
-    text, width = column(args[0]), constant(args[1])
-    pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
-    if not 0 <= width <= _MOST_REPEATED:
-        raise NotByColumn
-    # What fills up a text, by the number of its characters up to the width.
-    fillings = [(pad * (width // max(len(pad), 1) + 1))[: width - length] for length in range(width + 1)]
-    lengths = pc.min_element_wise(_length_column([text], call, zone), constant_of(width, pa.int32()), skip_nulls=False)
-    filling, cut = typed_array(fillings, text.type).take(lengths), sliced(text, 1, width)
-    parts = (filling, cut) if call.name == "lpad" else (cut, filling)
-    return pc.binary_join_element_wise(*parts, nothing(text.type))
+    pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
+    text, widths, pads = rows_of(args[0], args[1], pads)
+    _check_sizes(widths)
+    return padded(text, widths, pads, call.name == "lpad")
 
 
 def _bytes_of(value: str | bytes) -> int:
