@@ -383,3 +383,17 @@ def test_array_join_that_spark_compiles_to_null_is_left_to_it() -> None:
         node = bind_expression(parse_sql(text), schema)
         assert isinstance(node, Call)
         assert (node.type is not None) == known, text
+
+
+def test_text_of_joined_arrays_in_concat_is_left_to_spark() -> None:
+    schema = parse_columns("a ARRAY<INT>, s STRING, b BINARY")
+    for text, known in (
+        ("concat(s, CAST(concat(a, a) AS STRING))", False),
+        ("s || CAST(a || a AS STRING)", False),
+        ("concat(s, CAST(a AS STRING))", True),
+        ("concat(s, upper(CAST(concat(a, a) AS STRING)))", True),
+        ("concat(s, CAST(concat(b, b) AS STRING))", True),
+    ):
+        node = bind_expression(parse_sql(text), schema)
+        assert isinstance(node, Call)
+        assert (node.type is not None) == known, text

@@ -35,7 +35,7 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
-from deltaskip.expr.nodes import Call, Collate, Like, Literal, Node, StartsWith
+from deltaskip.expr.nodes import Call, Cast, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
@@ -64,6 +64,7 @@ from deltaskip.schema.types import (
     INTEGER,
     STRING,
     VOID,
+    ArrayType,
     DataType,
 )
 
@@ -242,7 +243,20 @@ def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = N
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
     target = BINARY if args and all(type_of(arg) == BINARY for arg in args) else STRING
+    if any(map(_is_text_of_joined, args)):
+        return None
     return takes(target, *[target] * len(args))(args)
+
+
+def _is_text_of_joined(node: Node) -> bool:
+    """Whether a node is arrays that are joined and then cast to a string.
+
+    Spark's optimizer (CombineConcats) casts each of the arrays within the concat of strings around them, if it runs.
+    """
+    match node:
+        case Cast(Call("concat", _, type_), target):
+            return target == STRING and isinstance(type_, ArrayType)
+    return False
 
 
 def _of_texts(
