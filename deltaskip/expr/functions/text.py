@@ -210,7 +210,7 @@ def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: b
             if isinstance(lowered, Partly):
                 lowered, rest = lowered.values, rest | lowered.rest
             given[at] = lowered
-    found = likes(*given, escape)
+    found = likes(given[0], given[1], escape)
     rest |= numpy_values(pc.fill_null(found, 0)) == 2
     truth = pc.equal(found, constant_of(1, pa.uint8()))
     return Partly(truth, rest) if rest.any() else truth
