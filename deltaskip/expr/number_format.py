@@ -61,6 +61,16 @@ class NumberFormat:
         """The type of the numbers that are read."""
         return DecimalType(self.whole + self.scale, self.scale)
 
+    def codes(self) -> tuple[bytes, list[int]]:
+        """Each token as a byte, and its number of digits: `0` exactly as many, `9` up to so many, `M` for MI."""
+        found: list[tuple[str, int]] = []
+        for token in self.tokens:
+            if isinstance(token, _Group):
+                found += [(",", 0) if each is None else ("09"[not each.exact], each.count) for each in token.tokens]
+            else:
+                found.append((token[0], 0))
+        return "".join(code for code, _ in found).encode(), [count for _, count in found]
+
     def read(self, text: str) -> Decimal | None:
         """The number that a text stands for; None if it does not have the format."""
         if not text.isascii():

@@ -16,6 +16,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "base64_lines",
+    "codec",
     "decoded",
     "encoded",
     "from_base64",
@@ -110,11 +111,16 @@ def to_binary(text: str, form: str) -> bytes:
     return from_base64(digits)
 
 
+def codec(charset: str) -> str:
+    """The name in Python of a character set of Spark. Raises EvaluationError for another name."""
+    return _CHARSETS[_charset(charset)]
+
+
 def encoded(text: str, charset: str) -> bytes:
     """`encode(text, charset)`. Raises EvaluationError for a character that the set does not have."""
     name = _charset(charset)
     try:
-        found = text.encode(_CHARSETS[name])
+        found = text.encode(codec(charset))
     except UnicodeEncodeError as error:
         raise EvaluationError(f"{shown(text)} has no form in {charset} (MALFORMED_CHARACTER_CODING).") from error
     return b"\xfe\xff" + found if name == "UTF-16" and found else found
@@ -123,13 +129,13 @@ def encoded(text: str, charset: str) -> bytes:
 def decoded(data: bytes, charset: str) -> str:
     """`decode(data, charset)`. Raises EvaluationError for bytes that mean nothing in the set."""
     name = _charset(charset)
-    codec = _CHARSETS[name]
+    used = codec(charset)
     for mark, marked in _MARKS.get(name, ()):
         if data.startswith(mark):
-            data, codec = data[len(mark) :], marked
+            data, used = data[len(mark) :], marked
             break
     try:
-        found = data.decode(codec, "surrogatepass" if name == "UTF-32" else "strict")
+        found = data.decode(used, "surrogatepass" if name == "UTF-32" else "strict")
     except UnicodeDecodeError as error:
         raise EvaluationError(f"The bytes are not {charset} (MALFORMED_CHARACTER_CODING).") from error
     if _SURROGATE.search(found) or (name.startswith("UTF-16") and "\ufffe" in found):

@@ -13,7 +13,57 @@ from libc.string cimport memcpy, memset
 from deltaskip.kernels.arrow cimport BinaryView, binary_view, is_valid
 from deltaskip.kernels.written cimport Span, Written, row_of, written_like
 
-cdef const char* DIGITS = "0123456789abcdef"
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <cpuid.h>
+    #include <immintrin.h>
+
+    /* Instructions for SHA-256, which not every processor has. */
+    static int ds_has_sha(void) {
+        unsigned int a, b, c, d;
+        if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 19)) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+        return b >> 29 & 1;
+    }
+
+    __attribute__((target("sha,sse4.1")))
+    static void ds_sha256(uint32_t* h, const uint8_t* block, const uint32_t* k) {
+        const __m128i swap = _mm_set_epi64x(0x0C0D0E0F08090A0BULL, 0x0405060700010203ULL);
+        __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i*)h), 0xB1);
+        __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i*)(h + 4)), 0x1B);
+        __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xF0);
+        const __m128i first = abef, second = cdgh;
+        __m128i w[4], x;
+        int i;
+        for (i = 0; i < 16; i++) {
+            if (i < 4) {
+                x = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)block + i), swap);
+            } else {
+                x = _mm_sha256msg1_epu32(w[i & 3], w[(i + 1) & 3]);
+                x = _mm_add_epi32(x, _mm_alignr_epi8(w[(i + 3) & 3], w[(i + 2) & 3], 4));
+                x = _mm_sha256msg2_epu32(x, w[(i + 3) & 3]);
+            }
+            w[i & 3] = x;
+            x = _mm_add_epi32(x, _mm_loadu_si128((const __m128i*)k + i));
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, x);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(x, 0x0E));
+        }
+        low = _mm_shuffle_epi32(_mm_add_epi32(abef, first), 0x1B);
+        high = _mm_shuffle_epi32(_mm_add_epi32(cdgh, second), 0xB1);
+        _mm_storeu_si128((__m128i*)h, _mm_blend_epi16(low, high, 0xF0));
+        _mm_storeu_si128((__m128i*)(h + 4), _mm_alignr_epi8(high, low, 8));
+    }
+    #else
+    static int ds_has_sha(void) { return 0; }
+    static void ds_sha256(uint32_t* h, const uint8_t* block, const uint32_t* k) {}
+    #endif
+    """
+    int has_sha "ds_has_sha"() noexcept nogil
+    void sha256_block "ds_sha256"(uint32_t* h, const uint8_t* block, const uint32_t* k) noexcept nogil
+
+# The two digits of each byte.
+cdef uint8_t[512] DIGITS
+cdef bint HAS_SHA = has_sha() != 0
 cdef int[16] SHIFTS
 cdef uint32_t[64] SINES
 cdef uint32_t[64] ROOTS32
@@ -63,23 +113,21 @@ cdef void _md5(uint32_t* h, const uint8_t* block) noexcept nogil:
 
 cdef void _sha1(uint32_t* h, const uint8_t* block) noexcept nogil:
     cdef uint32_t[80] w
-    cdef uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f, k
+    cdef uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4]
     cdef int i
     memcpy(w, block, 64)
     for i in range(16):
         w[i] = swap32(w[i])
     for i in range(16, 80):
         w[i] = left32(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1)
-    for i in range(80):
-        if i < 20:
-            f, k = d ^ (b & (c ^ d)), 0x5A827999
-        elif i < 40:
-            f, k = b ^ c ^ d, 0x6ED9EBA1
-        elif i < 60:
-            f, k = (b & c) | (d & (b | c)), 0x8F1BBCDC
-        else:
-            f, k = b ^ c ^ d, 0xCA62C1D6
-        a, b, c, d, e = left32(a, 5) + f + e + k + w[i], a, left32(b, 30), c, d
+    for i in range(20):
+        a, b, c, d, e = left32(a, 5) + (d ^ (b & (c ^ d))) + e + 0x5A827999 + w[i], a, left32(b, 30), c, d
+    for i in range(20, 40):
+        a, b, c, d, e = left32(a, 5) + (b ^ c ^ d) + e + 0x6ED9EBA1 + w[i], a, left32(b, 30), c, d
+    for i in range(40, 60):
+        a, b, c, d, e = left32(a, 5) + ((b & c) | (d & (b | c))) + e + <uint32_t>0x8F1BBCDC + w[i], a, left32(b, 30), c, d
+    for i in range(60, 80):
+        a, b, c, d, e = left32(a, 5) + (b ^ c ^ d) + e + <uint32_t>0xCA62C1D6 + w[i], a, left32(b, 30), c, d
     h[0] += a
     h[1] += b
     h[2] += c
@@ -87,9 +135,17 @@ cdef void _sha1(uint32_t* h, const uint8_t* block) noexcept nogil:
     h[4] += e
 
 
+cdef inline void _round32(
+    uint32_t a, uint32_t b, uint32_t c, uint32_t* d, uint32_t e, uint32_t f, uint32_t g, uint32_t* h, uint32_t x
+) noexcept nogil:
+    h[0] += (left32(e, 26) ^ left32(e, 21) ^ left32(e, 7)) + (g ^ (e & (f ^ g))) + x
+    d[0] += h[0]
+    h[0] += (left32(a, 30) ^ left32(a, 19) ^ left32(a, 10)) + ((a & b) | (c & (a | b)))
+
+
 cdef void _sha256(uint32_t* h, const uint8_t* block) noexcept nogil:
     cdef uint32_t[64] w
-    cdef uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], one, two, x, y
+    cdef uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], x, y
     cdef int i
     memcpy(w, block, 64)
     for i in range(16):
@@ -99,10 +155,15 @@ cdef void _sha256(uint32_t* h, const uint8_t* block) noexcept nogil:
         x = left32(x, 25) ^ left32(x, 14) ^ x >> 3
         y = left32(y, 15) ^ left32(y, 13) ^ y >> 10
         w[i] = w[i - 16] + x + w[i - 7] + y
-    for i in range(64):
-        one = last + (left32(e, 26) ^ left32(e, 21) ^ left32(e, 7)) + (g ^ (e & (f ^ g))) + ROOTS32[i] + w[i]
-        two = (left32(a, 30) ^ left32(a, 19) ^ left32(a, 10)) + ((a & b) | (c & (a | b)))
-        last, g, f, e, d, c, b, a = g, f, e, d + one, c, b, a, one + two
+    for i in range(0, 64, 8):
+        _round32(a, b, c, &d, e, f, g, &last, ROOTS32[i] + w[i])
+        _round32(last, a, b, &c, d, e, f, &g, ROOTS32[i + 1] + w[i + 1])
+        _round32(g, last, a, &b, c, d, e, &f, ROOTS32[i + 2] + w[i + 2])
+        _round32(f, g, last, &a, b, c, d, &e, ROOTS32[i + 3] + w[i + 3])
+        _round32(e, f, g, &last, a, b, c, &d, ROOTS32[i + 4] + w[i + 4])
+        _round32(d, e, f, &g, last, a, b, &c, ROOTS32[i + 5] + w[i + 5])
+        _round32(c, d, e, &f, g, last, a, &b, ROOTS32[i + 6] + w[i + 6])
+        _round32(b, c, d, &e, f, g, last, &a, ROOTS32[i + 7] + w[i + 7])
     h[0] += a
     h[1] += b
     h[2] += c
@@ -113,9 +174,17 @@ cdef void _sha256(uint32_t* h, const uint8_t* block) noexcept nogil:
     h[7] += last
 
 
+cdef inline void _round64(
+    uint64_t a, uint64_t b, uint64_t c, uint64_t* d, uint64_t e, uint64_t f, uint64_t g, uint64_t* h, uint64_t x
+) noexcept nogil:
+    h[0] += (right64(e, 14) ^ right64(e, 18) ^ right64(e, 41)) + (g ^ (e & (f ^ g))) + x
+    d[0] += h[0]
+    h[0] += (right64(a, 28) ^ right64(a, 34) ^ right64(a, 39)) + ((a & b) | (c & (a | b)))
+
+
 cdef void _sha512(uint64_t* h, const uint8_t* block) noexcept nogil:
     cdef uint64_t[80] w
-    cdef uint64_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], one, two, x, y
+    cdef uint64_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], last = h[7], x, y
     cdef int i
     memcpy(w, block, 128)
     for i in range(16):
@@ -125,10 +194,15 @@ cdef void _sha512(uint64_t* h, const uint8_t* block) noexcept nogil:
         x = right64(x, 1) ^ right64(x, 8) ^ x >> 7
         y = right64(y, 19) ^ right64(y, 61) ^ y >> 6
         w[i] = w[i - 16] + x + w[i - 7] + y
-    for i in range(80):
-        one = last + (right64(e, 14) ^ right64(e, 18) ^ right64(e, 41)) + (g ^ (e & (f ^ g))) + ROOTS64[i] + w[i]
-        two = (right64(a, 28) ^ right64(a, 34) ^ right64(a, 39)) + ((a & b) | (c & (a | b)))
-        last, g, f, e, d, c, b, a = g, f, e, d + one, c, b, a, one + two
+    for i in range(0, 80, 8):
+        _round64(a, b, c, &d, e, f, g, &last, ROOTS64[i] + w[i])
+        _round64(last, a, b, &c, d, e, f, &g, ROOTS64[i + 1] + w[i + 1])
+        _round64(g, last, a, &b, c, d, e, &f, ROOTS64[i + 2] + w[i + 2])
+        _round64(f, g, last, &a, b, c, d, &e, ROOTS64[i + 3] + w[i + 3])
+        _round64(e, f, g, &last, a, b, c, &d, ROOTS64[i + 4] + w[i + 4])
+        _round64(d, e, f, &g, last, a, b, &c, ROOTS64[i + 5] + w[i + 5])
+        _round64(c, d, e, &f, g, last, a, &b, ROOTS64[i + 6] + w[i + 6])
+        _round64(b, c, d, &e, f, g, last, &a, ROOTS64[i + 7] + w[i + 7])
     h[0] += a
     h[1] += b
     h[2] += c
@@ -150,19 +224,24 @@ cdef void _begin(int bits, uint32_t* h, uint64_t* wide) noexcept nogil:
             h[i] = <uint32_t>(FIRST_ROOTS[i] >> 32)
 
 
-cdef inline void _block(int bits, uint32_t* h, uint64_t* wide, const uint8_t* block) noexcept nogil:
+cdef inline void _block(int bits, bint own, uint32_t* h, uint64_t* wide, const uint8_t* block) noexcept nogil:
     if bits == 128:
         _md5(h, block)
     elif bits == 160:
         _sha1(h, block)
     elif bits <= 256:
-        _sha256(h, block)
+        if own:
+            sha256_block(h, block, ROOTS32)
+        else:
+            _sha256(h, block)
     else:
         _sha512(wide, block)
 
 
-cdef void _digest(Span row, int bits, uint8_t* out) noexcept nogil:
-    """Write the digest of the bytes of a row."""
+cdef void _digest(
+    Span row, int bits, bint own, const uint32_t* first, const uint64_t* wide_first, uint8_t* out
+) noexcept nogil:
+    """Write the digest of the bytes of a row, from the state in which every digest begins."""
     cdef uint32_t[8] h
     cdef uint64_t[8] wide
     cdef uint8_t[256] rest
@@ -170,52 +249,64 @@ cdef void _digest(Span row, int bits, uint8_t* out) noexcept nogil:
     cdef int size = 128 if bits > 256 else 64
     cdef int left, end, i
     cdef uint64_t length = <uint64_t>row.size * 8
-    _begin(bits, h, wide)
+    if bits > 256:
+        memcpy(wide, wide_first, 64)
+    else:
+        memcpy(h, first, 32)
     while row.size - at >= size:
-        _block(bits, h, wide, row.data + at)
+        _block(bits, own, h, wide, row.data + at)
         at += size
     left = <int>(row.size - at)
-    memset(rest, 0, 256)
+    # The length has an eighth of a block.
+    end = size if left < size - size // 8 else 2 * size
+    memset(rest, 0, end)
     if left > 0:
         memcpy(rest, row.data + at, left)
     rest[left] = 0x80
-    # The length has an eighth of a block.
-    end = size if left < size - size // 8 else 2 * size
     length = length if bits == 128 else swap64(length)
     memcpy(rest + end - 8, &length, 8)
-    _block(bits, h, wide, rest)
+    _block(bits, own, h, wide, rest)
     if end > size:
-        _block(bits, h, wide, rest + size)
-    for i in range(8):
-        h[i] = h[i] if bits == 128 else swap32(h[i])
-        wide[i] = swap64(wide[i])
-    memcpy(out, <uint8_t*>wide if bits > 256 else <uint8_t*>h, bits // 8)
+        _block(bits, own, h, wide, rest + size)
+    if bits > 256:
+        for i in range(8):
+            wide[i] = swap64(wide[i])
+        memcpy(out, wide, bits // 8)
+        return
+    if bits > 128:
+        for i in range(8):
+            h[i] = swap32(h[i])
+    memcpy(out, h, bits // 8)
 
 
-def digests(object values, int bits):
+def digests(object values, int bits, bint instructions=True):
     """Return the digest of each value in lower case hexadecimal digits.
 
     values: Strings or binary. bits: 128 for MD5, 160 for SHA-1, or 224, 256, 384 or 512 for SHA-2.
+    instructions: Whether to use the processor's own for SHA-256, if it has them.
     Raises TypeError for other formats, and ValueError for another number of bits.
     """
     cdef BinaryView view = binary_view(values)
     if bits not in (128, 160, 224, 256, 384, 512):
         raise ValueError(f"No digest has {bits} bits.")
     cdef Written out = written_like(view)
+    cdef bint own = instructions and HAS_SHA
+    cdef uint32_t[8] first
+    cdef uint64_t[8] wide_first
     cdef uint8_t[64] digest
     cdef uint8_t* text
     cdef int64_t i
     cdef int k
+    _begin(bits, first, wide_first)
     with nogil:
         for i in range(view.length):
             if is_valid(view.validity, view.offset + i):
                 if out.reserve(bits // 4) != 0:
                     break
-                _digest(row_of(view, i), bits, digest)
+                _digest(row_of(view, i), bits, own, first, wide_first, digest)
                 text = out.data.data + out.data.size
                 for k in range(bits // 8):
-                    text[2 * k] = DIGITS[digest[k] >> 4]
-                    text[2 * k + 1] = DIGITS[digest[k] & 15]
+                    memcpy(text + 2 * k, DIGITS + 2 * digest[k], 2)
                 out.data.size += bits // 4
             out.end(i)
     return out.array(pa.string())
@@ -232,6 +323,8 @@ def _cube_root(number):
 
 def _fill():
     """The constants: fractions of roots of the first primes, and of sines."""
+    for at, digit in enumerate(bytes(range(256)).hex().encode()):
+        DIGITS[at] = digit
     primes = [n for n in range(2, 410) if all(n % m for m in range(2, math.isqrt(n) + 1))]
     for at in range(80):
         ROOTS64[at] = _cube_root(primes[at] << 192) & ((1 << 64) - 1)

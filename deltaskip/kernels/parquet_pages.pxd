@@ -36,6 +36,11 @@ cdef class RowTaker:
     cdef bint int96
     cdef bint optional
     cdef bint has_dictionary
+    # Whether strings are taken as numbers of their entries, which `identity` has as values of the dictionary.
+    cdef bint codes
+    cdef ByteBuffer identity
+    cdef ByteBuffer text_offsets
+    cdef ByteBuffer texts
     cdef Cursor dictionary
     cdef int64_t entries
     cdef ByteBuffer starts
@@ -54,6 +59,7 @@ cdef class RowTaker:
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
+    cdef int _set_codes(self, int64_t entries) noexcept nogil
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
     cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _ends(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil

@@ -99,6 +99,7 @@ cdef class RowTaker:
         big_endian: Whether values are big-endian numbers, to be turned.
         optional: Whether the column can be null.
         most_bytes: The most bytes of byte arrays to take, at most 2,147,483,647.
+        codes: Whether byte arrays of one column chunk are taken as the numbers of their entries in its dictionary, as int32.
 
     Raises:
         ValueError: Arguments that do not fit together.
@@ -106,11 +107,17 @@ cdef class RowTaker:
 
     def __init__(
         self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX,
+        int64_t most_bytes=INT32_MAX, bint codes=False,
     ):
         cdef HeldBytes held
         if not 0 <= rows <= INT64_MAX // 32 or not -2 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
             raise ValueError("these are no widths of values, or too many bytes")
+        if codes and width != 0:
+            raise ValueError("only byte arrays are taken as numbers of entries")
+        self.codes = codes
+        if codes:
+            width = out_width = 4
+            self.identity, self.text_offsets, self.texts = ByteBuffer(), ByteBuffer(), ByteBuffer()
         self.int96 = width == -2
         if self.int96:
             width, out_width, big_endian = 12, 8, False
@@ -195,6 +202,16 @@ cdef class RowTaker:
         values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
 
+    def entries_taken(self):
+        """Return the buffers of the entries of the dictionary, of which codes were taken: offsets and bytes.
+
+        Raises:
+            ValueError: There is no dictionary.
+        """
+        if not self.codes or self.text_offsets.size == 0:
+            raise ValueError("there is no dictionary")
+        return pa.py_buffer(self.text_offsets), pa.py_buffer(self.texts)
+
     cdef bint wanted(self, int64_t values) noexcept nogil:
         """Whether one of the rows to take is among the next ones, which are so many."""
         if self.every:
@@ -255,6 +272,8 @@ cdef class RowTaker:
         cdef int fault
         if self.width < 0:
             return ENCODING
+        if self.codes:
+            return self._set_codes(entries)
         # Byte arrays have four bytes of length.
         if entries > (cursor.end - cursor.at) // (self.width if self.width else 4):
             return SHORT
@@ -271,6 +290,36 @@ cdef class RowTaker:
             cursor.at += entries * self.width
         if cursor.at != cursor.end:
             return COUNT
+        self.entries = entries
+        self.has_dictionary = True
+        return FINE
+
+    cdef int _set_codes(self, int64_t entries) noexcept nogil:
+        """Take the entries of `self.dictionary` as texts, and their numbers as the values of the dictionary."""
+        cdef Cursor cursor = self.dictionary
+        cdef const uint8_t* at
+        cdef int64_t i
+        cdef int fault
+        # The numbers are those of one dictionary.
+        if self.identity.size > 0 or entries > (cursor.end - cursor.at) // 4:
+            return SHORT if self.identity.size == 0 else ENCODING
+        if self.identity.reserve(4 * entries + 4) != 0 or self.text_offsets.reserve(4 * entries + 8) != 0:
+            return NO_MEMORY
+        if self.texts.reserve(cursor.end - cursor.at + 8) != 0:
+            return NO_MEMORY
+        self.text_offsets.append_int32(0)
+        for i in range(entries):
+            at = cursor.at + 4
+            fault = pass_bytes(&cursor)
+            if fault:
+                return fault
+            self.texts.append(at, cursor.at - at)
+            self.text_offsets.append_int32(<int32_t>self.texts.size)
+            self.identity.append_int32(<int32_t>i)
+        if cursor.at != cursor.end:
+            return COUNT
+        self.dictionary.at = self.identity.data
+        self.dictionary.end = self.identity.data + self.identity.size
         self.entries = entries
         self.has_dictionary = True
         return FINE
@@ -332,7 +381,7 @@ cdef class RowTaker:
                 width = source.plain.at[0]
                 source.plain.at += 1
                 source.numbers = hybrid_of(source.plain, width)
-        elif header.encoding != PLAIN:
+        elif header.encoding != PLAIN or self.codes:
             return ENCODING
         nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
         if self.every:

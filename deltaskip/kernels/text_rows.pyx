@@ -8,6 +8,7 @@ Places are counted in code points of strings, and in bytes of binary.
 import pyarrow as pa
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
 
 from deltaskip.kernels.arrow cimport (
     BinaryView, ByteBuffer, PrimitiveView, binary_view, check, primitive_view, validity_buffer, zeros
@@ -84,6 +85,10 @@ def padded(object texts, object widths, object pads, bint left):
                 break
             if not left:
                 out.data.append(row.data, row.size)
+            if pad.size == 1:
+                memset(out.data.data + out.data.size, pad.data[0], whole)
+                out.data.size += whole
+                whole = 0
             while whole > 0:
                 out.data.append(pad.data, pad.size)
                 whole -= 1

@@ -9,7 +9,7 @@ pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -48,12 +48,16 @@ _Part: TypeAlias = tuple[Range, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of row groups that follow each other: how it is stored, the number of its values, and what to read."""
+    """A column of row groups that follow each other: how it is stored, the number of its values, and what to read.
+
+    encoded: Whether its strings are returned as a dictionary.
+    """
 
     name: str
     column: PlainColumn
     num_values: int
     parts: Sequence[_Part]
+    encoded: bool
 
     @property
     def size(self) -> int:
@@ -78,10 +82,13 @@ class _Column:
         """Return the values of rows from the bytes of the parts; None where pyarrow has to find out what is wrong."""
         rows = self.num_values if positions is None else len(positions)
         try:
-            taker = RowTaker(positions, self.num_values, *self.column.stored_as)
+            taker = RowTaker(positions, self.num_values, *self.column.stored_as, codes=self.encoded)
             for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
                 taker.take_chunk(pages, values, codec, first_row)
-            return array_of(self.column.arrow, rows, taker.finish())
+            buffers = taker.finish()
+            if self.encoded:
+                return _dictionary_of(rows, buffers, *taker.entries_taken())
+            return array_of(self.column.arrow, rows, buffers)
         except ValueError:
             return None
 
@@ -95,6 +102,7 @@ def decode_columns(
     positions: npt.NDArray[np.int64] | None,
     own: Footer | None = None,
     threads: bool = False,
+    encoded: Collection[str] = (),
 ) -> dict[str, pa.Array]:
     """Return the values of some rows, by name of the column; columns that pyarrow has to read are missing.
 
@@ -107,6 +115,7 @@ def decode_columns(
         positions: Numbers of the rows within the row group, ascending; None for all rows.
         own: The footer as `stats.footer` reads it; None to read it.
         threads: Whether columns are decoded side by side.
+        encoded: The columns of strings that are returned as dictionaries, if one row group is read.
     """
     try:
         # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
@@ -114,7 +123,11 @@ def decode_columns(
         if not footer_fits(own.data):
             return {}
         size = source.size()
-        found = [_column(own, footer, schema, groups, name, number, size) for name, number in leaves.items()]
+        found = [
+            _column(own, footer, schema, groups, name, number, size, name in encoded)
+            for name, number in leaves.items()
+            if name not in encoded or len(groups) == 1
+        ]
     except (StorageError, UnsupportedFeature, *DAMAGE):
         return {}
     columns = [column for column in found if column is not None]
@@ -147,6 +160,7 @@ def _column(
     name: str,
     number: int,
     file_bytes: int,
+    encoded: bool,
 ) -> _Column | None:
     """The column; None if pyarrow has to read it."""
     column = PlainColumn.of(footer.schema, schema, name, number)
@@ -160,7 +174,15 @@ def _column(
         if not fits or kind != meta[_TYPE] or codec not in CODECS.values():
             return None
         parts.append(((start, end - start), codec, values, -1))
-    return None if column is None else _Column(name, column, sum(values for _, _, values, _ in parts), parts)
+    return None if column is None else _Column(name, column, sum(values for _, _, values, _ in parts), parts, encoded)
+
+
+def _dictionary_of(
+    rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer], offsets: pa.Buffer, data: pa.Buffer
+) -> pa.DictionaryArray:
+    """Strings of the numbers of entries, which the kernel has checked, and the entries."""
+    entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])
+    return pa.DictionaryArray.from_arrays(array_of(pa.int32(), rows, buffers), entries, safe=False)
 
 
 def _read(source: pa.NativeFile, columns: Sequence[_Column]) -> Iterator[tuple[_Column, Sequence[memoryview]]]:

@@ -421,19 +421,19 @@ class StoredRows:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
-        if encoded:
-            parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
-        if size > _AT_ONCE_BYTES:
-            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
-            return batches
         threads = self._threads and size > _LITTLE_BYTES
-        leaves = {name: leaf for name, leaf in layout.leaves.items() if name not in encoded}
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
-        if opened.own_footer is not None:
-            whole = numbers, leaves, None, opened.own_footer, threads
+        at_once = size <= _AT_ONCE_BYTES
+        if at_once and opened.own_footer is not None:
+            whole = numbers, layout.leaves, None, opened.own_footer, threads, encoded
             found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
         left = [name for name in layout.names if name not in found]
+        if not set(encoded).isdisjoint(left):
+            parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
+        if not at_once:
+            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
+            return batches
         if left:
             rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)
             self._check_rows(len(rest), rows, opened.location)

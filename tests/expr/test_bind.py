@@ -12,6 +12,7 @@ from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.coerce import castable, type_of, wider_type
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
+from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -367,3 +368,32 @@ def test_operands_meet_without_ansi_mode_in_the_type_that_spark_takes(text: str,
 def test_calls_that_meet_in_another_type_without_ansi_mode_are_left_to_spark(text: str) -> None:
     assert all(part.type is None for part in walk(bind(parse_sql(text), SCHEMA, ansi=False)) if isinstance(part, Call))
     assert all(part.type is not None for part in walk(bound(text)) if isinstance(part, Call))
+
+
+def test_array_join_that_spark_compiles_to_null_is_left_to_it() -> None:
+    schema = parse_columns("a ARRAY<STRING>, s STRING NOT NULL, n STRING")
+    for text, known in (
+        ("array_join(array('a', NULL), '-', n)", False),
+        ("array_join(array('a', NULL), s, n)", False),
+        ("array_join(array('a', NULL), '-', s)", True),
+        ("array_join(array('a', NULL), '-', coalesce(n, ''))", True),
+        ("array_join(array('a', NULL), n, n)", True),
+        ("array_join(a, '-', n)", True),
+    ):
+        node = bind_expression(parse_sql(text), schema)
+        assert isinstance(node, Call)
+        assert (node.type is not None) == known, text
+
+
+def test_text_of_joined_arrays_in_concat_is_left_to_spark() -> None:
+    schema = parse_columns("a ARRAY<INT>, s STRING, b BINARY")
+    for text, known in (
+        ("concat(s, CAST(concat(a, a) AS STRING))", False),
+        ("s || CAST(a || a AS STRING)", False),
+        ("concat(s, CAST(a AS STRING))", True),
+        ("concat(s, upper(CAST(concat(a, a) AS STRING)))", True),
+        ("concat(s, CAST(concat(b, b) AS STRING))", True),
+    ):
+        node = bind_expression(parse_sql(text), schema)
+        assert isinstance(node, Call)
+        assert (node.type is not None) == known, text

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.evaluation.column_casts import cast_column
+from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, FieldRef, Literal

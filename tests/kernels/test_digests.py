@@ -33,6 +33,7 @@ def test_digests_are_those_of_python(bits: int, values: list[bytes | None], star
     wanted = [None if value is None else DIGESTS[bits](value).hexdigest() for value in values]
     assert found.to_pylist() == wanted
     assert digests(array.cast(pa.large_binary()), bits).to_pylist() == wanted
+    assert digests(array, bits, instructions=False).to_pylist() == wanted
 
 
 def test_other_values_are_refused() -> None:

@@ -91,6 +91,40 @@ def test_indexes_of_every_width(width: int, indexes: list[int], runs: list[bool]
     assert taken(taker, pa.binary(), len(expected)) == expected
 
 
+@given(st.integers(3, 32), LEVELS, RUNS, st.data())
+def test_codes_of_strings(width: int, levels: list[bool], runs: list[bool], data: st.DataObject) -> None:
+    words = [b"", b"a", b"bc", b"\xff" * 40, b"bc"]
+    codes = data.draw(st.lists(st.integers(0, 4), min_size=sum(levels), max_size=sum(levels)))
+    left = iter(codes)
+    expected = [next(left) if there else None for there in levels]
+    body = bytes([width]) + hybrid(codes, width, runs)
+    page = data_page(hybrid(list(map(int, levels)), 1, runs), body, len(levels), RLE_DICTIONARY)
+    taker = RowTaker(None, len(levels), 0, 0, False, True, codes=True)
+    taker.take_chunk(dictionary_page(plain_bytes(words), len(words)) + page, len(levels), UNCOMPRESSED)
+    offsets, texts = taker.entries_taken()
+    assert pa.Array.from_buffers(pa.binary(), len(words), [None, offsets, texts]).to_pylist() == words
+    assert taken(taker, pa.int32(), len(levels)) == expected
+
+
+def test_codes_that_no_dictionary_has_are_refused() -> None:
+    index = bytes([3]) + hybrid([5], 3, [])
+    entries = dictionary_page(plain_bytes([b"a", b"b"]), 2)
+    plain = data_page(None, plain_bytes([b"x"]), 1, PLAIN)
+    for pages in (entries + data_page(None, index, 1, RLE_DICTIONARY), entries + plain, plain):
+        with pytest.raises(ValueError, match="page"):
+            RowTaker(None, 1, 0, 0, False, False, codes=True).take_chunk(pages, 1, UNCOMPRESSED)
+    # The numbers are those of one dictionary.
+    taker = RowTaker(None, 2, 0, 0, False, False, codes=True)
+    good = entries + data_page(None, bytes([1]) + hybrid([1], 1, []), 1, RLE_DICTIONARY)
+    taker.take_chunk(good, 1, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="page"):
+        taker.take_chunk(good, 1, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="dictionary"):
+        RowTaker(None, 0, 0, 0, False, False, codes=True).entries_taken()
+    with pytest.raises(ValueError, match="byte arrays"):
+        RowTaker(None, 0, 8, 8, False, False, codes=True)
+
+
 @given(st.sampled_from([4, 8]), st.integers(0, 32), st.lists(st.integers(0, 5), min_size=1), RUNS, st.data())
 def test_numbers_by_index(size: int, width: int, indexes: list[int], runs: list[bool], data: st.DataObject) -> None:
     indexes = [index % (1 << min(width, 3)) for index in indexes]

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.collation import comparison_collation, is_collated
-from deltaskip.expr.evaluation.column_casts import cast_column
-from deltaskip.expr.evaluation.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
+from deltaskip.expr.column_casts import cast_column
+from deltaskip.expr.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS, Function
-from deltaskip.expr.functions.text import like_column, with_parts
+from deltaskip.expr.functions.text import like_column, like_rows, with_parts
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -431,7 +431,9 @@ class Batch:
             found: Values | Partly
             if isinstance(node, StartsWith) and not is_constant(given):
                 found = with_parts(text, given, 0)
-            elif is_constant(text) or not is_constant(given):
+            elif isinstance(node, Like) and not is_constant(given):
+                found = like_rows(text, given, node.escape, node.case_insensitive)
+            elif is_constant(text):
                 raise NotByColumn
             elif isinstance(node, StartsWith):
                 found = pc.starts_with(text, given.as_py())

@@ -20,9 +20,10 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.number_steps import bits_turned, of_one, shifted_left
 from deltaskip.expr.preimages.steps import Inverted
-from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated
+from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated, rows_of
+from deltaskip.kernels.number_texts import in_base
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, BYTE, DOUBLE, INTEGER, LONG, SHORT, STRING
 
@@ -165,6 +166,12 @@ def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return ("-" if negative and target < 0 else "") + (digits or "0")
 
 
+def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    found, beyond = in_base(*rows_of(*args))
+    rest = numpy_values(beyond) != 0
+    return Partly(found, rest) if rest.any() else found
+
+
 def _ascii_start(text: str) -> str:
     """The text up to the first character beyond ASCII, which is no digit."""
     return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
@@ -272,7 +279,7 @@ BITS: Mapping[str, Function] = {
     ),
     "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
-    "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted),
+    "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted, by_column=_converted_column),
     "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)),
     "width_bucket": Function(
         takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column, preimage=_bucket_preimage

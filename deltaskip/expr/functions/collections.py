@@ -50,7 +50,7 @@ from deltaskip.expr.lists import (
     listed,
     lists_of,
 )
-from deltaskip.expr.nodes import Call, Column, Literal, Node
+from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node, is_null_constant
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.strings import joined
@@ -171,6 +171,10 @@ def _join_signature(args: tuple[Node, ...]) -> Typed:
     if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
         return None
     if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+        return None
+    sure = any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2])
+    if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]) and not sure:
+        # Where neither of the others is nullable, Spark's compiled code gives NULL, and its interpreter does not.
         return None
     cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
     return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING

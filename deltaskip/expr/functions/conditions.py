@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from deltaskip.expr.coerce import (
     plain_wider_type,
     type_of,
 )
+from deltaskip.expr.comparisons import signs_of_rows
 from deltaskip.expr.functions.function import (
     Compute,
     Function,
@@ -33,7 +35,7 @@ from deltaskip.expr.preimages.monotone import monotone, unchanged
 from deltaskip.expr.preimages.text_steps import extreme
 from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import is_true
+from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
@@ -72,7 +74,7 @@ def _extreme(sign: int) -> Compute:
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if is_nested(call.type):
-        raise NotByColumn
+        return _nested_extreme(args, 1 if call.name == "greatest" else -1)
     if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
         return _first_extreme(args, call)
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
@@ -99,6 +101,21 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
         # NULL beside a value is not better, and worse than any.
         taken = pc.and_(each.is_valid(), pc.or_kleene(is_true(better), found.is_null()))
         found = pc.if_else(taken, each, found)
+    return found
+
+
+def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
+    """The first of the arrays or structs that are equal and beyond the others: above them for 1, below them for -1."""
+    rows = next(len(each) for each in args if isinstance(each, pa.Array))
+    found, *others = (repeated(value, rows) for value in args)
+    places = np.arange(rows)
+    for each in others:
+        if each.type != found.type:
+            raise NotByColumn
+        # NULL beside a value is not better, and worse than any.
+        better = numpy_values(found.is_null()) | (signs_of_rows(each, found) == sign)
+        taken = numpy_values(each.is_valid()) & better
+        found = pa.concat_arrays([found, each]).take(arrow_array(np.where(taken, places + rows, places)))
     return found
 
 

@@ -55,6 +55,10 @@ __all__ = ["ENCODINGS"]
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
 _CHARACTERS = texts([*map(chr, range(256)), ""])
 _WITH_ASCII = ("US-ASCII", "ISO-8859-1")
+# The least first byte of a character of four bytes, and the bytes of a unit.
+_FOUR_BYTES = 0xF0
+_WIDTHS = {"UTF-16": 2, "UTF-16BE": 2, "UTF-16LE": 2, "UTF-32": 4}
+_MOST_TOGETHER = 2**31 - 1
 _SHA2 = {224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
 
 
@@ -116,11 +120,34 @@ def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
 
 
 def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`encode(text, charset)`: here in UTF-8, and of ASCII in the sets that contain it."""
+    """`encode(text, charset)`: all texts together, which are then cut by their numbers of characters."""
     text, charset = column(args[0]), constant(args[1]).upper()
-    if charset != "UTF-8" and not (charset in _WITH_ASCII and _is_ascii(text)):
+    if charset == "UTF-8" or (charset in _WITH_ASCII and _is_ascii(text)):
+        return text.cast(pa.binary())
+    if charset == "UTF-16":
+        # The mark of byte order is a character, which an empty text does not have.
+        marked = pc.binary_join_element_wise("\ufeff", text, "")
+        text = pc.if_else(pc.equal(text, ""), text, marked)
+    together = pc.fill_null(text, "")
+    units = numpy_values(pc.utf8_length(together)).astype(np.int64)
+    offsets = np.frombuffer(together.buffers()[1], np.int32)[together.offset :][: len(together) + 1].astype(np.int64)
+    data = together.buffers()[2]
+    given = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
+    try:
+        found = given.tobytes().decode().encode(text_encodings.codec(charset))
+    except (EvaluationError, UnicodeError) as error:
+        # Of which row it is, is found one by one.
+        raise NotByColumn from error
+    if charset.startswith("UTF-16"):
+        # A character of four bytes has two units.
+        pairs = np.concatenate((np.zeros(1, np.int64), np.cumsum(given >= _FOUR_BYTES)))
+        units += np.diff(pairs[offsets - offsets[0]])
+    ends = np.cumsum(units) * _WIDTHS.get(charset, 1)
+    if len(found) > _MOST_TOGETHER:
         raise NotByColumn
-    return text.cast(pa.binary())
+    sizes = np.concatenate((np.zeros(1, np.int64), ends)).astype(np.int32)
+    array = pa.Array.from_buffers(pa.binary(), len(text), [None, pa.py_buffer(sizes), pa.py_buffer(found)])
+    return pc.if_else(text.is_valid(), array, none_of(pa.binary())) if text.null_count else array
 
 
 def _decode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

@@ -13,6 +13,10 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_of, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -20,8 +24,12 @@ from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, 
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.number_format import NumberFormat, number_format
-from deltaskip.expr.vectors import Values, by_distinct, column, constant
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, by_distinct, column, constant, none_of, rescaled
+from deltaskip.kernels.number_formats import read_in, written_in
+from deltaskip.kernels.number_texts import fixed_digits, grouped
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
 from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, INTEGER, STRING, DataType, DecimalType
@@ -35,6 +43,10 @@ _DECIMALS: dict[DataType, DecimalType] = {
 }
 _OF_BYTES = ("base64", "hex", "utf-8")
 _MOST_PLACES = 300
+_MOST_BY_COLUMN = 14
+_LONG_DIGITS = 18
+# States of kernels.number_formats.
+_MISMATCHED, _UNDECIDED = 1, 2
 _PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
 _DATE_FORMAT = TIME_FORMATS["date_format"]
@@ -82,7 +94,20 @@ def _char_column(args: Sequence[Values], call: Call, zone: Zone) -> Any:
     text = constant(args[1])
     if type_ == BINARY:
         return by_distinct(column(args[0]), lambda value: _bytes_text(value, text.lower().strip()), STRING)
-    return by_distinct(column(args[0]), _known_format(text).written, STRING)
+    used = _known_format(text)
+    codes, counts = used.codes()
+    digits, scale = _digits(column(args[0]))
+    return written_in(digits, scale, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
+
+
+def _digits(values: pa.Array) -> tuple[pa.Array, int]:
+    """Integers or decimals as texts of their digits without the point, and how many of them are behind it."""
+    if not pa.types.is_decimal(values.type):
+        return values.cast(pa.string()), 0
+    whole = pa.decimal128(38, 0)
+    return pa.Array.from_buffers(whole, len(values), values.buffers(), offset=values.offset).cast(
+        pa.string()
+    ), values.type.scale
 
 
 def _bytes_text(value: bytes, format_: str) -> str:
@@ -119,10 +144,22 @@ def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return found
 
 
-def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    text = constant(args[1])
-    assert call.type is not None
-    return by_distinct(column(args[0]), lambda value: _number((value, text), call, zone), call.type)
+def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+    used, texts = _known_format(constant(args[1])), column(args[0])
+    if used.whole + used.scale > _LONG_DIGITS:
+        raise NotByColumn
+    codes, counts = used.codes()
+    found, states = read_in(texts, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
+    state = numpy_values(states)
+    # So many digits fit without being looked at.
+    whole = found.cast(pa.decimal128(_LONG_DIGITS + 1, 0))
+    array = pa.Array.from_buffers(arrow_type(used.type), len(whole), whole.buffers())
+    if call.name == "try_to_number":
+        array = pc.if_else(arrow_array(state == _MISMATCHED), none_of(array.type), array)
+        rest = state == _UNDECIDED
+    else:
+        rest = state != 0
+    return Partly(array, rest) if rest.any() else array
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +212,31 @@ def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = constant(args[1])
-    return by_distinct(column(args[0]), lambda number: _format((number, given), call, zone), STRING)
+    given, values = constant(args[1]), column(args[0])
+    used = _Pattern(1, given, given, 3) if isinstance(given, int) else _pattern(given)
+    if not 0 <= used.most <= _MOST_BY_COLUMN:
+        raise NotByColumn
+    rest = np.zeros(len(values), np.bool_)
+    if pa.types.is_floating(values.type):
+        scale = used.most
+        digits, left = fixed_digits(values.cast(pa.float64()), scale)
+        rest |= numpy_values(left) != 0
+        if used.least < scale:
+            # Which digits are written depends on the shortest text.
+            raise NotByColumn
+    else:
+        if pa.types.is_decimal(values.type) and values.type.scale > used.most:
+            found = rescaled(values, 38, used.most, "half even")
+            if isinstance(found, Partly):
+                raise NotByColumn
+            # A number that is rounded to zero keeps its sign.
+            zero = arrow_scalar(0, pa.int32())
+            lost = pc.and_(pc.less(values, zero), pc.equal(found, zero))
+            rest, values = true_rows(lost), found
+        digits, scale = _digits(values)
+    shown = grouped(digits, scale, used.whole, used.least, used.group)
+    rest &= numpy_values(args[0].is_valid())
+    return Partly(shown, rest) if rest.any() else shown
 
 
 def _formatted(number: int | float | Decimal, pattern: _Pattern) -> str:

@@ -34,8 +34,8 @@ from deltaskip.expr.functions.function import (
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing, sliced
-from deltaskip.expr.nodes import Call, Collate, Like, Literal, Node, StartsWith
+from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
+from deltaskip.expr.nodes import Call, Cast, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
@@ -52,10 +52,11 @@ from deltaskip.expr.vectors import (
     rows_of,
     scattered,
 )
+from deltaskip.kernels.text_matches import likes
 from deltaskip.kernels.text_parts import capitalized, has_parts
 from deltaskip.kernels.text_rows import padded
 from deltaskip.kernels.text_rows import repeated as repetitions
-from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values, typed_array
+from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     BINARY,
@@ -63,6 +64,7 @@ from deltaskip.schema.types import (
     INTEGER,
     STRING,
     VOID,
+    ArrayType,
     DataType,
 )
 
@@ -137,7 +139,8 @@ def with_parts(text: Values, part: pa.Array, place: int) -> Values:
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`reverse(text)`."""
-    return pc.utf8_reverse(args[0])
+    ascii_only = pc.all(pc.string_is_ascii(column(args[0]))).as_py() is not False
+    return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
 
 
 def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -197,6 +200,22 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
             return pc.match_substring(texts, text)
 
 
+def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> Partly | Values:
+    """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; a wrong escape is left over."""
+    given = rows_of(text, patterns)
+    rest = np.zeros(len(patterns), np.bool_)
+    if case_insensitive:
+        for at, each in enumerate(given):
+            lowered = _with_rest(pc.ascii_lower(each), each, lambda text: cased(text, False))
+            if isinstance(lowered, Partly):
+                lowered, rest = lowered.values, rest | lowered.rest
+            given[at] = lowered
+    found = likes(given[0], given[1], escape)
+    rest |= numpy_values(pc.fill_null(found, 0)) == 2
+    truth = pc.equal(found, constant_of(1, pa.uint8()))
+    return Partly(truth, rest) if rest.any() else truth
+
+
 def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
     """`like(text, pattern, escape)`. The escape is a constant of one character."""
     match escape:
@@ -224,7 +243,20 @@ def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = N
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
     target = BINARY if args and all(type_of(arg) == BINARY for arg in args) else STRING
+    if any(map(_is_text_of_joined, args)):
+        return None
     return takes(target, *[target] * len(args))(args)
+
+
+def _is_text_of_joined(node: Node) -> bool:
+    """Whether a node is arrays that are joined and then cast to a string.
+
+    Spark's optimizer (CombineConcats) casts each of the arrays within the concat of strings around them, if it runs.
+    """
+    match node:
+        case Cast(Call("concat", _, type_), target):
+            return target == STRING and isinstance(type_, ArrayType)
+    return False
 
 
 def _of_texts(
@@ -339,21 +371,10 @@ def _padded(left: bool) -> Compute:
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`lpad(text, width, pad)`."""
-    if not all(map(is_constant, args[1:])):
-        pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
-        text, widths, pads = rows_of(args[0], args[1], pads)
-        _check_sizes(widths)
-        return padded(text, widths, pads, call.name == "lpad")
-    text, width = column(args[0]), constant(args[1])
-    pad = constant(args[2]) if len(args) == 3 else _PADS[call.type]
-    if not 0 <= width <= _MOST_REPEATED:
-        raise NotByColumn
-    # What fills up a text, by the number of its characters up to the width.
-    fillings = [(pad * (width // max(len(pad), 1) + 1))[: width - length] for length in range(width + 1)]
-    lengths = pc.min_element_wise(_length_column([text], call, zone), constant_of(width, pa.int32()), skip_nulls=False)
-    filling, cut = typed_array(fillings, text.type).take(lengths), sliced(text, 1, width)
-    parts = (filling, cut) if call.name == "lpad" else (cut, filling)
-    return pc.binary_join_element_wise(*parts, nothing(text.type))
+    pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
+    text, widths, pads = rows_of(args[0], args[1], pads)
+    _check_sizes(widths)
+    return padded(text, widths, pads, call.name == "lpad")
 
 
 def _bytes_of(value: str | bytes) -> int:

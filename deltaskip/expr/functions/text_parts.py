@@ -44,6 +44,7 @@ from deltaskip.expr.vectors import (
     rows_of,
     texts,
 )
+from deltaskip.kernels.text_matches import places_in_lists
 from deltaskip.kernels.text_parts import (
     before_delimiter,
     byte_slices,
@@ -223,7 +224,9 @@ def _find_in_set(word: str, texts: str) -> int:
 
 
 def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`find_in_set(word, texts)` with constant texts."""
+    """`find_in_set(word, texts)`."""
+    if not is_constant(args[1]):
+        return places_in_lists(*rows_of(*args))
     places = pc.index_in(column(args[0]), value_set=texts(constant(args[1]).split(",")))
     found = pc.add(pc.fill_null(places, constant_of(-1, pa.int32())), _ONE)
     return pc.if_else(args[0].is_valid(), found, none_of(pa.int32()))

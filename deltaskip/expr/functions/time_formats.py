@@ -17,9 +17,9 @@ from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, is_plain, takes
-from deltaskip.expr.functions.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
+from deltaskip.expr.time_columns import civil, first_of_month, within_limits
 from deltaskip.expr.time_parsing import parsed_time
 from deltaskip.expr.time_patterns import (
     DAY_LETTERS,

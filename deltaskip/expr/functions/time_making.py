@@ -19,11 +19,11 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, constant_null_first, takes
-from deltaskip.expr.functions.time_columns import first_of_month, within_limits
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.steps import Inverted
+from deltaskip.expr.time_columns import first_of_month, within_limits
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,

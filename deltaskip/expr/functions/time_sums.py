@@ -17,10 +17,10 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed, takes
-from deltaskip.expr.functions.time_columns import civil, first_of_month, local_column
 from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
+from deltaskip.expr.time_columns import civil, first_of_month, local_column
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, filled, made, numbers
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.calendar import (

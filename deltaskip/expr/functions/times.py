@@ -26,7 +26,9 @@ from deltaskip.expr.functions.function import (
     exactly,
     takes,
 )
-from deltaskip.expr.functions.time_columns import (
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.expr.preimages import time_steps as preimages
+from deltaskip.expr.time_columns import (
     DATES_FROM,
     DATES_TO,
     civil,
@@ -36,8 +38,6 @@ from deltaskip.expr.functions.time_columns import (
     truncated_days,
     within_limits,
 )
-from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,

@@ -6,15 +6,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import ATOMIC, INTEGRAL_BITS, castable, implicit_cast, is_nested, type_of
 from deltaskip.expr.collation import is_collated
+from deltaskip.expr.column_casts import Converted, cast_column
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Compute, Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
 from deltaskip.expr.json_reading import Malformed, read_json
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.variant_reading import (
@@ -27,16 +33,27 @@ from deltaskip.expr.variant_reading import (
     variant_json,
     variant_of,
 )
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
+from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
+from deltaskip.kernels.variant_items import items_at
+from deltaskip.kernels.variant_objects import of_structs
+from deltaskip.kernels.variant_parsing import variants_of
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
+from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.calendar import MICROS_PER_SECOND, Zone
 from deltaskip.schema.ddl import parse_type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
+    BINARY,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     ArrayType,
@@ -54,6 +71,22 @@ _STEP = re.compile(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
+# Kinds of kernels.variant_items.
+_TRUE, _DECIMAL, _OBJECT, _LIST, _MISSING, _LEFT = 1, 8, 100, 101, 254, 255
+_ITEM_TYPES: Mapping[int, DataType] = {
+    1: BOOLEAN,
+    2: BOOLEAN,
+    6: LONG,
+    7: DOUBLE,
+    11: DATE,
+    12: TIMESTAMP,
+    13: TIMESTAMP_NTZ,
+    15: BINARY,
+    16: STRING,
+}
+_DECIMAL_DIGITS = 18
+_NO_NAMES = b"\1\0\0"
+_FIRST_BEHIND = "\ue000"
 _MOST_DIGITS = 38
 
 
@@ -123,6 +156,197 @@ def _steps(path: str) -> list[str | int]:
         found.append(int(index) if index is not None else next(name for name in names if name is not None))
         at = step.end()
     return found
+
+
+def _parsed(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+    values, metadata, left = variants_of(column(args[0]))
+    found, rest = _variants(values, metadata), numpy_values(left) != 0
+    return Partly(found, rest) if rest.any() else found
+
+
+def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
+    """Variants of their two binaries; null where the values are."""
+    null = values.is_null() if values.null_count else None
+    if isinstance(metadata, bytes):
+        metadata = pa.repeat(arrow_scalar(metadata, pa.binary()), len(values))
+    members = {"value": values, "metadata": metadata}
+    filled = [pc.fill_null(members[field.name], b"") for field in VARIANT_STORAGE]
+    return pa.StructArray.from_arrays(filled, fields=list(VARIANT_STORAGE), mask=null)
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """What is at the end of a path in each variant, see kernels.variant_items."""
+
+    kinds: npt.NDArray[np.uint8]
+    numbers: pa.Array
+    scales: pa.Array
+    data: pa.Array
+
+
+def _items(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) -> _Items:
+    members = dict(zip((field.name for field in variants.type), variants.flatten(), strict=True))
+    names = [b"" if isinstance(step, int) else step.encode() for step in steps]
+    indices = [step if isinstance(step, int) else -1 for step in steps]
+    kinds, *rest = items_at(
+        members["value"], members["metadata"], arrow_array(names, pa.binary()), arrow_array(indices, pa.int64()), whole
+    )
+    return _Items(numpy_values(kinds), *rest)
+
+
+def _get_column(tried: bool) -> ByColumn:
+    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+        given, path = column(args[0]), constant(args[1])
+        try:
+            steps = _steps(path)
+        except EvaluationError as error:
+            # It fails where there is a variant.
+            raise NotByColumn from error
+        return _cast_items(given, steps, call.type, zone, tried)
+
+    return columns
+
+
+def _cast_column(tried: bool) -> ByColumn:
+    return lambda args, call, zone: _cast_items(column(args[0]), (), call.type, zone, tried)
+
+
+def _cast_items(
+    variants: pa.Array, steps: Sequence[str | int], target: DataType | None, zone: Zone, tried: bool
+) -> Partly | Values:
+    """What is at the end of a path in each variant, cast to a type that is not nested; objects and arrays are left."""
+    if target is None or is_nested(target):
+        raise NotByColumn
+    items = _items(variants, steps, target == VARIANT)
+    if target == VARIANT:
+        found, rest = _variants(items.data, _NO_NAMES), items.kinds >= _OBJECT
+    else:
+        found, rest = _by_type(items, target, zone, tried)
+        rest |= (items.kinds == _OBJECT) | (items.kinds == _LIST)
+    rest = (rest | (items.kinds == _LEFT)) & (items.kinds != _MISSING)
+    return Partly(found, rest) if rest.any() else found
+
+
+def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+    """The items of each type cast together, null for the rest, and which rows are left over."""
+    kind = arrow_type(target)
+    rest = np.zeros(len(items.kinds), np.bool_)
+    places = np.full(len(items.kinds), -1)
+    parts = [pa.nulls(0, kind)]
+    count = 0
+    for source, rows in _types_of(items):
+        try:
+            cast = _converted(items, source, rows, target, zone)
+        except (NotByColumn, pa.ArrowException):
+            rest[rows] = True
+            continue
+        left = np.zeros(len(rows), np.bool_) if cast.rest is None else cast.rest
+        # What becomes NULL in a cast cannot be cast from a variant.
+        failed = ~left & numpy_values(cast.values.is_null())
+        failed |= False if cast.failed is None else ~left & cast.failed
+        rest[rows] = left if tried else left | failed
+        known = ~left & ~failed
+        places[rows[known]] = count + np.flatnonzero(known)
+        parts.append(cast.values)
+        count += len(rows)
+    taken = pa.array(np.where(places < 0, 0, places), mask=places < 0)
+    return pa.concat_arrays(parts).take(taken), rest
+
+
+def _converted(items: _Items, source: DataType, rows: npt.NDArray[np.int64], target: DataType, zone: Zone) -> Converted:
+    """The items of one type as values of another; all fail if there is no such cast."""
+    if not castable(source, target) or (source, target) == (BOOLEAN, TIMESTAMP):
+        return Converted(pa.nulls(len(rows), arrow_type(target)))
+    if (source, target) == (LONG, TIMESTAMP):
+        # Seconds that have too many microseconds fail.
+        raise NotByColumn
+    return cast_column(_values_of(items, source, rows), source, target, zone)
+
+
+def _types_of(items: _Items) -> list[tuple[DataType, npt.NDArray[np.int64]]]:
+    """Each type among the items, and the rows that have it."""
+    found: list[tuple[DataType, npt.NDArray[np.int64]]] = []
+    for kind in np.unique(items.kinds).tolist():
+        rows = np.flatnonzero(items.kinds == kind)
+        if kind == _DECIMAL:
+            scales = numpy_values(items.scales)
+            found += [
+                (DecimalType(_DECIMAL_DIGITS, scale), rows[scales[rows] == scale])
+                for scale in np.unique(scales[rows]).tolist()
+            ]
+        elif kind in _ITEM_TYPES:
+            found.append((_ITEM_TYPES[kind], rows))
+    return found
+
+
+def _values_of(items: _Items, type_: DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
+    """The items of some rows as an array of their type."""
+    places = arrow_array(rows)
+    if type_ in (STRING, BINARY):
+        return items.data.take(places).cast(arrow_type(type_))
+    if type_ == BOOLEAN:
+        return arrow_array(items.kinds[rows] == _TRUE)
+    given = items.numbers.take(places)
+    if isinstance(type_, DecimalType):
+        whole = given.cast(pa.decimal128(_LONG_DIGITS - 1, 0))
+        return pa.Array.from_buffers(arrow_type(type_), len(whole), whole.buffers())
+    return given.cast(pa.int32()).view(pa.date32()) if type_ == DATE else given.view(arrow_type(type_))
+
+
+def _null_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+    """`is_variant_null(variant)`."""
+    kinds = _items(column(args[0]), ()).kinds
+    found, rest = arrow_array(kinds == 0), kinds == _LEFT
+    return Partly(found, rest) if rest.any() else found
+
+
+def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """Variants of values; maps, and what is inside of maps, are left over."""
+    type_ = type_of(call.args[0])
+    assert type_ is not None
+    if type_ == VARIANT:
+        return column(args[0])
+    names = list(_names_in(type_))
+    if any(character >= _FIRST_BEHIND for name in names for character in name):
+        # Java's order of names is another one than that of bytes.
+        raise NotByColumn
+    metadata = variant_of(dict.fromkeys(names, Item(VOID, None)))[1]
+    try:
+        values = _stored(column(args[0]), type_, arrow_array([metadata], pa.binary()))
+    except ValueError as error:
+        raise NotByColumn from error
+    return _variants(values.cast(pa.binary()), metadata)
+
+
+def _names_in(type_: DataType) -> Iterator[str]:
+    match type_:
+        case ArrayType(element):
+            yield from _names_in(element)
+        case StructType(fields):
+            for field in fields:
+                yield field.name
+                yield from _names_in(field.type)
+        case MapType() | UnknownType():
+            raise NotByColumn
+    if type_ in (VARIANT, VOID):
+        raise NotByColumn
+
+
+def _stored(values: pa.Array, type_: DataType, metadata: pa.Array) -> pa.Array:
+    """The values of variants, null where the given ones are."""
+    match type_:
+        case ArrayType(element):
+            lengths = pc.list_value_length(values).cast(pa.int64())
+            return of_lists(lengths, _stored(one_chunk(pc.list_flatten(values)), element, metadata))
+        case StructType(fields):
+            members = zip(fields, values.flatten(), strict=True)
+            stored = [pc.fill_null(_stored(member, field.type, metadata), b"\0") for field, member in members]
+            found = of_structs(
+                pa.repeat(TRUE, len(values)), [field.name.encode() for field in fields], stored, metadata,
+                pa.repeat(arrow_scalar(0, pa.int64()), len(values)),
+            )  # fmt: skip
+            return pc.if_else(values.is_valid(), found, none_of(found.type)) if values.null_count else found
+    return of_texts(values) if type_ in (STRING, BINARY) else of_numbers(values)
 
 
 def _get(tried: bool) -> Compute:
@@ -318,15 +542,17 @@ def _quoted(name: str) -> str:
 
 
 VARIANTS: Mapping[str, Row] = {
-    "parse_json": Function(_of_text, _parse(False)),
-    "try_parse_json": Function(_of_text, _parse(True)),
-    "variant_get": Function(_get_signature, _get(False), zoned=True),
-    "try_variant_get": Function(_get_signature, _get(True), zoned=True),
-    "is_variant_null": Function(_of_variant(BOOLEAN), _is_null, False),
+    "parse_json": Function(_of_text, _parse(False), by_column=_parsed),
+    "try_parse_json": Function(_of_text, _parse(True), by_column=_parsed),
+    "variant_get": Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),
+    "try_variant_get": Function(_get_signature, _get(True), by_column=_get_column(True), zoned=True),
+    "is_variant_null": Function(_of_variant(BOOLEAN), _is_null, False, by_column=_null_column),
     "schema_of_variant": Function(_of_variant(STRING), _schema),
-    "to_variant_object": Function(_object_signature, _to),
+    "to_variant_object": Function(_object_signature, _to, by_column=_to_column),
     # Casts from and to VARIANT.
-    "cast(variant)": Function(_cast_signature, _cast_variant(False), False, zoned=True),
-    "try_cast(variant)": Function(_cast_signature, _cast_variant(True), False, zoned=True),
-    "as_variant()": Function(_to_signature, _to),
+    "cast(variant)": Function(_cast_signature, _cast_variant(False), False, by_column=_cast_column(False), zoned=True),
+    "try_cast(variant)": Function(
+        _cast_signature, _cast_variant(True), False, by_column=_cast_column(True), zoned=True
+    ),
+    "as_variant()": Function(_to_signature, _to, by_column=_to_column),
 }

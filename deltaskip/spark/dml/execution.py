@@ -34,6 +34,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.settings import options
 from deltaskip.skipping.scan import Scan
+from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.collations import check_compared
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.dml.bitmaps import collected_positions
@@ -77,6 +78,7 @@ class SparkExecution(RowExecution):
 
         Spark resolves what is not understood here.
         """
+        check_base64(self._spark, self._snapshot, scan.predicate)
         check_compared(self._snapshot, scan.predicate, self._spark.version)
         compares = compared_collations(scan.predicate)
         version = session_collation_version(self._spark) if compares else scan.collation_version

@@ -27,6 +27,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
+from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
@@ -136,6 +137,7 @@ def _limited(frame: DataFrame, scan: ListedScan) -> DataFrame:
 def planned_for(spark: SparkSession, scan: Planned) -> Planned:
     """Return the scan in the session's time zone and mode, and for its version of the collations that it compares."""
     zone = spark.conf.get("spark.sql.session.timeZone")
+    check_base64(spark, scan.snapshot, scan.predicate)
     check_compared(scan.snapshot, scan.predicate, spark.version)
     warn_of_unknown(scan.snapshot, spark.version)
     collations = compared_collations(scan.predicate)

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 __all__ = [
     "active_session",
+    "base64_has_lines",
     "in_ansi",
     "local_session",
     "running_session",
@@ -111,6 +112,11 @@ def session_reads_as_before() -> bool:
     except Exception:  # a session that was stopped, or whose server has gone
         return False
     return policy.upper() == "LEGACY"
+
+
+def base64_has_lines(spark: SparkSession) -> bool:
+    """Whether base64 divides its text into lines in a session: always in versions without the setting."""
+    return str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false"
 
 
 def session_function(name: str) -> bool:

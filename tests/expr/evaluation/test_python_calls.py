@@ -108,19 +108,21 @@ BY_COLUMN = """
     from_unixtime(j, 'yyyy-MM-dd'); to_timestamp(dt, 'yyyy-MM-dd'); try_to_date(dt, 'yyyy-MM-dd'); try_to_date(dt);
     to_date(dt, 'yyyy-MM-dd'); try_to_timestamp(tt); months_between(day, DATE'2020-02-29');
     sequence(day, date_add(day, i)); CAST(day AS TIMESTAMP); CAST(a AS STRING); CAST(st AS STRING); CAST(m AS STRING);
-    a < a2; left(s, i); right(u, i); rpad(u, i, s); mask(u)
+    a < a2; left(s, i); right(u, i); rpad(u, i, s); mask(u); conv(hx, 16, 10);
+    conv(id, 10, 36); conv(hx, i + 10, j); find_in_set('x', u); encode(s, 'utf-16'); encode(u, 'utf-32'); s LIKE u;
+    s ILIKE u; greatest(a, a2); least(st, st); to_char(d, '999,999,999.99'); to_char(id, 'S999,999,999');
+    to_number(num, '999999.99'); try_to_number(num, '999999.99'); format_number(price, 2); format_number(d, 1);
+    format_number(id, 0); format_number(d, '#,##0.00'); parse_json(js); try_parse_json(js);
+    variant_get(v, '$.a', 'int'); variant_get(v, '$.b.c', 'string'); variant_get(v, '$.e', 'double');
+    try_variant_get(v, '$.a', 'int'); is_variant_null(v); to_variant_object(st); to_variant_object(o);
+    CAST(s AS VARIANT); CAST(a AS VARIANT); CAST(variant_get(v, '$.a') AS INT);
+    TRY_CAST(variant_get(v, '$.a') AS INT)
 """
 
 # What is still computed once for each value, or each combination of values.
 BY_VALUE = """
-    conv(hx, 16, 10); conv(id, 10, 36); to_char(d, '999,999,999.99'); to_number(num, '999999.99');
-    try_to_number(num, '999999.99'); format_number(price, 2); format_number(id, 0); find_in_set('x', u);
-    encode(s, 'utf-16'); map_zip_with(m, m2, (k, x, y) -> coalesce(x, y)); array_sort(a, (x, y) -> y - x);
-    json_object_keys(js); from_json(js, 'a INT, b STRUCT<c: STRING, d: ARRAY<INT>>, e DOUBLE'); parse_json(js);
-    try_parse_json(js); variant_get(v, '$.a', 'int'); variant_get(v, '$.b.c', 'string');
-    try_variant_get(v, '$.a', 'int'); is_variant_null(v); schema_of_variant(v); to_variant_object(st);
-    CAST(s AS VARIANT); CAST(variant_get(v, '$.a') AS INT); TRY_CAST(variant_get(v, '$.a') AS INT); s LIKE u;
-    greatest(a, a2)
+    map_zip_with(m, m2, (k, x, y) -> coalesce(x, y)); array_sort(a, (x, y) -> y - x); json_object_keys(js);
+    from_json(js, 'a INT, b STRUCT<c: STRING, d: ARRAY<INT>>, e DOUBLE'); schema_of_variant(v);
 """
 
 # Without a value by column: constants, or functions that only Spark decides for most doubles.

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from deltaskip.expr import column_casts
 from deltaskip.expr.casts import try_cast_value
-from deltaskip.expr.evaluation import column_casts
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
     BYTE,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested
 from deltaskip.expr.float_digits import decimals_of, float_texts
-from deltaskip.expr.functions.time_columns import DATES_FROM, DATES_TO, time_texts
+from deltaskip.expr.time_columns import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
 from deltaskip.records import dataclass
