@@ -397,3 +397,19 @@ def test_text_of_joined_arrays_in_concat_is_left_to_spark() -> None:
         node = bind_expression(parse_sql(text), schema)
         assert isinstance(node, Call)
         assert (node.type is not None) == known, text
+
+
+def test_nanvl_of_a_float_and_another_type_is_left_to_spark() -> None:
+    schema = parse_columns("f FLOAT, x DOUBLE, d DECIMAL(9,2), i INT")
+    for text, known in (
+        ("nanvl(f, d)", False),
+        ("nanvl(f, i)", False),
+        ("nanvl(f, NULL)", False),
+        ("nanvl(f, f)", True),
+        ("nanvl(f, x)", True),
+        ("nanvl(x, d)", True),
+        ("nanvl(x, f)", True),
+    ):
+        node = bind_expression(parse_sql(text), schema)
+        assert isinstance(node, Call)
+        assert (node.type is not None) == known, text

@@ -133,6 +133,9 @@ def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
     types = [type_of(arg) for arg in args]
     if types == [FLOAT, FLOAT]:
         return args, FLOAT
+    if types[0] == FLOAT and types[1] != DOUBLE:
+        # Spark takes it for a float first, and casts what is around it, before it makes it a double.
+        return None
     cast = [implicit_cast(arg, DOUBLE) for arg in args]
     found = tuple(arg for arg in cast if arg is not None)
     return (found, DOUBLE) if len(found) == 2 else None
