@@ -22,8 +22,6 @@ from typing import Any
 from benchmarks.peers import ENGINES
 from benchmarks.questions import questions
 
-__all__ = ["Cell", "measure", "peak_mb", "whole_process"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

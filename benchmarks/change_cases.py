@@ -13,8 +13,6 @@ from typing import Any
 
 from deltaskip import DeltaTable
 
-__all__ = ["CASES", "TABLES", "Case", "Size", "Turn"]
-
 _COLUMNS = (
     "id",
     "cast(id % 1000 AS int) AS k",

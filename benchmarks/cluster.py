@@ -17,8 +17,6 @@ from typing import Any
 
 from tests.spark.cluster import WAYS
 
-__all__ = ["main"]
-
 
 def told(only: list[str], *arguments: str) -> dict[str, dict[str, Any]]:
     """What a session of its own tells about each way."""

@@ -26,8 +26,6 @@ import pyarrow as pa
 
 import deltaskip
 
-__all__ = ["OPERATIONS", "main"]
-
 _ROWS = 16_000
 
 _Handle = Any

@@ -22,8 +22,6 @@ from benchmarks.peers import bounds_of, possible
 from benchmarks.questions import Question, questions
 from benchmarks.tables import reference_table
 
-__all__ = ["Point", "main", "picture"]
-
 ASKED = {"narrow": "#1f6feb", "scattered": "#d1242f", "partition": "#1a7f37"}
 _NAMES = {"narrow": "narrow range", "scattered": "decimal AND double", "partition": "partition equality"}
 _WIDTH, _HEIGHT, _MARGIN = 420, 320, 64

@@ -19,8 +19,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-__all__ = ["CASES", "main"]
-
 _FILE_ROWS = 1_000_000
 _ROW_BYTES = 64
 COLUMNS = "id BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, s STRING"

@@ -21,8 +21,6 @@ from typing import Any
 
 from benchmarks.questions import Condition, Question
 
-__all__ = ["ENGINES", "Engine", "bounds_of", "delta_kernel", "kernel_classpath", "possible"]
-
 
 @dataclass(frozen=True, slots=True)
 class Engine:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["Condition", "Question", "questions"]
-
 _START = datetime(2015, 1, 1, tzinfo=UTC)
 _SECONDS_PER_FILE = 300
 

@@ -26,8 +26,6 @@ import pyarrow as pa
 
 import deltaskip as ds
 
-__all__ = ["main"]
-
 PORT = 18_391
 OPTIONS = {
     "aws_endpoint": f"http://127.0.0.1:{PORT}", "aws_access_key_id": "key", "aws_secret_access_key": "secret",

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["COMMITS", "FILES", "SMALL", "sized"]
-
 SMALL = os.environ.get("DELTASKIP_BENCH_SMALL") == "1"
 
 

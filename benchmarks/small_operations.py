@@ -24,8 +24,6 @@ import pyarrow as pa
 
 import deltaskip
 
-__all__ = ["OPERATIONS", "WAYS", "main", "rows"]
-
 WAYS = ("fresh", "one handle", "new handles")
 _TABLE_ROWS = 200
 _ROWS = 20

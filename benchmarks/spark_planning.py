@@ -25,8 +25,6 @@ from benchmarks.cell import answer_of
 from benchmarks.reference_table import ROWS_PER_FILE
 from benchmarks.tables import reference_table
 
-__all__ = ["main", "measured"]
-
 ENGINES = ("files", "batches", "spark")
 QUESTIONS = ("every file", "1 in 1,000")
 _HEAP = "512m"

@@ -22,8 +22,6 @@ from benchmarks.questions import questions
 from benchmarks.sizes import FILES
 from benchmarks.tables import reference_table
 
-__all__ = ["CASES", "Case", "main", "measured"]
-
 _HERE = Path(__file__).resolve().parents[1]
 
 _MEASURED = """

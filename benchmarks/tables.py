@@ -6,8 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["reference_table", "tables_dir"]
-
 
 def tables_dir() -> Path:
     """The folder of all reference tables; about 300 MB a million files and variant."""

@@ -23,8 +23,6 @@ from benchmarks.questions import questions
 from benchmarks.sizes import COMMITS, FILES
 from benchmarks.tables import reference_table
 
-__all__ = ["Row", "main", "rows"]
-
 TEN_MILLION = 10_000_000
 PEERS = ("deltalake", "DuckDB", "Delta Kernel", "pyarrow", "pyarrow with paths")
 _WITHOUT_STRUCTS = ("json", "commits")

@@ -21,8 +21,6 @@ import pyarrow.parquet as pq
 import deltaskip as ds
 from benchmarks.predicates import _stats, _table
 
-__all__ = ["main"]
-
 
 def _measured(run: Callable[[], object], rounds: int) -> str:
     clock, processor = [], []

@@ -14,27 +14,6 @@ from typing import Any, TypeVar
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
-__all__ = [
-    "app_version",
-    "choice",
-    "collation_version",
-    "flag",
-    "function_or_none",
-    "instance",
-    "mapping",
-    "milliseconds",
-    "non_negative",
-    "one_of",
-    "path",
-    "paths",
-    "storage_settings",
-    "text",
-    "text_or_none",
-    "texts",
-    "texts_by_name",
-    "unicode_text",
-]
-
 T = TypeVar("T")
 
 _VERSION = re.compile(r"[0-9][0-9A-Za-z._-]*")

@@ -27,8 +27,6 @@ from deltaskip.errors import (
 )
 from deltaskip.redaction import redacted
 
-__all__ = ["SPARK_S", "Redacted", "Unpicklable", "door", "first_line", "is_door", "without_secrets"]
-
 T = TypeVar("T")
 
 SPARK_S = ("pyspark", "py4j", "grpc")

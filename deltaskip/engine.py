@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     from deltaskip.expr import Node
     from deltaskip.log import Snapshot
 
-__all__ = [
-    "SESSION_ZONE",
-    "Engine",
-    "ListedScan",
-    "PlannedScan",
-    "active_engine",
-    "collation_version",
-    "engine",
-    "is_column",
-    "session_ansi",
-    "session_function",
-    "zone_or_session",
-]
-
 SESSION_ZONE = "session"
 """The time zone of the active session, or UTC without one, as an argument."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["escaped", "html_rows", "html_table"]
-
 
 def escaped(text: str) -> str:
     """Return text as HTML that is the same in every encoding of a page: entities for what is not ASCII."""

@@ -4,8 +4,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["parse_json"]
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 

@@ -13,8 +13,6 @@ from deltaskip.errors import InvalidArgumentType
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
 from deltaskip.schema.types import StructType
 
-__all__ = ["expression_node", "given_predicate"]
-
 
 def given_predicate(where: object, params: object, schema: StructType) -> object:
     """Return a predicate as SQL text, an expression of `deltaskip.col` or a Column of PySpark; None for every row.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Display
     from rich.progress import TaskID
 
-__all__ = ["LOGGER", "SWITCH", "Progress", "other_display", "table_name"]
-
 LOGGER = logging.getLogger("deltaskip")
 """Gets a line for each read in this process and each commit at level INFO, and for each plan of a scan at DEBUG."""
 

@@ -15,17 +15,6 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-__all__ = [
-    "HIDDEN",
-    "is_secret_name",
-    "keep_options_secret",
-    "keep_secret",
-    "options_without_secrets",
-    "redacted",
-    "secret_in_url",
-    "url_without_secrets",
-]
-
 HIDDEN = "***"
 """What stands for a secret."""
 

@@ -15,8 +15,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
-__all__ = ["Options", "options"]
-
 
 class Options:
     """Settings that apply to every table of this process. Numbers are 0 or greater, those of bytes 1 or greater.

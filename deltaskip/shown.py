@@ -9,8 +9,6 @@ from typing import Any
 
 from deltaskip.html import html_table
 
-__all__ = ["Shown", "counted_files", "human_bytes"]
-
 _WIDTH = 100
 _MOST_CHARACTERS = 200
 _MOST_VALUES = 5

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["engine_info"]
-
 
 @cache
 def engine_info() -> str:

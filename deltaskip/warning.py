@@ -9,8 +9,6 @@ from types import FrameType
 
 from deltaskip.redaction import redacted
 
-__all__ = ["warn"]
-
 _PACKAGE = os.path.dirname(__file__) + os.sep
 # What runs functions of the package for it.
 _BETWEEN = frozenset(("concurrent.futures.thread", "contextlib", "functools", "threading"))

@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 
 from deltaskip.storage.local import LocalStorage
 
-__all__ = ["ERRORS", "PLACES", "Below"]
-
 
 def system(code: int) -> OSError:
     return OSError(code, os.strerror(code), "/somewhere/else")

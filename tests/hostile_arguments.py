@@ -26,8 +26,6 @@ from deltaskip.schema.types import LONG, STRING
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import append, file, make_table
 
-__all__ = ["HOSTILE", "Call", "calls", "make"]
-
 
 class Colour(enum.Enum):
     """An enum that no function knows."""

@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["JAVA_OPTIONS", "start_quickly"]
-
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 """Most code runs too few times for the optimizing compiler to pay, and the small cache of the other one overflows."""
 

@@ -18,8 +18,6 @@ from pathlib import Path
 from tests import corpus
 from tests.catalogs.database import postgres
 
-__all__ = ["DELTA_JARS", "HADOOP_JARS", "not_compared"]
-
 DELTA_JARS = "DELTASKIP_DELTA_JARS"
 HADOOP_JARS = "DELTASKIP_HADOOP_JARS"
 SPARKS = ("3.5", "4.0", "4.1", "4.3")

@@ -12,19 +12,6 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 
-__all__ = [
-    "ADD_FIELDS",
-    "CDC_FIELDS",
-    "DELETION_VECTOR",
-    "DELETION_VECTOR_FIELDS",
-    "FILE_SCHEMA",
-    "LOGGED_DELETION_VECTOR",
-    "REMOVE_FIELDS",
-    "TEXT_MAP",
-    "ActionFields",
-    "Field",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Field:

@@ -23,8 +23,6 @@ from deltaskip.actions.file_fields import (
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 
-__all__ = ["AddCdcFile", "AddFile", "DeletionVectorDescriptor", "RemoveFile"]
-
 _STORAGE_TYPES = ("u", "i", "p")
 
 

@@ -22,8 +22,6 @@ from deltaskip.actions.table_state import (
 )
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
-__all__ = ["to_lines"]
-
 Action = (
     AddFile
     | RemoveFile

@@ -22,18 +22,6 @@ from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import TIMESTAMP, DataType, StructField
 from deltaskip.storage import is_local, split_authority
 
-__all__ = [
-    "HIVE_NULL",
-    "encode_location",
-    "encode_path",
-    "hive_folder",
-    "hive_unescaped",
-    "partition_folder",
-    "partition_texts",
-    "random_folder",
-    "random_prefix",
-]
-
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """The value in a folder's name that stands for null."""
 

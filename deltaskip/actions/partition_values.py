@@ -54,15 +54,6 @@ from deltaskip.schema.calendar import (
 from deltaskip.schema.floats import java_text, nearest_float, to_float
 from deltaskip.schema.numerals import decimal_of, integer_of
 
-__all__ = [
-    "PartitionValueError",
-    "TimestampRange",
-    "Value",
-    "parse_partition_value",
-    "partition_column",
-    "serialize_partition_value",
-]
-
 # The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
 ZONE_SPREAD_MICROS = 18 * 3600 * MICROS_PER_SECOND
 

@@ -18,23 +18,6 @@ import pyarrow.compute as pc
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
-__all__ = [
-    "absolute_uri",
-    "absolute_uris",
-    "canonical_path",
-    "canonical_paths",
-    "decode_path",
-    "decode_paths",
-    "escape_globs",
-    "hadoop_path",
-    "hadoop_paths",
-    "listed_keys",
-    "may_hold_globs",
-    "relative_path",
-    "table_key",
-    "table_keys",
-]
-
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
 _GLOB = re.compile(r"[{}\[\]*?\\]")

@@ -10,8 +10,6 @@ import pyarrow as pa
 from deltaskip.actions.file_fields import ADD_FIELDS, FILE_SCHEMA, REMOVE_FIELDS
 from deltaskip.actions.files import AddFile, DeletionVectorDescriptor, RemoveFile
 
-__all__ = ["add_files", "remove_files", "remove_of", "unchanged"]
-
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
 
 

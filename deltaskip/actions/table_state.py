@@ -15,17 +15,6 @@ from deltaskip.arguments import instance
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 
-__all__ = [
-    "CheckpointMetadata",
-    "CommitInfo",
-    "DomainMetadata",
-    "Format",
-    "Metadata",
-    "Protocol",
-    "Sidecar",
-    "Txn",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Protocol:

@@ -73,8 +73,6 @@ from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["alter", "alter_to"]
-
 _BATCH_FILES = 1 << 14
 _DEFAULT_OPERATION = "ALTER TABLE"
 

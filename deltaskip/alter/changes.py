@@ -15,33 +15,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.resolve import display_name
 
-__all__ = [
-    "FIRST",
-    "AddColumn",
-    "AddConstraint",
-    "AddFeature",
-    "After",
-    "ClusterBy",
-    "DeleteColumn",
-    "DropConstraint",
-    "DropDefault",
-    "DropFeature",
-    "First",
-    "MoveColumn",
-    "Position",
-    "RemoveProperty",
-    "RenameColumn",
-    "ReplaceColumns",
-    "SetComment",
-    "SetDefault",
-    "SetProperty",
-    "SyncIdentity",
-    "TableChange",
-    "UpdateColumn",
-    "UpdateColumnComment",
-    "UpdateColumnNullability",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class First:

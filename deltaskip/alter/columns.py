@@ -53,19 +53,6 @@ from deltaskip.schema.types import (
 )
 from deltaskip.transforms.declared import hidden_columns
 
-__all__ = [
-    "add_column",
-    "column_json",
-    "delete_column",
-    "logged_name",
-    "move_column",
-    "rename_column",
-    "replace_columns",
-    "set_metadata_key",
-    "update_comment",
-    "update_nullability",
-]
-
 _MODE = TableProperties.mapping_mode.name
 
 

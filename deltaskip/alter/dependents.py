@@ -20,15 +20,6 @@ from deltaskip.transforms.declared import declared, hidden_columns, renamed_decl
 from deltaskip.transforms.generated import with_renamed_source
 from deltaskip.txn.validation.schema import expressions
 
-__all__ = [
-    "refuse_dependents",
-    "remove_from_sort_order",
-    "remove_from_statistics",
-    "rename_in_partitions",
-    "rename_in_sort_order",
-    "rename_in_statistics",
-]
-
 
 def refuse_dependents(state: TableState, path: ColumnPath, what: str, followers: Collection[str] = ()) -> None:
     """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.

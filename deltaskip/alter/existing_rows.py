@@ -28,8 +28,6 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["check_existing_rows", "extreme_value"]
-
 _FILE_COLUMNS = ("uri", "partition_values", "deletion_vector")
 
 

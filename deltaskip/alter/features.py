@@ -21,8 +21,6 @@ from deltaskip.features.writing import uses_of
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 
-__all__ = ["DROPPABLE", "add_feature", "drop_feature", "needs_protection", "protocol_after", "requested_feature"]
-
 # Added only where they are asked for by name, as in delta-spark: columns of the table do not enable them.
 _BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
 _PROTECTION = "checkpointProtection"

@@ -26,8 +26,6 @@ from deltaskip.log.tombstones import tombstones
 from deltaskip.schema import parse_schema
 from deltaskip.schema.properties import TableProperties
 
-__all__ = ["truncate_history", "vector_tombstones"]
-
 _PROTECTION = "checkpointProtection"
 _VECTOR = b'"deletionVector":{'
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")

@@ -14,8 +14,6 @@ from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = ["Place", "is_below", "place_of", "replace_type", "struct_at", "with_field", "with_struct"]
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -30,8 +30,6 @@ from deltaskip.schema.properties import (
 )
 from deltaskip.stats.columns import STATS_COLUMNS
 
-__all__ = ["check_retention", "remove_properties", "set_comment", "set_properties"]
-
 _PREFIX = "delta."
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _COMMENT = "comment"

@@ -38,8 +38,6 @@ from deltaskip.schema.ddl import DdlParser, parse_columns
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 
-__all__ = ["AlterParser", "parse_alter"]
-
 _T = TypeVar("_T")
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
 

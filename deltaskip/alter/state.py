@@ -12,11 +12,9 @@ from deltaskip.features.enabling import with_features
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import parse_schema, schema_to_json
-from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.mapping import map_new_columns, with_nested_ids
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import StructType
-
-__all__ = ["PhysicalPath", "Step", "TableState", "done", "with_property", "with_schema"]
 
 PhysicalPath = tuple[str, ...]
 

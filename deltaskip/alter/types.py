@@ -44,8 +44,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["drop_default", "set_default", "update_type"]
-
 _LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 

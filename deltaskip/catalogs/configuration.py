@@ -14,8 +14,6 @@ from typing import Any
 
 from deltaskip.errors import InvalidArgument
 
-__all__ = ["configured", "configured_names", "default_name"]
-
 _PREFIX = "DELTASKIP_CATALOG__"
 _DEFAULT = "DELTASKIP_CATALOG"
 _SECTION = "catalog"

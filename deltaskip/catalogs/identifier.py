@@ -11,8 +11,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.resolve import display_name
 
-__all__ = ["CatalogIdentifier", "Namespace", "check_new_namespace", "identifier_of", "namespace_of", "shown_namespace"]
-
 Namespace = tuple[str, ...]
 """The parts of a namespace's name; () for the root of the catalog."""
 

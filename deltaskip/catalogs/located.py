@@ -49,8 +49,6 @@ from deltaskip.transforms.given import transforms_of
 from deltaskip.txn.latest import opening_after
 from deltaskip.warning import warn
 
-__all__ = ["LocatedCatalog", "TableEntry", "changed_properties"]
-
 # The second one is the name of the format in Spark.
 _PROVIDERS = ("delta", "deltaskip")
 COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"

@@ -19,8 +19,6 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
 if TYPE_CHECKING:
     from deltaskip.catalogs.table_catalog import TableCatalog
 
-__all__ = ["InstalledCatalog", "catalog", "install_catalog"]
-
 # For each scheme what opens a catalog: it takes the rest of the URL, `name`, and options of its own.
 _BACKENDS = {
     "spark": "deltaskip.catalogs.session:session_catalog",

@@ -12,8 +12,6 @@ from deltaskip.errors import InvalidArgument
 if TYPE_CHECKING:
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 
-__all__ = ["CatalogEngine", "session_catalog"]
-
 
 class CatalogEngine(Protocol):
     """An engine whose sessions have catalogs."""

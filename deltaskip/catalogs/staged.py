@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
     from deltaskip.txn.transaction import Transaction
 
-__all__ = ["StagedTable"]
-
 
 @door
 class StagedTable(Unpicklable):

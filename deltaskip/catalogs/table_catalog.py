@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.transforms import Transform
 
-__all__ = ["Ident", "NamespaceDescription", "TableCatalog", "TransactionalTableCatalog"]
-
 _STATEMENTS = "deltaskip.statements.run"
 """The module whose function `run_statement` runs SQL; it is above this one, so only its name is known here."""
 

@@ -40,8 +40,6 @@ from deltaskip.storage.kill_points import kill_point
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["WarehouseCatalog"]
-
 _MARKER = "_namespace.json"
 _POINTER = ".table.json"
 _DROPPED = "_dropped."

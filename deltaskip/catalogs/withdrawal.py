@@ -17,8 +17,6 @@ from deltaskip.storage.gate import deletable, delete_files, log_names, written_n
 from deltaskip.storage.tree import files_below
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["withdraw"]
-
 
 def withdraw(storage: Storage, transaction: Transaction) -> None:
     """Delete a table that was created a moment ago and has got no name: its log first, then the files of version 0.

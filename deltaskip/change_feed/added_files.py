@@ -20,8 +20,6 @@ from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
-__all__ = ["AddedFiles", "OnDeletedRows", "added_files", "files_of_snapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class OnDeletedRows:

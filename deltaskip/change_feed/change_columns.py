@@ -14,8 +14,6 @@ from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
 from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
 
-__all__ = ["CHANGE_TYPE", "COMMIT_TIMESTAMP", "COMMIT_VERSION", "FEED_FIELDS", "FEED_NAMES", "feed_metadata"]
-
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"

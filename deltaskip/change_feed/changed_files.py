@@ -25,8 +25,6 @@ from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
 
-__all__ = ["ChangedFiles", "InferredType", "changed_files"]
-
 InferredType = Literal["insert", "delete"]
 
 _Rows = npt.NDArray[Any]

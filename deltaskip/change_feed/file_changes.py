@@ -17,8 +17,6 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.skipping.files import decoded, files_schema, unreadable_value
 from deltaskip.skipping.partition_values import PartitionColumn, map_values
 
-__all__ = ["file_changes"]
-
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
 
 

@@ -7,8 +7,6 @@ import pyarrow as pa
 from deltaskip.dml.positions import RowPositions
 from deltaskip.records import dataclass
 
-__all__ = ["FileGroup"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:

@@ -23,8 +23,6 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["arrow_rows", "change_reads"]
-
 # Small files are read ahead by threads, at most so many bytes of them.
 _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.read_ahead import Reads
 
-__all__ = ["ChangeFeedEngine", "ChangeScan"]
-
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 

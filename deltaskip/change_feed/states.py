@@ -18,8 +18,6 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = ["check_states"]
-
 
 @dataclass(frozen=True, slots=True)
 class _State:

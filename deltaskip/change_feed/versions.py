@@ -11,8 +11,6 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
-__all__ = ["RangeEnd", "VersionRange", "version_range"]
-
 # File times are made to ascend with the versions, beginning so many versions before the range, as delta-spark does.
 _VERSIONS_BEFORE = 100
 

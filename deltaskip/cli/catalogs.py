@@ -14,22 +14,6 @@ from deltaskip.cli.tables import open_catalog, open_table, session_for_catalog
 from deltaskip.errors import SparkUnavailable, TableNotFound
 from deltaskip.schema.json import simple_string
 
-__all__ = [
-    "create_namespace",
-    "described",
-    "drop",
-    "drop_namespace",
-    "namespaces",
-    "print_described",
-    "print_dropped",
-    "print_names",
-    "print_renamed",
-    "print_rows",
-    "rename",
-    "run_sql",
-    "tables",
-]
-
 Options = Mapping[str, str]
 
 

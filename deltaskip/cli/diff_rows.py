@@ -16,8 +16,6 @@ from deltaskip.errors import SchemaError
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, arrow_schema_of, row_reads
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["CHANGE", "differing_rows"]
-
 CHANGE = "_change"
 """The column that says whether the second version has the row or the first one: insert or delete."""
 

@@ -31,8 +31,6 @@ from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_t
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
 
-__all__ = ["FORMATS", "InputFiles", "input_files"]
-
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".tsv"),

@@ -10,8 +10,6 @@ from deltaskip.cli.display import counted, print_line, progress_bar
 from deltaskip.shown import human_bytes
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["optimize", "print_optimized"]
-
 
 def optimize(table: DeltaTable, where: Any, chosen: Mapping[str, Any], bar: bool) -> dict[str, Any]:
     """Optimize a table; return the result for JSON."""

@@ -10,8 +10,6 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import parameter_names, parse_sql, with_parameters
 from deltaskip.expr.nodes import Literal
 
-__all__ = ["predicate"]
-
 
 def predicate(where: Sequence[str], params: Sequence[str]) -> str | None:
     """Return the predicate that is TRUE where all of `where` are, with its parameters replaced; None without any.

@@ -15,8 +15,6 @@ from deltaskip.redaction import redacted
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["rows_of"]
-
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 

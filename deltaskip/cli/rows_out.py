@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-__all__ = ["rows_options", "write_rows"]
-
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
 # What a terminal shows; a table needs all of its rows before its first line.
 _SHOWN_ROWS = 1000

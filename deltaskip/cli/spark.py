@@ -13,8 +13,6 @@ from deltaskip.engine import engine
 from deltaskip.errors import SparkUnavailable
 from deltaskip.storage import HADOOP_SCHEMES, scheme_of
 
-__all__ = ["session", "session_for_location"]
-
 
 @contextmanager
 def session(act: str) -> Iterator[Any]:

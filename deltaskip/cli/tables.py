@@ -14,8 +14,6 @@ from deltaskip.table.table import DeltaTable
 if TYPE_CHECKING:
     from deltaskip.catalogs import TableCatalog
 
-__all__ = ["given_catalog", "open_catalog", "open_table", "session_for_catalog"]
-
 
 def given_catalog() -> str | None:
     """Return the URL or name that `--catalog` gives; None without the option."""

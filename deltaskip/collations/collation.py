@@ -10,8 +10,6 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
 
-__all__ = ["Collation"]
-
 
 class Collation(Protocol):
     """A collation: the order of strings under one provider, name and version. `deltaskip.collation` returns one.

@@ -23,8 +23,6 @@ from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
 from deltaskip.records import dataclass
 
-__all__ = ["IcuCollation", "icu_collation"]
-
 # Bytes that do not occur in weights.
 _KEY_END, _LEVEL_END = b"\x00", b"\x01"
 _SHARP_S = "ß"

@@ -11,8 +11,6 @@ from array import array
 from struct import error as StructError
 from struct import unpack_from
 
-__all__ = ["swapped"]
-
 _MAGIC = b"\xda\x27"
 _BIG_ENDIAN = 8
 

@@ -12,8 +12,6 @@ from deltaskip.collations.names import parse_name
 from deltaskip.errors import InvalidArgumentType, InvalidCollation
 from deltaskip.records import dataclass
 
-__all__ = ["CollationId"]
-
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # Spark's readers accept either provider with any name, so the name alone determines the order.

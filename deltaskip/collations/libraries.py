@@ -24,8 +24,6 @@ from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu_library import IcuLibrary
 from deltaskip.records import dataclass
 
-__all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
-
 PATH_VARIABLE = "DELTASKIP_ICU_PATH"
 
 # libicui18n.so.77.1, and libicui18n.77.1.dylib on macOS.

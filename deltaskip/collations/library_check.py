@@ -12,8 +12,6 @@ from deltaskip.kernels.icu_keys import sort_key
 from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts
 
-__all__ = ["data_fault", "fault", "key_digest", "unicode_version"]
-
 # Each list is strictly ascending under its locale in every version of ICU.
 _ASCENDING = {
     "und-u-ks-level3": (

@@ -3,8 +3,6 @@
 Made by tests/collations/make_lowercase_tables.py from libraries of these versions; read by spark_order.py.
 """
 
-__all__ = ["ADDED", "UNICODE_OF"]
-
 # ICU version: the first version of Unicode with its table.
 UNICODE_OF = {
     "72.1": "15.0",

@@ -13,18 +13,6 @@ from itertools import product
 from deltaskip.errors import InvalidCollation
 from deltaskip.records import dataclass
 
-__all__ = [
-    "BINARY",
-    "LCASE",
-    "ROOT",
-    "CollationName",
-    "icu_locale",
-    "parse_name",
-    "spark_equal",
-    "spark_name",
-    "spark_names",
-]
-
 BINARY = "UTF8_BINARY"
 LCASE = "UTF8_LCASE"
 ROOT = "UNICODE"

@@ -10,8 +10,6 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 
-__all__ = ["prefix_lane"]
-
 
 def prefix_lane(
     begins: bytes | None,

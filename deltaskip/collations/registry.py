@@ -17,8 +17,6 @@ from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgume
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
-__all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find", "is_known"]
-
 _PROVIDERS = ("icu", "spark")
 
 _lock = threading.Lock()

@@ -21,8 +21,6 @@ from deltaskip.collations.icu_data import swapped
 from deltaskip.kernels.icu_library import IcuLibrary
 from deltaskip.records import dataclass
 
-__all__ = ["SparkJar", "library_with_data", "spark_jar"]
-
 _JAR = re.compile(r"icu4j-(\d+\.\d+)(?:\.\d+)*\.jar")
 _COLLATIONS = "com/ibm/icu/impl/data/icudata/coll/"
 _copies = count()

@@ -24,17 +24,6 @@ from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
 from deltaskip.records import dataclass
 
-__all__ = [
-    "SparkOrder",
-    "lowercase_map",
-    "lowercase_table",
-    "lowercase_versions",
-    "make_valid",
-    "spark_order",
-    "spark_order_versions",
-]
-
-
 _STRETCH = re.compile(r"([0-9a-f]+)(?:~([0-9a-f]+)(/2)?)?([+-][0-9a-f]+)")
 _FINAL_SIGMA, _SIGMA = 0x3C2, 0x3C3
 

@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType
 
-__all__ = ["kernel_texts", "text_bytes", "text_value", "used_entries"]
-
 
 def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     """The strings in a layout that kernels read; for a dictionary array its entries, and the entry of each row.

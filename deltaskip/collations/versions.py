@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SPARK_VERSION", "installed_spark_version", "source_of"]
-
 SPARK_VERSION = "77.1"
 """The collation version of Spark 4.1, the same for both providers."""
 

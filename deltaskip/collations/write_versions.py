@@ -10,8 +10,6 @@ from typing import Any, Protocol
 
 from deltaskip.json_text import parse_json
 
-__all__ = ["DOMAIN", "WRITE_VERSIONS", "domain_members", "kept_versions", "write_versions"]
-
 DOMAIN = "collations"
 WRITE_VERSIONS = "writeVersions"
 

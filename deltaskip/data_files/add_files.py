@@ -37,8 +37,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["OPERATION", "add_files", "add_files_to", "add_given_files"]
-
 OPERATION = "ADD FILES"
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 32

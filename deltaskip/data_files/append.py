@@ -34,17 +34,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = [
-    "PlannedAppend",
-    "add_rows",
-    "append",
-    "append_to",
-    "plan_append",
-    "set_schema",
-    "with_marks",
-    "write_metrics",
-]
-
 
 def append(
     snapshot: Snapshot,

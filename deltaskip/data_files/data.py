@@ -21,8 +21,6 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import StructType
 
-__all__ = ["ROWS", "GivenRows"]
-
 ROWS = (
     "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "
     "or pyarrow.parquet.read_table(file)"

@@ -22,8 +22,6 @@ from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, publish_growing
 
-__all__ = ["OpenDataFile", "dictionary_columns", "leaves_with_nan"]
-
 _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5

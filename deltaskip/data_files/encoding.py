@@ -14,8 +14,6 @@ import pyarrow as pa
 from deltaskip.actions import AddFile
 from deltaskip.data_files.data_file import OpenDataFile, leaves_with_nan
 
-__all__ = ["Encoders", "FileSequence"]
-
 # Most of them wait for the disk: what several threads wait for is synced together.
 _THREADS = 16
 # Size of a file as a part of its rows' size in memory, until a file of the same write shows it.

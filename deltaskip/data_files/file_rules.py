@@ -35,7 +35,8 @@ from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -53,8 +54,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.transaction import Transaction
-
-__all__ = ["NewFile", "check_rules"]
 
 # Partitions for which a rule over partition and data columns is proved one by one.
 _MOST_PARTITIONS = 5_000

@@ -19,11 +19,10 @@ from deltaskip.rows.store import check_assignable
 from deltaskip.schema.arrow import from_arrow_type
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType, DecimalType, StructField
-
-__all__ = ["FolderValues", "folder_pairs", "given_texts", "log_text"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 

@@ -18,8 +18,6 @@ from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
 from deltaskip.storage.tree import files_below
 
-__all__ = ["GivenFile", "find_files"]
-
 _LOG = "_spark_metadata"
 _COMPACT = ".compact"
 

@@ -10,15 +10,13 @@ from deltaskip.data_files.parquet_files import DEFAULT_CODEC, DEFAULT_FILE_BYTES
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
-from deltaskip.schema.mapping import MappingMode, mapping_mode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import StructType
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.collation_versions import announced
-
-__all__ = ["first_collation_versions", "layout_after"]
 
 
 def layout_after(

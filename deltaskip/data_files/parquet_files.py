@@ -24,14 +24,13 @@ from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, is_true, numpy_values
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced
-
-__all__ = ["CHANGE_FOLDER", "DEFAULT_CODEC", "DEFAULT_FILE_BYTES", "DataFileLayout", "write_data_files"]
 
 # As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
 DEFAULT_CODEC = "snappy"

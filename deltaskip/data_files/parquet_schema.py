@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
-from deltaskip.schema.mapping import NESTED_IDS_KEY, MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
-
-__all__ = ["leaf_paths", "parquet_schema", "viewed"]
 
 _FIELD_ID = b"PARQUET:field_id"
 

@@ -12,7 +12,8 @@ from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.json import parse_schema
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.schema.types import (
@@ -39,8 +40,6 @@ from deltaskip.schema.types import (
 )
 from deltaskip.stats.footer import Footer
 from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
-
-__all__ = ["FileColumns", "file_schema"]
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INT96 = 3

@@ -12,20 +12,9 @@ from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import collation_of, display_name, resolve
 from deltaskip.schema.types import VARIANT, VOID, DecimalType, PrimitiveType, StructType
-
-__all__ = [
-    "SORT_ORDER_KEY",
-    "SortColumn",
-    "SortOrder",
-    "check_sort_order",
-    "sort_columns",
-    "sort_order_of",
-    "sort_order_text",
-    "table_sort_order",
-]
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
 """The table property with the sort order, a JSON list of texts such as `id ASC NULLS FIRST`."""

@@ -19,8 +19,6 @@ from deltaskip.storage.gate import delete_file, delete_folder
 if TYPE_CHECKING:
     from deltaskip.data_files.parquet_files import DataFileLayout
 
-__all__ = ["WritingEngine", "WrittenRows", "delete_data_files"]
-
 
 class WritingEngine(Protocol):
     """An engine that writes rows, and checks rows that are written."""

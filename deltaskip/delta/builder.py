@@ -20,8 +20,6 @@ from deltaskip.schema.types import COMMENT_KEY, GENERATION_KEY
 if TYPE_CHECKING:
     from deltaskip.delta.tables import DeltaTable
 
-__all__ = ["DeltaTableBuilder", "IdentityGenerator"]
-
 
 @dataclass
 class IdentityGenerator:

@@ -10,9 +10,6 @@ from deltaskip.expr.nodes import Column, Node, Opaque, UnprintableExpression, tr
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.types import StructType
 
-__all__ = ["assignments", "boolean", "clone_arguments", "condition", "frame", "integer", "names", "number",
-           "string", "typed_string", "without_alias"]  # fmt: skip
-
 
 def typed_string(what: str, value: object) -> str:
     """Return a string. Raises InvalidArgumentType, which is a TypeError."""

@@ -10,8 +10,6 @@ from deltaskip.spark.catalog.session_tables import name_parts, named_table
 from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["converted"]
-
 _PARQUET = "parquet"
 
 

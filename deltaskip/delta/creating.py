@@ -22,8 +22,6 @@ from deltaskip.spark.catalog.session_tables import NamedTable, default_location,
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["Mode", "NewTable", "create_table", "identity_column", "new_column"]
-
 Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
 
 

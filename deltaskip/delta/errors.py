@@ -33,8 +33,6 @@ from deltaskip.errors import (
     VersionNotFound,
 )
 
-__all__ = ["convert_conflicts", "converted_conflict", "feature_error", "parse_error", "spark_error", "spark_errors"]
-
 _E = TypeVar("_E", bound=DeltaSkipError)
 
 _CLASSES: dict[type[DeltaSkipError], type[Exception]] = {

@@ -11,8 +11,6 @@ from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.table.delta_rows import AFFECTED, DETAIL, HISTORY, MERGED, detail_row, history_rows, merged_row
 from deltaskip.table.detail import TableDetail
 
-__all__ = ["affected_frame", "detail_frame", "history_frame", "merge_frame"]
-
 
 def history_frame(spark: SparkSession, entries: Iterable[HistoryEntry]) -> DataFrame:
     """Return commits as delta-spark's history does: one row each, in the given order."""

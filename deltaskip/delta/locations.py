@@ -15,8 +15,6 @@ from deltaskip.spark.catalog.session_tables import PROVIDER, NamedTable, name_pa
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["opened", "opened_by_name", "path_in_name", "storage_options"]
-
 _PREFIXES = ("fs.", "dfs.")
 _ACCOUNT_KEY = "fs.azure.account.key."
 # Settings of Hadoop's S3 file system that obstore has, too.

@@ -17,9 +17,6 @@ from deltaskip.table.delta_rows import RESTORED, restored_row
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.result import WriteResult
 
-__all__ = ["cloned", "hours_or_none", "moment_of", "restored_to_timestamp", "restored_to_version", "user_metadata",
-           "vacuum"]  # fmt: skip
-
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,9 +16,6 @@ from deltaskip.table.merge_builder import MergeBuilder
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["DeltaMergeBuilder", "merges_schema"]
-
-
 _AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from deltaskip.table.table import DeltaTable
 
-__all__ = ["DeltaOptimizeBuilder"]
-
 
 @door
 class DeltaOptimizeBuilder(Unpicklable):

@@ -8,8 +8,6 @@ from deltaskip.delta.checks import found
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.version import engine_info
 
-__all__ = ["__version__", "configure_spark_with_delta_pip"]
-
 __version__ = engine_info().rpartition("/")[2]
 """The version of deltaskip."""
 

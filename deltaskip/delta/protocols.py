@@ -11,8 +11,6 @@ from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["add_feature", "drop_feature", "upgrade"]
-
 _FEATURE = "delta.feature."
 
 

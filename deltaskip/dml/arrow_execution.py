@@ -32,11 +32,9 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.scan import Scan
-
-__all__ = ["ArrowExecution", "execution_of"]
 
 # Values of files that are read ahead, at about so many bytes each.
 _AHEAD_BYTES = 256 << 20

@@ -19,7 +19,8 @@ from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, co
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.evaluation.columns import Evaluator, column_at
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import expression_node
@@ -32,8 +33,6 @@ from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
 if TYPE_CHECKING:
     from deltaskip.dml.arrow_execution import ArrowExecution
-
-__all__ = ["ArrowUpdates"]
 
 _Bound = dict[str, "Node | _Bound"]
 

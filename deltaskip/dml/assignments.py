@@ -17,12 +17,9 @@ from deltaskip.expr.python_values import literal_node
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, plan_rows
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField, StructType
-
-__all__ = ["Assignments", "Fields", "NewValue", "assignments_of", "given_values", "is_default"]
 
 _DEFAULT = "DEFAULT"
 

@@ -17,8 +17,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import ChangePlan, FileCount
 
-__all__ = ["PlannedChange", "described_change", "plan_change", "plan_of"]
-
 _EVERY, _SOME = "every row matches", "some rows may match"
 
 

@@ -37,8 +37,6 @@ from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["AppliedChanges", "ChangedRows", "NewRows", "apply_changes", "change_layout", "check_first", "write_inserts"]
-
 # Vectors of one file are read together; their rows are in memory until the next ones are read.
 _VECTORS_AT_ONCE = 64
 

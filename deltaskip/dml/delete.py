@@ -22,8 +22,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["delete", "delete_in", "remove_rows"]
-
 
 def delete(
     snapshot: Snapshot,

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from deltaskip.dml.changed_rows import ChangedRows
     from deltaskip.dml.files import FilesToChange
 
-__all__ = [
-    "CHANGE_TYPE",
-    "ChangeType",
-    "ChangingEngine",
-    "RowExecution",
-    "RowIdColumns",
-    "RowsOfFiles",
-    "copying_plan",
-    "row_id_columns",
-]
-
 CHANGE_TYPE = StructField("_change_type", STRING)
 """The column of change files with the kind of a change.
 

@@ -30,7 +30,8 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, numpy_values, one_chunk, typed_array
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
@@ -38,19 +39,6 @@ from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
-
-__all__ = [
-    "DataFiles",
-    "FilesToChange",
-    "chosen_files",
-    "files_of_partitions",
-    "files_to_change",
-    "kept_files",
-    "new_files",
-    "no_files",
-    "remove_actions",
-    "size_of_table",
-]
 
 _LISTED = ("uri", "partition_values", "num_records", "deletion_vector", "base_row_id", "default_row_commit_version")
 _REMOVED = ("path", "partition_values", "size", "deletion_vector")

@@ -16,8 +16,6 @@ from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType, StructType
 from deltaskip.settings import options
 
-__all__ = ["is_little_to_collect", "is_little_to_copy", "is_little_to_read"]
-
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64
 _REMOTE_COUNTS_AS = 8

@@ -22,8 +22,6 @@ from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["LiveRows", "matching_here", "positions_where", "removed_rows_match"]
-
 # Files whose positions are in memory at once.
 _FILES_AT_ONCE = 64
 

@@ -37,8 +37,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text", "replace_rows", "replaced_rows"]
-
 # A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
 _MOST_PARTITIONS = 64
 _MOST_VALUES = 8

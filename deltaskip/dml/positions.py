@@ -10,8 +10,6 @@ import pyarrow as pa
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 
-__all__ = ["RowPositions"]
-
 
 class RowPositions(Sequence[pa.Int64Array]):
     """For each file the positions of some of its rows, ascending from 0.

@@ -20,8 +20,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["check_values", "update", "update_in"]
-
 
 def update(
     snapshot: Snapshot,

@@ -25,19 +25,6 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
-__all__ = [
-    "FEW_DIGITS",
-    "ROUNDINGS",
-    "absolute",
-    "arithmetic",
-    "arithmetic_type",
-    "checked_integral",
-    "negated",
-    "rounded",
-    "to_decimal",
-    "whole",
-]
-
 # Enough digits for every exact sum or product of two decimals of 38.
 _EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
 # Spark multiplies in a context of 39 digits and divides to 39 places before it rounds to the result's scale.

@@ -22,8 +22,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["arrow_constant"]
-
 
 def arrow_constant(scalar: Any) -> Literal:
     """Return the literal of a scalar; integers are LONG. Raises Inexact for a type or a time that Spark lacks."""

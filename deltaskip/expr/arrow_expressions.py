@@ -18,8 +18,6 @@ from deltaskip.expr.nodes import And, Column, In, IsNull, Literal, Node, Not, Or
 from deltaskip.records import dataclass
 from deltaskip.schema.types import BOOLEAN, STRING, StructType
 
-__all__ = ["ArrowCall", "ArrowField", "ArrowTranslation", "arrow_tree", "fields_of"]
-
 _COMPARISONS = {
     "equal": "=",
     "not_equal": "!=",

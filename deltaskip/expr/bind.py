@@ -68,7 +68,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import comparison_cure, sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import (
     AmbiguousName,
     InsideCollection,
@@ -92,8 +92,6 @@ from deltaskip.schema.types import (
     MapType,
     StructType,
 )
-
-__all__ = ["TypeMismatch", "bind", "bind_expression"]
 
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"

@@ -42,8 +42,6 @@ from deltaskip.schema.types import (
     DataType,
 )
 
-__all__ = ["OF_NESTED", "is_closed", "nested_cast", "nested_comparison", "nested_membership"]
-
 # Functions that may take nested values, also where no rule is known.
 OF_NESTED = frozenset(
     ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof", *COLLECTIONS)

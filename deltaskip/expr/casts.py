@@ -49,8 +49,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["cast_value", "try_cast_value"]
-
 _JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOATING = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")

@@ -57,8 +57,6 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["SLACK", "Clock", "at_time", "reads_clock", "special_time"]
-
 # Those whose value a statement takes once for all rows.
 _OF_STATEMENT = frozenset(name for name, type_ in PRESENT.items() if type_ in DATETIMES)
 SLACK = 10 * 60 * MICROS_PER_SECOND

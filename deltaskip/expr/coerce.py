@@ -49,28 +49,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = [
-    "ATOMIC",
-    "DATETIMES",
-    "INTEGRAL_BITS",
-    "adjusted_decimal",
-    "cast_to",
-    "castable",
-    "common_type",
-    "compared_type",
-    "decimal_of",
-    "implicit_cast",
-    "is_nested",
-    "is_numeric",
-    "is_orderable",
-    "literal_decimal",
-    "may_give_null",
-    "plain_wider_type",
-    "same_type",
-    "type_of",
-    "wider_type",
-]
-
 INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 DATETIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 ATOMIC = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, *DATETIMES)

@@ -15,8 +15,6 @@ from deltaskip.expr.literal_list import nodes_in
 from deltaskip.expr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Lambda, Literal, Node, children_of
 from deltaskip.schema.types import STRING
 
-__all__ = ["compared_collations", "comparison_collation", "is_binary", "is_collated"]
-
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY_NAME = "UTF8_BINARY"
 _BINARY = CollationId.named(_BINARY_NAME)

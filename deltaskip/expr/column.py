@@ -27,8 +27,6 @@ from deltaskip.expr.python_values import is_listed, listed, literal_node, long_l
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.types import DataType
 
-__all__ = ["ColumnExpr", "col", "lit", "to_node"]
-
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 

@@ -39,8 +39,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["Converted", "cast_column"]
-
 _FLOATING = (FLOAT, DOUBLE)
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53

@@ -15,8 +15,6 @@ from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
-__all__ = ["COMPARISONS", "compared", "equal_rows", "signs_of_rows"]
-
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
     "!=": pc.not_equal,

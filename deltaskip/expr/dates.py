@@ -17,27 +17,6 @@ from deltaskip.schema.calendar import (
     local_of,
 )
 
-__all__ = [
-    "DATE_FIELDS",
-    "DAY_NAMES",
-    "FIRST_WEEK",
-    "MONTH_NAMES",
-    "TIME_FIELDS",
-    "WEEKDAYS",
-    "add_days",
-    "add_months",
-    "checked_date",
-    "checked_micros",
-    "date_field",
-    "days_between",
-    "last_day",
-    "next_day",
-    "time_field",
-    "truncated_date",
-    "truncated_timestamp",
-    "whole_seconds",
-]
-
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
 TIME_FIELDS = ("hour", "minute", "second")
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -41,8 +41,6 @@ from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
 from deltaskip.schema.types import STRING
 
-__all__ = ["cast_strings", "failing_constant", "never_true", "place_of", "unknown_functions"]
-
 _WHY = ", because a comparison with NULL is NULL"
 
 

@@ -53,8 +53,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["Inexact", "Translation", "refused"]
-
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Integers up to here are numbers of the type, and so are all that they are compared with.
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}

@@ -2,8 +2,6 @@
 
 from deltaskip.errors import DeltaSkipError
 
-__all__ = ["EvaluationError", "Undecided"]
-
 
 class EvaluationError(DeltaSkipError, ArithmeticError):
     """An expression has no value for this row: Spark raises in ANSI mode, or its result is not known here."""

@@ -14,8 +14,6 @@ import pyarrow as pa
 
 from deltaskip.expr.vectors import numbers, valid
 
-__all__ = ["EXACT_POWER", "decimals_of", "float_texts", "units_of"]
-
 EXACT_POWER = 22
 """The greatest power of ten that a double holds exactly."""
 

@@ -39,8 +39,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["ICEBERG_TYPES", "LONG_DIGITS", "SPARK_SEED", "hashable", "iceberg_bucket", "spark_hash", "spark_xxhash64"]
-
 SPARK_SEED = 42
 LONG_DIGITS = 18
 """Decimals of at most so many digits are hashed as the 64-bit integer of their digits."""

@@ -19,23 +19,6 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
-__all__ = [
-    "CALENDAR",
-    "DAYS",
-    "DAY_TIME",
-    "INTERVALS",
-    "YEAR_MONTH",
-    "added",
-    "amount_of",
-    "interval_between",
-    "interval_in",
-    "interval_of",
-    "interval_text",
-    "made_interval",
-    "moved",
-    "sum_with_interval",
-]
-
 DAYS = UnknownType('"interval day"')
 DAY_TIME = UnknownType('"interval day to second"')
 YEAR_MONTH = UnknownType('"interval year to month"')

@@ -14,8 +14,6 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.records import dataclass
 from deltaskip.schema.floats import float_text
 
-__all__ = ["SHORT_ESCAPES", "Malformed", "Object", "Real", "double_text", "json_text", "quoted", "read_json"]
-
 _MOST_CHARACTERS = 1 << 20
 _MOST_DIGITS = 500
 _DEEPEST = 64

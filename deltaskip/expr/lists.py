@@ -17,22 +17,6 @@ from deltaskip.kernels.list_codes import codes_among, repeated_codes
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 
-__all__ = [
-    "MOST_ELEMENTS",
-    "Lists",
-    "among",
-    "chained",
-    "check_zeros",
-    "coded",
-    "counted",
-    "distinct_key",
-    "elements_of",
-    "has_negative_zero",
-    "listed",
-    "lists_of",
-    "repeats",
-]
-
 MOST_ELEMENTS = 1 << 20
 """Longer arrays are left to Spark."""
 

@@ -17,8 +17,6 @@ from deltaskip.expr.nodes import Literal, Node
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType
 
-__all__ = ["SHORTEST", "LiteralList", "has_null", "integers", "nodes_in", "texts"]
-
 SHORTEST = 64
 """Shorter lists are tuples of literals."""
 

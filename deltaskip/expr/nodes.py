@@ -18,44 +18,6 @@ from deltaskip.records import dataclass
 if TYPE_CHECKING:
     from deltaskip.schema.types import DataType
 
-__all__ = [
-    "ARITHMETIC",
-    "BITWISE",
-    "COMPARISONS",
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "MIRRORED",
-    "NEGATED",
-    "And",
-    "Call",
-    "Case",
-    "Cast",
-    "Collate",
-    "Column",
-    "Compare",
-    "FieldRef",
-    "In",
-    "IsNull",
-    "Lambda",
-    "Like",
-    "Literal",
-    "Node",
-    "Not",
-    "Opaque",
-    "Or",
-    "StartsWith",
-    "UnprintableExpression",
-    "Variable",
-    "children_of",
-    "columns_of",
-    "is_null_constant",
-    "is_too_large",
-    "replaced",
-    "top_level_columns",
-    "transform",
-    "walk",
-]
-
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """The operator that compares exchanged operands: `a < b` is `b > a`."""

@@ -49,8 +49,6 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.schema.types import BOOLEAN
 
-__all__ = ["FALSE", "NOT_IN_LIMIT", "TRUE", "normalize"]
-
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 

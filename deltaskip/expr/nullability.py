@@ -29,8 +29,6 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import ArrayType, DecimalType, StructType
 
-__all__ = ["is_nullable"]
-
 # Functions that make a value of NULLs.
 _NEVER = frozenset(("array", "map", "named_struct", "concat_ws", "isnull", "hash", "xxhash64", "typeof"))
 # Functions that give NULL for NULL only.

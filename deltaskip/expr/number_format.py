@@ -14,8 +14,6 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.records import dataclass
 from deltaskip.schema.types import DecimalType
 
-__all__ = ["NumberFormat", "number_format"]
-
 _TOKENS = re.compile(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
 _MOST_DIGITS = 38
 # What Java takes for white space, of ASCII.

@@ -13,8 +13,6 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.expr.strings import compare_strings
 from deltaskip.schema.floats import compare_floats
 
-__all__ = ["compare_values"]
-
 
 def compare_values(left: object, right: object) -> int:
     """-1, 0 or 1 for two values of one type in Spark's order: bytes unsigned, strings by UTF-8, NaN greatest."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["line_and_column"]
-
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
     """Line and column of a place in a text, both counted from 1."""

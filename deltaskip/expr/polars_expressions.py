@@ -32,8 +32,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["PolarsTranslation", "polars_tree"]
-
 _COMPARISONS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "EqValidity": "<=>"}
 _JOINED: Mapping[str, type[And | Or]] = {"And": And, "LogicalAnd": And, "Or": Or, "LogicalOr": Or}
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")

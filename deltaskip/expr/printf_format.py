@@ -21,8 +21,6 @@ from deltaskip.schema.floats import float_text
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, DataType, DecimalType
 
-__all__ = ["Specifier", "formatted", "template_parts"]
-
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
 _WIDEST = 1 << 20

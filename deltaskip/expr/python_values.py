@@ -30,8 +30,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["is_listed", "listed", "literal_node", "long_list"]
-
 _MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)

@@ -35,8 +35,6 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
 
-__all__ = ["exact_sql", "to_sql"]
-
 _MOST_VALUES = 8
 
 

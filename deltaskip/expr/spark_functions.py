@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AGGREGATES", "ARGUMENT_COUNTS", "CHANGING", "FUNCTION_NAMES", "GENERATORS", "WINDOWS"]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

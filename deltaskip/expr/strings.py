@@ -15,32 +15,6 @@ from functools import lru_cache
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 
-__all__ = [
-    "before_delimiter",
-    "capitalized",
-    "cased",
-    "check_capitals",
-    "check_length",
-    "compare_strings",
-    "edit_distance",
-    "joined",
-    "left",
-    "like",
-    "like_tokens",
-    "locate",
-    "overlaid",
-    "padded",
-    "repeated",
-    "replaced",
-    "right",
-    "soundex",
-    "substring",
-    "translated",
-    "translation",
-    "trimmed",
-    "wrapped",
-]
-
 ANY_STRING = "%"
 ANY_CHARACTER = "_"
 

@@ -14,19 +14,6 @@ from functools import lru_cache
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 
-__all__ = [
-    "base64_lines",
-    "codec",
-    "decoded",
-    "encoded",
-    "from_base64",
-    "from_hex",
-    "hex_digits",
-    "passes_luhn",
-    "to_binary",
-    "valid_text",
-]
-
 _CHARSETS = {
     "UTF-8": "utf-8",
     "US-ASCII": "ascii",

@@ -11,18 +11,6 @@ from deltaskip.expr.zones import local_times, near_limits
 from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 
-__all__ = [
-    "DATES_FROM",
-    "DATES_TO",
-    "civil",
-    "date_column",
-    "first_of_month",
-    "local_column",
-    "time_texts",
-    "truncated_days",
-    "within_limits",
-]
-
 DATES_FROM, DATES_TO = -719_162, 2_932_896
 """The years 1 to 9999, in which Arrow's calendar functions are used."""
 

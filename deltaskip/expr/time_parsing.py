@@ -30,8 +30,6 @@ from deltaskip.schema.calendar import (
     instant_of,
 )
 
-__all__ = ["parsed_time"]
-
 # The range of the values of a field that is resolved alone.
 _RANGES = {
     "hour": (0, 23),

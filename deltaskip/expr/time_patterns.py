@@ -25,25 +25,6 @@ from deltaskip.schema.calendar import (
     local_of,
 )
 
-__all__ = [
-    "DAY_LETTERS",
-    "OFFSET_LETTERS",
-    "DateText",
-    "Item",
-    "PatternField",
-    "Section",
-    "TimeText",
-    "formatted",
-    "local_and_offset",
-    "names_of",
-    "offset_text",
-    "offset_zero",
-    "pattern_items",
-    "quarter_texts",
-    "year_text",
-    "zone_text",
-]
-
 _WEEKS, _REFUSED, _REFUSED_IN_PARSING = frozenset("YWwuec"), frozenset("ABnNp"), frozenset("EFqQ")
 _TOO_LONG = re.compile("G{5}|M{5}|L{5}|E{5}|Q{5}|q{5}|y{7}")
 # How often a letter may be repeated; letters without a number are unknown to Java. F differs between versions of Java.

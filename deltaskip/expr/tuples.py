@@ -11,8 +11,6 @@ from deltaskip.expr.column import ColumnExpr, col
 from deltaskip.expr.nodes import And, Node, Or
 from deltaskip.expr.python_values import is_listed, listed
 
-__all__ = ["tuples_node"]
-
 _OPERATORS: dict[str, Callable[[Any, Any], ColumnExpr]] = {
     "=": eq,
     "==": eq,

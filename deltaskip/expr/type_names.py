@@ -20,8 +20,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["DECIMAL_NAMES", "EXAMPLES", "TYPE_NAMES", "comparison_cure", "sql_name", "type_named"]
-
 EXAMPLES: dict[DataType, str] = {
     DATE: "DATE'2026-01-31'",
     TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",

@@ -12,20 +12,6 @@ from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.records import dataclass
 
-__all__ = [
-    "ANY",
-    "HOST_NAME",
-    "KEY",
-    "LONGEST_HOST",
-    "PATH",
-    "BadUrl",
-    "Url",
-    "decoded",
-    "encoded",
-    "parsed",
-    "value_of_key",
-]
-
 _ESCAPE = "%[0-9A-Fa-f]{2}"
 PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
 ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"

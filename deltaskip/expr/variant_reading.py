@@ -35,8 +35,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["DuplicateName", "Item", "Tree", "decimal_item", "of_json", "tree_of", "variant_json", "variant_of"]
-
 _DEEPEST = 100
 _EXACT = Context(prec=60)
 _DIGITS = 38

@@ -26,33 +26,6 @@ from deltaskip.schema.arrow_values import (
 )
 from deltaskip.schema.types import DataType
 
-__all__ = [
-    "NotByColumn",
-    "Partly",
-    "Values",
-    "any_of",
-    "array_of",
-    "by_distinct",
-    "changed_together",
-    "column",
-    "constant",
-    "constant_of",
-    "decimals",
-    "filled",
-    "is_constant",
-    "made",
-    "none_of",
-    "numbers",
-    "ordered_floats",
-    "repeated",
-    "rescaled",
-    "rows_of",
-    "scattered",
-    "taken_truth",
-    "texts",
-    "valid",
-]
-
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a constant."""
 

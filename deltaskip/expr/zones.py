@@ -17,8 +17,6 @@ from deltaskip.schema.calendar import (
     local_of,
 )
 
-__all__ = ["instants", "local_times", "near_clock_changes", "near_limits"]
-
 # Days between the first and the last one up to which a table of all days is made.
 _TABLE_DAYS = 1 << 21
 

@@ -14,15 +14,6 @@ from deltaskip.features.registry import TableProtocol, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import StructType
 
-__all__ = [
-    "CLUSTERING_DOMAIN",
-    "MOST_CLUSTERING_COLUMNS",
-    "check_clustering",
-    "clustering_domain",
-    "clustering_paths",
-    "ordered_clustering_paths",
-]
-
 CLUSTERING_DOMAIN = "delta.clustering"
 MOST_CLUSTERING_COLUMNS = 4
 _RULE = "domains.clustering"

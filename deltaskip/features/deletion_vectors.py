@@ -26,16 +26,6 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import Storage, is_local, join, storage_for
 from deltaskip.storage.gate import delete_file
 
-__all__ = [
-    "RangeStorage",
-    "WrittenVectors",
-    "absolute_path",
-    "read_deletion_vector",
-    "read_deletion_vectors",
-    "vector_keys",
-    "write_deletion_vectors",
-]
-
 _UUID_CHARACTERS = 20
 _FORMAT_VERSION = 1
 _SIZE_BYTES = 4

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from deltaskip.errors import InvalidCommit
 
-__all__ = ["check_settable_domain", "is_reserved"]
-
 _RESERVED_PREFIX = "delta."
 
 

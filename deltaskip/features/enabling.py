@@ -17,21 +17,6 @@ from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, delt
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.schema.types import StructType
 
-__all__ = [
-    "FEATURE_PREFIX",
-    "NEW_TABLE",
-    "VERSION_PROPERTIES",
-    "feature_of_property",
-    "features_of",
-    "lowest_protocol",
-    "protocol_for",
-    "spelled_property",
-    "with_features",
-    "with_version_property",
-    "with_versions",
-    "without_feature_properties",
-]
-
 FEATURE_PREFIX = "delta.feature."
 """A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
 

@@ -16,20 +16,6 @@ from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 
-__all__ = [
-    "FEATURES",
-    "READER_VERSIONS",
-    "FeatureKind",
-    "Support",
-    "TableFeature",
-    "TableProtocol",
-    "check_format",
-    "check_readable",
-    "feature_names",
-    "has_feature",
-    "support_table",
-]
-
 FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are

@@ -10,8 +10,6 @@ from uuid import uuid4
 
 from deltaskip.schema.properties import TableProperties
 
-__all__ = ["MATERIALIZED_COLUMNS", "ROW_TRACKING_DOMAIN", "with_materialized_columns"]
-
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 MATERIALIZED_COLUMNS = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)

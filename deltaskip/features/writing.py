@@ -31,8 +31,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["WRITER_VERSION", "CommitSummary", "check_maintainable", "check_writable", "uses_of"]
-
 WRITER_VERSION = FEATURES_WRITER_VERSION
 
 

@@ -17,17 +17,6 @@ from deltaskip.storage.unsynced import Unsynced
 if TYPE_CHECKING:
     from deltaskip.log.snapshot import Snapshot
 
-__all__ = [
-    "STAGED_FOLDER",
-    "CatalogCommits",
-    "Maintenance",
-    "catalog_commits",
-    "check_permitted",
-    "is_managed",
-    "published_path",
-    "put_commit",
-]
-
 STAGED_FOLDER = "_staged_commits"
 """Folder below `_delta_log` of commits that were proposed to a catalog."""
 

@@ -11,8 +11,6 @@ from deltaskip.json_text import parse_json
 from deltaskip.log.table_state import StateChange
 from deltaskip.records import dataclass
 
-__all__ = ["Checksum", "file_differences", "parse_checksum", "state_differences"]
-
 
 @dataclass(frozen=True, slots=True)
 class Checksum:

@@ -18,8 +18,6 @@ from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["write_checksum", "write_checksum_after"]
-
 # Each commit's checksum counts all files again, so that an error cannot spread from one checksum to the next. Up to
 # this number of files, counting takes less time than the commit.
 _COUNTED_FILES = 20_000

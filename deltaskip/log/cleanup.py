@@ -28,8 +28,6 @@ from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
-__all__ = ["clean_up_log", "left_over_files", "unneeded_sidecars"]
-
 _DAY = 86_400_000
 _STAGED = re.compile(r"\d{20}\.[^.]+\.json")
 _TEMPORARY = re.compile(LOG_TEMPORARY, re.ASCII)

@@ -9,8 +9,6 @@ from typing import Any
 
 from deltaskip.stats.cache_keys import CacheKey
 
-__all__ = ["DEFAULT_CAPACITY_BYTES", "ColumnCache"]
-
 DEFAULT_CAPACITY_BYTES = 256 << 20
 
 

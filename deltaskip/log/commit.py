@@ -16,21 +16,6 @@ from deltaskip.records import dataclass
 from deltaskip.settings import options
 from deltaskip.storage import NotAFile, Storage
 
-__all__ = [
-    "CHANGE_FILE",
-    "Commits",
-    "OtherAction",
-    "change_files",
-    "commit_infos",
-    "commit_pieces",
-    "damaged",
-    "last_commit_info",
-    "members_of",
-    "parse_contents",
-    "read_commits",
-    "state_change",
-]
-
 _LONGEST_LINE = 256 << 20
 
 

@@ -15,8 +15,6 @@ from deltaskip.log.commit import Commits, members_of
 from deltaskip.log.file_names import Kind, LogFile, commit_name
 from deltaskip.log.replay import repeated_key
 
-__all__ = ["cover", "require_reconciled"]
-
 _KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
 
 

@@ -17,8 +17,6 @@ from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.storage import Storage
 
-__all__ = ["read_deleted_rows"]
-
 # Deleted rows of a file up to which the log's number of its rows is believed, or need not be known.
 _FEW_ROWS = 1 << 24
 

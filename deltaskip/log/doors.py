@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from deltaskip.log.loading import same_table
 
-__all__ = ["of_one_table"]
-
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
 # These methods read nothing, or warn with their caller's line and check for a dropped table themselves.

@@ -5,18 +5,6 @@ from enum import Enum
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 
-__all__ = [
-    "FOLDERS_OF_TABLES",
-    "LOG_FOLDER",
-    "SIDECAR_FOLDER",
-    "Kind",
-    "LogFile",
-    "commit_name",
-    "parse_log_file",
-    "restore_or_go_back",
-    "version_prefix",
-]
-
 LOG_FOLDER = "_delta_log"
 # Below them, writers and readers take every file for one of the table around them.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, "_change_data", "_delta_index", "_symlink_format_manifest"))

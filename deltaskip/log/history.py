@@ -16,8 +16,6 @@ from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 from deltaskip.storage import Storage
 
-__all__ = ["History", "HistoryEntry", "chosen_version", "history", "shown_time", "version_at_timestamp"]
-
 _HEADINGS = ("version", "time", "operation", "parameters", "engine")
 _SHOWN_ENTRIES = 50
 _SHOWN_CHARACTERS = 60

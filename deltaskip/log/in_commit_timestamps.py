@@ -18,14 +18,6 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage
 
-__all__ = [
-    "CommitTimes",
-    "commit_time",
-    "next_in_commit_timestamp",
-    "read_commit_infos",
-    "with_enablement",
-]
-
 _ENABLED = TableProperties.in_commit_timestamps.name
 _ENABLEMENT = (
     TableProperties.in_commit_timestamps_version.name,

@@ -11,8 +11,6 @@ from deltaskip.errors import StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.storage import Storage, join
 
-__all__ = ["LAST_CHECKPOINT", "canonical_form", "checksum", "parse_hint", "read_hint"]
-
 LAST_CHECKPOINT = "_last_checkpoint"
 # A larger hint, with the schema of a very wide checkpoint, would take longer to parse than it saves.
 _MOST_BYTES = 1 << 20

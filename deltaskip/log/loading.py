@@ -31,17 +31,6 @@ from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, join, parent
 
-__all__ = [
-    "advanced",
-    "check_same_table",
-    "is_cleaned_up",
-    "is_fresh",
-    "list_log",
-    "load_snapshot",
-    "refresh",
-    "same_table",
-]
-
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
 # Damaged checkpoints that are tried before the commits are read without one.

@@ -17,8 +17,6 @@ from deltaskip.log.tail import Tail
 from deltaskip.storage import Storage, is_local, join
 from deltaskip.storage.location import split_authority
 
-__all__ = ["BEFORE_CREATION", "already_exists", "before_creation", "check_no_files", "check_no_table", "table_after"]
-
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""
 

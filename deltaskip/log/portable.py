@@ -30,8 +30,6 @@ from deltaskip.storage import (
 )
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
-__all__ = ["PortableSnapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class PortableSnapshot:

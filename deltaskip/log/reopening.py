@@ -15,8 +15,6 @@ from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.schema.properties import FloatBounds
 from deltaskip.storage import CatalogStorage, Storage, open_storage
 
-__all__ = ["Reopened", "SnapshotReference"]
-
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReference:

@@ -21,8 +21,6 @@ from deltaskip.actions import FILE_SCHEMA, canonical_paths
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, in_schema, numpy_values, one_chunk
 
-__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay", "superseded_by"]
-
 # Between path and dvId in a key. No path contains it, since no file name can.
 _SEPARATOR = "\0"
 _BETWEEN = arrow_scalar(_SEPARATOR, pa.string())

@@ -17,17 +17,6 @@ from deltaskip.log.file_names import (
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = [
-    "CheckpointRef",
-    "LogListing",
-    "LogSegment",
-    "candidate_segments",
-    "earliest_rebuildable",
-    "list_commits",
-    "make_segment",
-    "read_listing",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRef:

@@ -33,8 +33,6 @@ from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
 from deltaskip.warning import warn
 
-__all__ = ["Snapshot"]
-
 _T = TypeVar("_T")
 
 _BATCH_ROWS = 1 << 16

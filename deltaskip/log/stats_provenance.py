@@ -29,8 +29,6 @@ from deltaskip.log.segment import list_commits
 from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true, numpy_values, one_chunk
 from deltaskip.storage import Storage
 
-__all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]
-
 _RECORDS_NAN = re.compile(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")
 _COPIES_STATISTICS = frozenset(("CLONE", "CONVERT", "RESTORE"))
 _REWRITES_WITHOUT_CHANGE = frozenset(("OPTIMIZE", "REORG", "AUTO COMPACTION"))

@@ -25,8 +25,6 @@ from deltaskip.storage import is_local, join
 from deltaskip.storage.gate import delete_empty_folder, delete_file
 from deltaskip.storage.tree import files_below
 
-__all__ = ["MANIFEST_FOLDER", "Manifests", "changed_partitions", "write_manifests"]
-
 MANIFEST_FOLDER = "_symlink_format_manifest"
 _NAME = "manifest"
 _WRITERS = 32

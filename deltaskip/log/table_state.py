@@ -6,8 +6,6 @@ from dataclasses import field
 from deltaskip.actions import DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.records import dataclass
 
-__all__ = ["STATE_ACTIONS", "StateAction", "StateChange", "overlay", "state_of"]
-
 StateAction = Protocol | Metadata | Txn | DomainMetadata
 
 STATE_ACTIONS: dict[str, type[StateAction]] = {

@@ -14,8 +14,6 @@ from deltaskip.log.replay import EMPTY, Replay, after, replay
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.storage import Storage
 
-__all__ = ["Tail", "deferred_tail", "tail_of"]
-
 
 class Tail:
     """The commits after a checkpoint. Their state is available at once; their files are reconciled on first use.

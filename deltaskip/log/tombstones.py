@@ -27,8 +27,6 @@ from deltaskip.schema.arrow_values import (
     one_chunk,
 )
 
-__all__ = ["REMOVE_TYPE", "tombstones"]
-
 # Tombstones in a checkpoint have neither statistics nor tags.
 _FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]
 REMOVE_TYPE = pa.struct([(field.logged, field.logged_type) for field in _FIELDS])

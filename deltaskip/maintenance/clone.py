@@ -57,8 +57,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["clone"]
-
 _OPERATION = "CLONE"
 _NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
 # What belongs to the source's own log.

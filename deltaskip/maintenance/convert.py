@@ -36,8 +36,6 @@ from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["OPERATION", "ParquetFolder", "add_folder", "read_folder"]
-
 OPERATION = "CONVERT"
 _FOOTER_READERS = 32
 _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER)

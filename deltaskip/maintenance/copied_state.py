@@ -23,8 +23,6 @@ from deltaskip.schema import schema_to_json
 from deltaskip.schema.arrow_values import NOTHING, TRUE, one_chunk
 from deltaskip.schema.properties import TableProperties
 
-__all__ = ["clustering_after", "files_without", "keys_of", "merged_metadata", "merged_protocol", "with_data_change"]
-
 _BATCH_ROWS = 1 << 16
 _IN_COMMIT_TIMESTAMPS = (
     TableProperties.in_commit_timestamps.name,

@@ -23,8 +23,6 @@ from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_bel
 from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 
-__all__ = ["LISTED", "Folders", "HiddenNames", "facts_of", "files_of_table", "is_temporary"]
-
 LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms", pa.int64())])
 """A listed file: its path below the table, not encoded; size and time are null where `facts_of` has to look them up."""
 

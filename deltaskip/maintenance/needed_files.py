@@ -20,8 +20,6 @@ from deltaskip.log.tombstones import tombstones
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_scalar, is_true, one_chunk
 
-__all__ = ["FileKeys", "NeededFiles", "file_keys_of", "needed_files"]
-
 _BATCH_ROWS = 1 << 16
 _COMMITS_AT_ONCE = 100
 # Commits are written after their removes got their time, by another clock perhaps.

@@ -40,8 +40,6 @@ from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.schema import expressions, schema_problems
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["replace_partitioning"]
-
 _OPERATION = "REPLACE PARTITIONING"
 
 

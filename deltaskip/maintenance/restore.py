@@ -34,8 +34,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["restore"]
-
 _READERS = 32
 _CHECKED_AT_ONCE = 10_000
 _SHOWN = 10

@@ -11,8 +11,6 @@ import pyarrow as pa
 from deltaskip.records import dataclass
 from deltaskip.txn.result import WriteResult
 
-__all__ = ["PartitioningResult", "VacuumResult"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VacuumResult(WriteResult):

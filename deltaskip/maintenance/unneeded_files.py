@@ -27,8 +27,6 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_fals
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 
-__all__ = ["Progress", "Unneeded", "note_last_vacuum", "unneeded_by_listing", "unneeded_by_log"]
-
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 _S3 = ("s3", "s3a", "s3n")
 _MOST_LINKS = 40

@@ -37,8 +37,6 @@ from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["vacuum"]
-
 _START, _END = "VACUUM START", "VACUUM END"
 _HOUR_MS = 3_600_000
 # Sidecars of a checkpoint that is being written belong to no checkpoint yet.

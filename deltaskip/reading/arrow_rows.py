@@ -38,8 +38,6 @@ from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["FILE_COLUMNS", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
-
 FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""
 

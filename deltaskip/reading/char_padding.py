@@ -11,8 +11,6 @@ from deltaskip.schema.arrow_nested import changed_inside
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.types import DataType, StructField
 
-__all__ = ["char_columns", "padded"]
-
 
 def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
     """Return the names of the columns with strings of type char(n), and their types as they are declared."""

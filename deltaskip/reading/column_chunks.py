@@ -29,8 +29,6 @@ from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_
 from deltaskip.stats.page_index import Pages, pages_of
 from deltaskip.storage.range_file import Range, read_ranges
 
-__all__ = ["ROWS_PER_MATCH", "decode_columns"]
-
 ROWS_PER_MATCH = 8
 """Rows of a row group for each one taken, from which taking single rows is faster than decoding all of them."""
 

@@ -18,14 +18,13 @@ from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField, StructType, nested_types
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.footer import data_file_missing
 from deltaskip.storage import Storage, is_local, storage_for
-
-__all__ = ["arrow_dataset"]
 
 _THREADS = 16
 _NARROWER: dict[pa.DataType, tuple[pa.DataType, ...]] = {

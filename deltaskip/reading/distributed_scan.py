@@ -17,8 +17,6 @@ from deltaskip.skipping.log_scan import LogScan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DistributedScan", "PlanningEngine"]
-
 _ROWS = "call to_spark(spark)"
 _CURES = {
     "files": "call files_to_spark(spark), or file_batches() for the list piece by piece",

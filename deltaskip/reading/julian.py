@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 from deltaskip.schema.types import DATE, TIMESTAMP
 from deltaskip.stats.bound_rules import GREGORIAN_FROM
 
-__all__ = ["has_older", "is_of_old_writer", "may_be_julian"]
-
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
 

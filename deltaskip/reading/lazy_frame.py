@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.table_scan import TableScan
 
-__all__ = ["frame_of", "lazy_frame"]
-
 
 def lazy_frame(scan: TableScan) -> polars.LazyFrame:
     """Return a LazyFrame of the rows of a scan, see `TableScan.to_polars`."""

@@ -19,8 +19,6 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.proofs.collated import Collations
 
-__all__ = ["MatchingRows", "check_decidable", "padded_column"]
-
 
 class MatchingRows:
     """Finds the rows for which a predicate is TRUE. It can be pickled.

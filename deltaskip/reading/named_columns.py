@@ -9,11 +9,10 @@ from functools import cached_property
 import pyarrow as pa
 
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import DataType, StructField, StructType
-
-__all__ = ["FIELD_ID", "FileLayout", "NamedColumns", "field_key", "parts_of", "stored_key"]
 
 FIELD_ID = b"PARQUET:field_id"
 """The key of the field id in the metadata of an Arrow field."""

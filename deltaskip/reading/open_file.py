@@ -13,8 +13,6 @@ from deltaskip.records import dataclass
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage.range_file import RemoteInput
 
-__all__ = ["OpenFile"]
-
 # As ROWS_PER_MATCH, where bytes take longer than decoding.
 _FAR_ROWS_PER_MATCH = 3
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-__all__ = ["pandas_frame"]
-
 
 def pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:
     """Return a table as a DataFrame, see `TableScan.to_pandas`."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.table_scan import TableScan
 
-__all__ = ["ScanPiece", "pieces_of"]
-
 _Call = tuple[str, tuple[Any, ...]]
 """A method of RowReader, and its arguments."""
 

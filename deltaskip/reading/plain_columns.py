@@ -9,8 +9,6 @@ import pyarrow.parquet as pq
 
 from deltaskip.records import dataclass
 
-__all__ = ["PHYSICAL_TYPES", "PlainColumn", "array_of", "leaf_numbers"]
-
 PHYSICAL_TYPES = {
     "BOOLEAN": 0,
     "INT32": 1,

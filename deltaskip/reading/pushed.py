@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from deltaskip.expr.nodes import Node
     from deltaskip.reading.table_scan import TableScan
 
-__all__ = ["DuckDBFilter", "pushed_polars_filter"]
-
 
 def pushed_polars_filter(scan: TableScan, expression: Any) -> Node | None:
     """Return a predicate that is TRUE for every row of a scan for which an expression of Polars is; None if unknown."""

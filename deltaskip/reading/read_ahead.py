@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-__all__ = ["Reads", "read_ahead"]
-
 Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
 

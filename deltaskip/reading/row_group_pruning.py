@@ -33,7 +33,7 @@ from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
@@ -69,8 +69,6 @@ from deltaskip.stats.footer import (
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.values import Bound
-
-__all__ = ["RowGroupPruning"]
 
 # A file with one row group of at most so many bytes is read without another look at its footer.
 _SMALL_BYTES = 2 << 20

@@ -13,8 +13,6 @@ import pyarrow.parquet as pq
 
 from deltaskip.records import dataclass
 
-__all__ = ["RowGroups"]
-
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.table_scan import TableScan
 
-__all__ = ["ScanDataset", "duckdb_relation"]
-
 
 def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckdb.DuckDBPyRelation:
     """Return a relation of the rows of a scan, see `TableScan.to_duckdb`."""

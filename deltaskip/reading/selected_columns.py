@@ -19,8 +19,6 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 
-__all__ = ["Paths", "SelectingScan", "field_at", "selected_paths", "value_at", "with_fields"]
-
 Paths = Mapping[str, tuple[str, ...]]
 """The path of each returned column, by its name, in their order."""
 

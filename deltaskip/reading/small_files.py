@@ -21,8 +21,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage.location import is_local
 
-__all__ = ["SmallFiles"]
-
 # Limits of what is decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
 _MOST_ROWS = 1 << 20
 _MOST_PLAIN_BYTES = 64 << 20

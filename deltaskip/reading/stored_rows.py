@@ -37,7 +37,7 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import (
     VARIANT,
     VOID,
@@ -48,8 +48,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.storage import Storage, open_storage, storage_for
-
-__all__ = ["SESSION_CURE", "StoredBatch", "StoredRows"]
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""

@@ -26,8 +26,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["in_files", "is_readable_as", "without_views"]
-
 
 def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
     """Whether values of a file's column are values of the table's type, as they are or after widening.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from deltaskip.reading.metrics import ScanMetrics
     from deltaskip.reading.pieces import ScanPiece
 
-__all__ = ["OF_FRAMES", "TableScan"]
-
 OF_FRAMES = {
     "filter": "scan(where)",
     "select": "scan(columns=[…])",

@@ -23,8 +23,6 @@ from deltaskip.schema.arrow_nested import changed_inside
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import VARIANT, DataType, nested_types
 
-__all__ = ["ShreddingError", "is_shredded", "unshredded"]
-
 _METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
 _NULL = pa.scalar(b"\0", pa.large_binary())
 _UUID_BYTES = 16

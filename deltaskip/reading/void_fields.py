@@ -12,8 +12,6 @@ import pyarrow as pa
 from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType, nested_types
 
-__all__ = ["void_columns", "with_void_fields"]
-
 
 def void_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
     """Return the names of the columns with fields of type void inside, and their types."""

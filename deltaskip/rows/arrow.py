@@ -19,7 +19,8 @@ from deltaskip.errors import PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation.columns import CollatedOrder, Evaluator
+from deltaskip.expr.evaluation.batch import CollatedOrder
+from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
 from deltaskip.rows.identity import IdentityColumn
@@ -36,8 +37,6 @@ from deltaskip.schema.types import (
     MapType,
     StructType,
 )
-
-__all__ = ["ArrowRows"]
 
 # Below this, starting threads takes longer than they save.
 _PARALLEL_BYTES = 1 << 20

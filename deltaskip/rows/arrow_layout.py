@@ -39,8 +39,6 @@ from deltaskip.schema.types import (
 )
 from deltaskip.settings import options
 
-__all__ = ["floor_divided", "plain_array", "plain_batches", "plain_table", "scalar_text", "stored_type"]
-
 _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.
 _PARALLEL_ROWS = 1 << 16

@@ -45,8 +45,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["ArrowTarget", "check_maps", "needs_session", "store_array"]
-
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
 # Doubles up to this are integers of 64 bits, whatever the rounding.

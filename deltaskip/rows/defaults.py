@@ -21,8 +21,6 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.sql_text import sql_tokens
 from deltaskip.schema.types import COLLATIONS_KEY, DEFAULT_KEY, VARIANT, StructField, StructType
 
-__all__ = ["default_problem"]
-
 _KEPT = (COLLATIONS_KEY, CHAR_VARCHAR_KEY)
 # Names that look like columns, and are functions without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp", "current_user", "user")

@@ -15,8 +15,6 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
 from deltaskip.txn.validation.schema import IDENTITY_MARK, identity_numbers
 
-__all__ = ["IdentityBlock", "IdentityColumn", "identity_of", "keep_marks", "with_mark"]
-
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
 

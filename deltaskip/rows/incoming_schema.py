@@ -20,8 +20,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["incoming_schema"]
-
 
 def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
     """Return the schema of Arrow data for a plan.

@@ -37,8 +37,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["all_nullable", "merged_schema", "replaced_schema", "widens"]
-
 # What a new column keeps of the metadata that a DataFrame's column has.
 _KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
 _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)

@@ -13,8 +13,8 @@ from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, MappingMode, map_new_columns, with_nested_ids
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, map_new_columns, with_nested_ids
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -26,8 +26,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.txn.validation.schema import schema_problems
-
-__all__ = ["Origin", "PlannedColumn", "RowPlan", "SchemaMode", "computed_sql", "evolved_schema", "plan_rows"]
 
 SchemaMode = Literal["keep", "merge", "replace"]
 Origin = Literal["given", "default", "null", "generated", "identity"]

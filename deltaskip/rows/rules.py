@@ -32,19 +32,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = [
-    "RowRule",
-    "RuleKind",
-    "Step",
-    "condition",
-    "generation_rule",
-    "partition_values_named",
-    "rules_of",
-    "value_violation",
-    "violation",
-    "where_rule",
-]
-
 RuleKind = Literal["not null", "length", "invariant", "check", "generated", "where"]
 
 # One step into a column: the name of a field, or what is inside of an array or map.

@@ -8,8 +8,6 @@ from deltaskip.collations.collation import Collation
 from deltaskip.engine import collation_version
 from deltaskip.skipping.proofs.collated import Collations
 
-__all__ = ["RunningCollations"]
-
 
 class RunningCollations:
     """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.

@@ -39,19 +39,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = [
-    "VIOLATION",
-    "NestedFields",
-    "assignable",
-    "by_name",
-    "check_assignable",
-    "matched_fields",
-    "same_values",
-    "sql_string",
-    "stored",
-    "written_type",
-]
-
 VIOLATION = "deltaskip: "
 """Begins the message of an error that the SQL text raises; JSON follows."""
 

@@ -26,8 +26,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["python_value", "row_of_json"]
-
 _EXACT = Context(prec=76)
 _EPOCH = datetime(1970, 1, 1)
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

@@ -11,8 +11,6 @@ from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
-__all__ = ["predicate_depends_on_zone", "zone_dependent"]
-
 # Functions of numbers, strings and dates whose value is the same in every time zone.
 _NOW = ("current_timestamp", "now")
 # Functions that read the zone in other values than instants.

@@ -29,19 +29,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = [
-    "BOOL8_EXTENSION",
-    "UUID_EXTENSION",
-    "VARIANT_STORAGE",
-    "arrow_field",
-    "arrow_schema",
-    "arrow_type",
-    "extension_name",
-    "from_arrow",
-    "from_arrow_type",
-    "storage_type",
-]
-
 # Canonical extension types of Arrow by their names.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"

@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType
 
-__all__ = ["changed_inside", "conformed", "list_items", "list_offsets", "map_lists"]
-
 
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
     """Return a column with the fields, elements, keys and values directly inside it changed; other columns as they are.

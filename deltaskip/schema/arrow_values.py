@@ -15,24 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = [
-    "FALSE",
-    "NOTHING",
-    "TRUE",
-    "arrow_array",
-    "arrow_scalar",
-    "domain_values",
-    "empty_table",
-    "exact_sum",
-    "in_schema",
-    "is_not_false",
-    "is_true",
-    "numpy_values",
-    "one_chunk",
-    "true_rows",
-    "typed_array",
-]
-
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
     pa.int8(): np.int8,
     pa.int16(): np.int16,

@@ -15,33 +15,6 @@ from zoneinfo import ZoneInfo
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
 
-__all__ = [
-    "INSTANT_MAX",
-    "INSTANT_MIN",
-    "MICROS_PER_DAY",
-    "MICROS_PER_SECOND",
-    "TRIM_ALL",
-    "TimestampText",
-    "UnknownZone",
-    "Zone",
-    "civil_from_days",
-    "days_from_civil",
-    "days_in_month",
-    "format_date",
-    "format_timestamp",
-    "has_zone",
-    "instant_of",
-    "is_special_date",
-    "is_time_of_day",
-    "local_of",
-    "near_clock_change",
-    "parse_date",
-    "parse_timestamp",
-    "parse_timestamp_ntz",
-    "read_timestamp",
-    "zone_of",
-]
-
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
 

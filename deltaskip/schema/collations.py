@@ -27,8 +27,6 @@ from deltaskip.schema.types import (
 # PROTOCOL, Column Mapping
 _PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 
-__all__ = ["carry_collations", "check_collations", "rekeyed_metadata", "renamed", "string_paths"]
-
 
 def string_paths(field: StructField) -> list[str]:
     """Paths of all strings whose collation `field` declares. Fields of structs inside it declare their own."""

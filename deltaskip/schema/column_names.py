@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from deltaskip.arguments import unicode_text
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, SchemaError
 
-__all__ = ["ColumnPath", "column_path", "parse_names"]
-
 ColumnPath = tuple[str, ...]
 """The parts of a column's name, from the top-level column to the field."""
 

@@ -46,8 +46,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "DdlParser", "parse_columns", "parse_type_text", "without_lengths"]
-
 DECIMAL_NAMES = ("decimal", "dec", "numeric")
 
 TYPE_NAMES: dict[str, DataType] = {

@@ -9,16 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = [
-    "compare_floats",
-    "double_text_range",
-    "float_text",
-    "java_text",
-    "nearest_double",
-    "nearest_float",
-    "to_float",
-]
-
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _HALF_OF_LEAST = 2.0**-150
 

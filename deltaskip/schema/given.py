@@ -14,8 +14,6 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_schema, schema_to_json
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, DEEPEST, ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = ["field_of", "schema_of"]
-
 _PARTS_OF_TYPE = (CHAR_VARCHAR_KEY, COLLATIONS_KEY)
 
 _SCHEMA = "column definitions as text, such as 'id BIGINT, name STRING', or a PySpark, Arrow or deltaskip schema"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from deltaskip.json_text import parse_json
 
-__all__ = ["invariant_expression"]
-
 
 def invariant_expression(value: object) -> str | None:
     """Return the SQL text of the metadata `delta.invariants`; None if it is malformed."""

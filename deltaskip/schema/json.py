@@ -32,8 +32,6 @@ from deltaskip.schema.types import (
     declared_collation,
 )
 
-__all__ = ["CHAR_VARCHAR_KEY", "parse_schema", "parse_type", "schema_to_json", "simple_string", "type_to_json"]
-
 # Spark keeps the declared char(n) or varchar(n) of a string column under this key.
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 

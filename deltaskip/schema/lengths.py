@@ -15,8 +15,6 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
 
-__all__ = ["char_length", "char_type", "holds_char", "stored_field", "with_lengths"]
-
 _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 

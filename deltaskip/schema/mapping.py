@@ -16,22 +16,6 @@ from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = [
-    "ID_KEY",
-    "NESTED_IDS_KEY",
-    "PHYSICAL_NAME_KEY",
-    "MappingMode",
-    "ReaderProtocol",
-    "field_id",
-    "map_new_columns",
-    "mapping_mode",
-    "nested_paths",
-    "physical_name",
-    "physical_schema",
-    "supports_mapping",
-    "with_nested_ids",
-]
-
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 ID_KEY = "delta.columnMapping.id"
 NESTED_IDS_KEY = "delta.columnMapping.nested.ids"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-__all__ = ["decimal_of", "integer_of"]
-
 _SHORT = 300
 """Texts up to this length are read as they are."""
 

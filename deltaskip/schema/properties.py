@@ -15,20 +15,6 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 
-__all__ = [
-    "CONSTRAINT_PREFIX",
-    "FLOAT_BOUNDS",
-    "PARTITIONING_KEY",
-    "FloatBounds",
-    "IsolationLevel",
-    "MappingMode",
-    "TableProperties",
-    "TableProperty",
-    "delta_property",
-    "is_delta_property",
-    "parse_property",
-]
-
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
 MappingMode = Literal["none", "name", "id"]
 CheckpointPolicy = Literal["classic", "v2"]

@@ -14,8 +14,6 @@ from deltaskip.schema.resolve import AmbiguousName, Resolved, display_name, fold
 from deltaskip.schema.sql_text import with_names
 from deltaskip.schema.types import StructType
 
-__all__ = ["Relation", "UnknownName", "qualifier_length", "resolve_among", "unqualified_text"]
-
 _MOST_QUALIFIERS = 3
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
     STRING,
@@ -19,19 +20,6 @@ from deltaskip.schema.types import (
     declared_collation,
     nested_types,
 )
-
-__all__ = [
-    "AmbiguousName",
-    "InsideCollection",
-    "Resolved",
-    "collation_inside",
-    "collation_of",
-    "display_name",
-    "fold_name",
-    "leaves",
-    "near_names",
-    "resolve",
-]
 
 
 class AmbiguousName(PredicateError):

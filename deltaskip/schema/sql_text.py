@@ -11,19 +11,6 @@ from collections.abc import Callable
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 
-__all__ = [
-    "HINT",
-    "SqlToken",
-    "Unclosed",
-    "comment_end",
-    "quoted_name",
-    "quoted_path",
-    "sql_error",
-    "sql_token",
-    "sql_tokens",
-    "with_names",
-]
-
 HINT = "/*+"
 """The symbol that begins a hint: a comment in statements, and no part of an expression."""
 # The longest token wins, as in Spark. A number with a dot is none if a letter, a digit or `_` follows: 1.5x is 1 . 5x.

@@ -22,8 +22,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["TYPE_CHANGES_KEY", "TypeChange", "is_widening", "type_changes", "widened_types"]
-
 TYPE_CHANGES_KEY = "delta.typeChanges"
 
 _WIDER: dict[DataType, tuple[DataType, ...]] = {

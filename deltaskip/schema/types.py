@@ -15,43 +15,6 @@ from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 
-__all__ = [
-    "BINARY",
-    "BOOLEAN",
-    "BYTE",
-    "COLLATIONS_KEY",
-    "COMMENT_KEY",
-    "DATE",
-    "DEEPEST",
-    "DEFAULT_KEY",
-    "DOUBLE",
-    "FLOAT",
-    "GENERATION_KEY",
-    "IDENTITY_PREFIX",
-    "INTEGER",
-    "INVARIANTS_KEY",
-    "LONG",
-    "MAX_DECIMAL_PRECISION",
-    "PRIMITIVES",
-    "SHORT",
-    "STRING",
-    "TIMESTAMP",
-    "TIMESTAMP_NTZ",
-    "VARIANT",
-    "VOID",
-    "ArrayType",
-    "DataType",
-    "DecimalType",
-    "MapType",
-    "PrimitiveType",
-    "StructField",
-    "StructType",
-    "UnknownType",
-    "collation_name",
-    "declared_collation",
-    "nested_types",
-]
-
 MAX_DECIMAL_PRECISION = 38
 DEEPEST = 100
 """Most levels of a schema. Deeper ones would exhaust Python's stack in functions that walk over types."""

@@ -34,8 +34,6 @@ from deltaskip.stats.collated_bounds import agreed
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tags import nan_absent, records_nan
 
-__all__ = ["AddColumns", "CheckpointAdds", "CommitAdds"]
-
 _FEW = 0.02
 """Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
 

@@ -23,8 +23,6 @@ from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
 
-__all__ = ["FileBatch", "Pruning", "candidates", "each_candidate"]
-
 _T = TypeVar("_T")
 
 _AHEAD = 4

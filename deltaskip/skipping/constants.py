@@ -33,8 +33,6 @@ from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.skipping.program import Statistics
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
-__all__ = ["MOST_TUPLES", "constant_files"]
-
 MOST_TUPLES = 10_000
 """Maximum number of distinct tuples of constants that are evaluated in a batch; with more, all files are kept."""
 

@@ -10,8 +10,6 @@ from deltaskip.errors import NotProvable
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
 from deltaskip.skipping.batches import FileBatch, Pruning, candidates
 
-__all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
-
 _ZERO = arrow_scalar(0, pa.int64())
 _MAX_ROWS = 2**63 - 1
 

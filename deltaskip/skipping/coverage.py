@@ -27,8 +27,6 @@ from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
 
-__all__ = ["clustering_columns", "table_coverage"]
-
 _GROUP_BYTES = 256 << 20
 _BYTES_PER_FILE = 64
 """Approximate size of the bounds of one column of one file."""

@@ -38,8 +38,6 @@ from deltaskip.skipping.program import (
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
-__all__ = ["PartitionEvaluator", "evaluate"]
-
 PartitionEvaluator = Callable[[PartitionTerm], Lane]
 
 

@@ -28,8 +28,6 @@ from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.cache_keys import CacheKey, GroupScope
 
-__all__ = ["file_batches", "kept_pieces", "listed", "unshared"]
-
 _Keep = Callable[[FileBatch], pa.Array | None]
 """Rows of a batch that the predicate keeps (ascending int64), whether or not they are active; None for all."""
 

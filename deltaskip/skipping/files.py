@@ -25,17 +25,6 @@ from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.stats.cache_keys import FileColumnKey
 
-__all__ = [
-    "FILE_COLUMNS",
-    "batch_files",
-    "chosen_columns",
-    "decoded",
-    "files_schema",
-    "log_plan",
-    "partition_fields",
-    "unreadable_value",
-]
-
 FILE_COLUMNS = (
     "path",
     "uri",

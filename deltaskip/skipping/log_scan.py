@@ -47,8 +47,6 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-__all__ = ["LogScan"]
-
 _NO_ROWS = pa.nulls(0, pa.int64())
 _MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200

@@ -34,8 +34,6 @@ from deltaskip.skipping.partition_values import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 from deltaskip.stats.tight_bounds import are_tight
 
-__all__ = ["exact_extreme"]
-
 _ZERO = arrow_scalar(0, pa.int64())
 _FURTHER = "a file that only partly matches, or has wide bounds, may contain a value further out"
 _LOSSLESS_DIGITS = 15

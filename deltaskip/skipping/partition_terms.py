@@ -26,8 +26,6 @@ from deltaskip.skipping.partition_values import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
 from deltaskip.skipping.proofs.collated import Collations
 
-__all__ = ["PartitionAnswers", "PartitionTruth"]
-
 Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
 """A batch's partition column: its distinct values, and an int32 code for each file."""
 

@@ -34,8 +34,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["PartitionColumn", "map_values", "readings"]
-
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"

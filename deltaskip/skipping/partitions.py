@@ -34,8 +34,6 @@ from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.files import partition_fields, unreadable_value
 from deltaskip.skipping.partition_values import PartitionColumn, readings
 
-__all__ = ["distinct_values", "partition_counts"]
-
 _ZERO = arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
 _COUNTS = ("num_files", "num_rows", "size_in_bytes")

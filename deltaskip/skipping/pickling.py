@@ -13,8 +13,6 @@ from deltaskip.skipping.read_options import ReadOptions
 if TYPE_CHECKING:
     from deltaskip.skipping.log_scan import LogScan
 
-__all__ = ["chosen_by", "pickled_scan"]
-
 _PLANNED_FROM = (
     "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version",
     "in_ansi", "_paths",

@@ -20,8 +20,6 @@ from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.stats.layout import BoundKind
 
-__all__ = ["PortablePredicate", "evaluated", "reads_provenance"]
-
 
 @dataclass(frozen=True, slots=True)
 class PortablePredicate:

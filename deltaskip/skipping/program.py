@@ -21,31 +21,6 @@ from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf
 from deltaskip.stats.layout import NUM_RECORDS, Side, StatField, StatLeaf
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "AnyPoint",
-    "AnySpan",
-    "BoundTerm",
-    "CollatedBound",
-    "CollatedPrefix",
-    "ConstantTerm",
-    "CycleTerm",
-    "Drop",
-    "Keep",
-    "Leaf",
-    "NotOnly",
-    "NullsPossible",
-    "Op",
-    "PartitionTerm",
-    "Program",
-    "Statistics",
-    "Term",
-    "ValuesPossible",
-    "leaves_of",
-    "terms_of",
-]
-
 
 class Term:
     """Base class of the nodes of a Program."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from deltaskip.records import dataclass
 
-__all__ = ["ALL_ROWS", "ReadOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:

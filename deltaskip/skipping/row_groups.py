@@ -28,8 +28,6 @@ from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf
 
-__all__ = ["row_groups_to_read"]
-
 
 def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCache) -> list[int]:
     """Ordinals of the row groups of `part` that may contain an add that `program` keeps, ascending."""

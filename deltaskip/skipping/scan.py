@@ -20,8 +20,6 @@ from deltaskip.skipping.counts import fewest_files, proved_rows
 from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
 
-__all__ = ["Scan"]
-
 _NO_ROWS = pa.nulls(0, pa.int64())
 
 

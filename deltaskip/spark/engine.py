@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from deltaskip.rows.plan import RowPlan
     from deltaskip.skipping.log_scan import LogScan
 
-__all__ = ["ENGINE", "SparkEngine", "files_read"]
-
-
 _METRIC = "numFiles"
 
 

@@ -27,22 +27,6 @@ from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, Str
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.table.table import DeltaTable
 
-__all__ = [
-    "NOTHING",
-    "columns_of",
-    "create_statement",
-    "described_column",
-    "described_namespace",
-    "described_table",
-    "listed_namespaces",
-    "listed_tables",
-    "matching",
-    "partitions_of",
-    "properties_of",
-    "rows",
-    "visible_columns",
-]
-
 NOTHING = pa.table({})
 """The answer of a statement that has none."""
 

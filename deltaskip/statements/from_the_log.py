@@ -22,8 +22,6 @@ from deltaskip.statements.statement import ReadStatement
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["Query"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Item:

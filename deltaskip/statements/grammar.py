@@ -36,8 +36,6 @@ from deltaskip.statements.show_statements import (
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.table_statements import AlterTable, CommentOn, CreateTable, DropTable, Refresh
 
-__all__ = ["GRAMMAR", "NEAREST", "StatementForm", "statement_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class StatementForm:

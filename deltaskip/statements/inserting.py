@@ -43,8 +43,6 @@ from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["Insert", "partition_predicate"]
-
 _NO_COLUMNS = StructType(())
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"

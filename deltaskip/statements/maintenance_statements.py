@@ -17,8 +17,6 @@ from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import Parts
 from deltaskip.table.delta_rows import OPTIMIZED, RESTORED, optimized_row, restored_row
 
-__all__ = ["Generate", "Optimize", "Restore", "Vacuum"]
-
 _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 

@@ -15,16 +15,6 @@ from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import ReadStatement, Statement
 from deltaskip.statements.values import Parts
 
-__all__ = [
-    "ALL_NAMESPACES",
-    "NAMESPACES",
-    "AlterNamespace",
-    "CreateNamespace",
-    "DescribeNamespace",
-    "DropNamespace",
-    "ShowNamespaces",
-]
-
 ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
 NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")

@@ -24,8 +24,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_path, sql_tokens
 
-__all__ = ["predicates_of"]
-
 _ENDS = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
     *("UNION", "EXCEPT", "INTERSECT", "MINUS", "SELECT", "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI"),

@@ -19,8 +19,6 @@ from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["QuerySession"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Others may have other trees (catalogs.statements.pushdown).
 _SQLGLOT = "30"

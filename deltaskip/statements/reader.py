@@ -14,8 +14,6 @@ from deltaskip.schema.sql_text import SqlToken, sql_error
 from deltaskip.schema.types import StructType
 from deltaskip.statements.values import PartitionValue, Parts, StatementTable
 
-__all__ = ["QUERY_WORDS", "StatementReader"]
-
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 _SIGNS = ("+", "-", "*", "/", "%", "||")
 _CLOSING = (")", "]")

@@ -12,8 +12,6 @@ from deltaskip.schema.sql_text import SqlToken, quoted_name
 from deltaskip.statements.reader import QUERY_WORDS, StatementReader
 from deltaskip.statements.values import Parts, StatementTable
 
-__all__ = ["Reference", "query_with", "references"]
-
 _END_OF_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
     *("UNION", "EXCEPT", "INTERSECT", "MINUS", "SELECT", "MAP", "REDUCE"),

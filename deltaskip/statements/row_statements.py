@@ -25,8 +25,6 @@ from deltaskip.statements.statement import Statement
 from deltaskip.statements.values import PartitionValue, Parts
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 
-__all__ = ["Clause", "Delete", "MergeInto", "RowChange", "SourceOfMerge", "TruncateTable", "Update"]
-
 _MOST_VALUES = 10_000
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")

@@ -20,8 +20,6 @@ from deltaskip.statements.session import StatementSession
 from deltaskip.statements.statement import Statement
 from deltaskip.warning import warn
 
-__all__ = ["parse_statement", "run_statement"]
-
 
 def run_statement(
     catalog: TableCatalog, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None

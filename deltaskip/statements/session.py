@@ -12,8 +12,6 @@ from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["StatementSession", "catalog_name", "path_of", "qualifiers"]
-
 
 @dataclass(frozen=True, slots=True)
 class StatementSession(QuerySession):

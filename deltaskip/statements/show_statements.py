@@ -16,17 +16,6 @@ from deltaskip.statements.statement import ReadStatement
 from deltaskip.statements.values import PartitionValue, Parts, StatementTable
 from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
-__all__ = [
-    "DescribeDetail",
-    "DescribeHistory",
-    "DescribeTable",
-    "ShowColumns",
-    "ShowCreateTable",
-    "ShowPartitions",
-    "ShowProperties",
-    "ShowTables",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ShowTables(ReadStatement):

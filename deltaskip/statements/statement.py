@@ -8,8 +8,6 @@ from typing import Any
 from deltaskip.records import dataclass
 from deltaskip.statements.session import StatementSession
 
-__all__ = ["ReadStatement", "Statement"]
-
 
 @dataclass(frozen=True, slots=True)
 class Statement(ABC):

@@ -40,8 +40,6 @@ from deltaskip.statements.values import Creating, Parts, StatementTable
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.given import parse_transform
 
-__all__ = ["AlterTable", "CloneTable", "CommentOn", "CreateTable", "DropTable", "Refresh", "RenameTable"]
-
 _CLONED = {
     "source_table_size": "sourceTableSize",
     "source_num_of_files": "sourceNumOfFiles",

@@ -6,8 +6,6 @@ from typing import Literal
 
 from deltaskip.records import dataclass
 
-__all__ = ["Creating", "PartitionValue", "Parts", "StatementTable"]
-
 Parts = tuple[str, ...]
 """The parts of a name, without backticks."""
 

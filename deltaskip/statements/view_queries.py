@@ -20,8 +20,6 @@ from deltaskip.table.table import DeltaTable, table_in
 if TYPE_CHECKING:
     from deltaskip.statements.views import RegisteredView
 
-__all__ = ["query_views"]
-
 
 def query_views(
     spark: Any,

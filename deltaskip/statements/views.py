@@ -15,8 +15,6 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["RegisteredView", "register_view", "sql"]
-
 # By the id of a session, then by the name of the view, folded.
 _VIEWS: dict[str, dict[str, RegisteredView]] = {}
 

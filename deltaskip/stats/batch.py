@@ -21,8 +21,6 @@ from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, Stat
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.warning import warn
 
-__all__ = ["ColumnStore", "FileStats", "StatisticsSource"]
-
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _TIGHT = StatLeaf(TIGHT_BOUNDS)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)

@@ -51,22 +51,6 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, FLOAT, INTEGER, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
-__all__ = [
-    "BEFORE_1900",
-    "GREGORIAN_FROM",
-    "OFFSET_SECONDS_LOST",
-    "PRINTED_DIGITS",
-    "BoundForm",
-    "as_floats",
-    "believed",
-    "decimal_bound",
-    "hybrid_calendar",
-    "in_our_calendar",
-    "is_long_decimal",
-    "of_either_type",
-    "whole_number",
-]
-
 
 class BoundForm(Enum):
     """The form in which a bound is stored; see the table."""

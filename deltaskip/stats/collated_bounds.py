@@ -18,8 +18,6 @@ from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.schema.arrow_values import FALSE, arrow_scalar, is_true
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
-__all__ = ["CollatedBounds", "Op", "agreed", "collated_leaf", "merged_spellings"]
-
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 
 _KEYS_FROM = 3

@@ -16,8 +16,8 @@ from deltaskip.collations.registry import find
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (
     BYTE,
@@ -36,8 +36,6 @@ from deltaskip.schema.types import (
     StructType,
     declared_collation,
 )
-
-__all__ = ["INDEXED_COLUMNS", "STATS_COLUMNS", "StatColumn", "declared_collations", "indexed_columns"]
 
 STATS_COLUMNS = TableProperties.stats_columns.name
 INDEXED_COLUMNS = TableProperties.num_indexed_columns.name

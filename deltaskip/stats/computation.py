@@ -17,7 +17,7 @@ from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.json import parse_schema
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.columns import StatColumn, indexed_columns
@@ -30,8 +30,6 @@ from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.stats.file_facts import Mode, StatisticsRequest
-
-__all__ = ["COMPUTED_SCHEMA", "Collations", "compute", "statistics_request"]
 
 Collations = Mapping[str, Sequence[str]]
 """Column name → versioned identifiers, such as {"name": ["icu.UNICODE_CI.77.1"]}."""

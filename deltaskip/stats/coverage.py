@@ -16,8 +16,6 @@ from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.shown import Shown
 from deltaskip.stats.columns import STATS_COLUMNS
 
-__all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
-
 _MOST_ADVICE = 3
 _Ordered = npt.NDArray[np.number[Any]]
 

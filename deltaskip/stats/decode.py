@@ -37,8 +37,6 @@ from deltaskip.stats.bound_rules import (
 )
 from deltaskip.stats.layout import BoundKind, Side, StatField
 
-__all__ = ["date_texts", "from_struct", "from_text", "instant_texts", "local_texts", "only_strings"]
-
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()

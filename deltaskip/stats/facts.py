@@ -10,8 +10,6 @@ from deltaskip.collations.collation import Collation
 from deltaskip.records import dataclass
 from deltaskip.stats.values import Bound
 
-__all__ = ["NO_VALUES", "UNKNOWN", "ColumnFacts", "Extremes", "FileFacts", "joined", "joined_extremes", "joined_files"]
-
 
 @dataclass(frozen=True, slots=True)
 class Extremes:

@@ -15,7 +15,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import StorageError
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
@@ -25,8 +25,6 @@ from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
 from deltaskip.stats.values import bound_text, json_string
-
-__all__ = ["DataStorage", "FileReader", "Mode", "StatisticsRequest", "stats_json"]
 
 Mode = Literal["auto", "footer", "scan"]
 

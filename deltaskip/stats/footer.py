@@ -32,37 +32,13 @@ import pyarrow as pa
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
 from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
-
-__all__ = [
-    "COLUMNS",
-    "DAMAGE",
-    "GROUP_ROWS",
-    "MAX",
-    "MAX_EXACT",
-    "META",
-    "MIN",
-    "MIN_EXACT",
-    "NAN_COUNT",
-    "NULL_COUNT",
-    "NUM_VALUES",
-    "STATISTICS",
-    "Footer",
-    "FooterColumn",
-    "Planner",
-    "TailStorage",
-    "data_file_missing",
-    "footer_facts",
-    "read_footer",
-    "since",
-    "stored_file_rows",
-]
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 32 << 10

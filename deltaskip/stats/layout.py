@@ -24,19 +24,6 @@ from deltaskip.schema.types import (
     PrimitiveType,
 )
 
-__all__ = [
-    "COLLATED",
-    "CUT_FROM",
-    "MOST_ROWS",
-    "NUM_RECORDS",
-    "PARTITION_VALUES",
-    "BoundKind",
-    "Side",
-    "StatField",
-    "StatLeaf",
-    "bound_kind",
-]
-
 Side = Literal["min", "max"]
 
 COLLATED = "statsWithCollation"

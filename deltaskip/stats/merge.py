@@ -14,8 +14,6 @@ from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.values import json_string
 
-__all__ = ["has_statistics", "lacking_columns", "merged_stats", "widened_stats"]
-
 _GROUPS = ("minValues", "maxValues", "nullCount")
 
 

@@ -29,8 +29,6 @@ from deltaskip.stats.footer import (
 )
 from deltaskip.storage.range_file import Range, read_ranges
 
-__all__ = ["Pages", "page_statistics", "pages_of"]
-
 # parquet.thrift: ColumnChunk, OffsetIndex, PageLocation, ColumnIndex
 _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
 _LOCATIONS = 1

@@ -10,12 +10,10 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.values import StoredType
-
-__all__ = ["AMBIGUOUS", "ParquetNode", "locate", "parquet_root", "source_of"]
 
 _REQUIRED, _REPEATED = 0, 2
 _LIST_OR_MAP = (1, 2, 3)

@@ -28,8 +28,6 @@ from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missi
 from deltaskip.stats.parquet_schema import ParquetNode
 from deltaskip.stats.values import Bound, StoredType, converters
 
-__all__ = ["InputStorage", "ScannedColumn", "scan_file"]
-
 _DECIMAL128_DIGITS = 38
 _READ_AS = {
     pa.uint8(): pa.int64(),

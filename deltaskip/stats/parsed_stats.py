@@ -47,8 +47,6 @@ from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
-__all__ = ["Instants", "StatsStruct", "bounded_columns", "collated_bounds", "instant_bounds", "stats_json"]
-
 Path = tuple[str, ...]
 Instants = frozenset[Path]
 

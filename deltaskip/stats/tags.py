@@ -28,8 +28,6 @@ from deltaskip.schema.types import DOUBLE, FLOAT
 from deltaskip.stats.columns import StatColumn
 from deltaskip.version import engine_info
 
-__all__ = ["STATS_TAG", "nan_absent", "records_nan", "stats_tags", "written_tags"]
-
 STATS_TAG = "deltaskip.stats"
 
 _WITHOUT_NAN = "withoutNaN"

@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 from deltaskip.actions import Protocol
 from deltaskip.schema.properties import TableProperties
 
-__all__ = ["TIGHT_BOUNDS", "are_tight", "is_wide", "writes_tight_bounds"]
-
 TIGHT_BOUNDS = "tightBounds"
 _FEATURE = "deletionVectors"
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from deltaskip.collations.collation import Collation
 
-__all__ = ["COLLATED_LIMIT", "PREFIX_LENGTH", "cut_collated_max", "cut_collated_min", "cut_max", "cut_min"]
-
 PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
 

@@ -31,8 +31,6 @@ from deltaskip.schema.types import (
 from deltaskip.stats.layout import Side
 from deltaskip.stats.truncate import cut_max, cut_min
 
-__all__ = ["Bound", "Convert", "StoredType", "bound_text", "converters", "json_string"]
-
 Bound = int | float | bytes
 Convert = Callable[[Bound], Bound | None]
 

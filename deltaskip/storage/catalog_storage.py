@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from deltaskip.storage.interface import FileInfo, Storage
 
-__all__ = ["CatalogLog", "CatalogStorage", "storage_below"]
-
 
 class CatalogLog(Protocol):
     """The facts that a catalog has about the log of one of its tables."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from deltaskip.storage.interface import Storage
 
-__all__ = ["delete_side_by_side"]
-
 
 def delete_side_by_side(storage: Storage, paths: Sequence[str], threads: int) -> None:
     """Delete files with a pool of threads. Missing files are not an error.

@@ -24,22 +24,6 @@ from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, join, split_authority
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
-__all__ = [
-    "Names",
-    "any_name",
-    "check_deletable_folder",
-    "contains",
-    "deletable",
-    "delete_empty_folder",
-    "delete_file",
-    "delete_files",
-    "delete_folder",
-    "delete_whole_folder",
-    "log_names",
-    "other_tables_below",
-    "written_names",
-]
-
 Names = Callable[[pa.Array], pa.BooleanArray]
 """Which paths below the root have a name that the caller deletes."""
 

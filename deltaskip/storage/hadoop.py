@@ -29,8 +29,6 @@ from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.remote import read_side_by_side, staged
 from deltaskip.storage.temporary_names import temporary_name
 
-__all__ = ["HadoopStorage", "session_storage"]
-
 # Base64 text is a third larger.
 _SMALL_BYTES = 4 << 10
 _SENT_BYTES = 64 << 10

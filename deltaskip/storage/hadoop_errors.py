@@ -10,8 +10,6 @@ from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_a_directory, not_found
 from deltaskip.storage.remote_errors import first_line
 
-__all__ = ["EndOfFile", "naming"]
-
 _NOT_FOUND = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 _TAKEN = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
 _REFUSED = ("org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException")

@@ -9,8 +9,6 @@ from deltaskip.errors import StorageError
 from deltaskip.storage.interface import FileInfo, not_a_directory
 from deltaskip.storage.location import join
 
-__all__ = ["file_infos"]
-
 _TYPE, _PATH, _LENGTH, _MODIFIED = 1, 2, 3, 7
 _KINDS = {1: "directory", 2: "file", 3: "link that cannot be followed"}
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5

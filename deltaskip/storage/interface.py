@@ -11,22 +11,6 @@ import pyarrow as pa
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.records import dataclass
 
-__all__ = [
-    "FileExists",
-    "FileInfo",
-    "FileNotFound",
-    "NotADirectory",
-    "NotAFile",
-    "Storage",
-    "check_range",
-    "file_exists",
-    "joined",
-    "not_a_directory",
-    "not_a_file",
-    "not_found",
-    "too_large",
-]
-
 
 class FileNotFound(DeltaSkipError, FileNotFoundError):
     """There is no file or directory at the location, which is `filename`."""

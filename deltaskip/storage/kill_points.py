@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-__all__ = ["kill_point", "observe_kill_points"]
-
 
 class _Observed:
     """Holds the observer of this process; None unless a test has set one."""

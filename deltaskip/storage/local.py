@@ -35,8 +35,6 @@ from deltaskip.storage.local_writing import (
     unlink,
 )
 
-__all__ = ["LocalStorage"]
-
 # Opening a FIFO waits for a writer without O_NONBLOCK, which has no effect on regular files.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # More threads would wait for the interpreter's lock.

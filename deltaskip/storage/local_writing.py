@@ -21,18 +21,6 @@ from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import temporary_name
 
-__all__ = [
-    "create",
-    "create_unseen",
-    "delete_tree",
-    "move",
-    "publish",
-    "remove_empty",
-    "replace",
-    "sync",
-    "unlink",
-]
-
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
 _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)

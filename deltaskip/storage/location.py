@@ -10,17 +10,6 @@ from urllib.parse import quote, unquote
 
 from deltaskip.errors import StorageError
 
-__all__ = [
-    "HADOOP_SCHEMES",
-    "is_local",
-    "join",
-    "parent",
-    "parse_location",
-    "scheme_of",
-    "split_authority",
-    "uri_of",
-]
-
 HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 """Schemes that are read through the running Spark session; pyarrow can read some of them through libhdfs."""
 

@@ -9,8 +9,6 @@ from deltaskip.storage.gate import any_name, delete_empty_folder
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import HADOOP_SCHEMES, join, parent, scheme_of
 
-__all__ = ["NewFolders"]
-
 
 class NewFolders:
     """Notes which folders exist before a table is created. Object stores have none.

@@ -13,8 +13,6 @@ from deltaskip.errors import StorageError
 from deltaskip.storage.location import scheme_of
 from deltaskip.storage.remote_errors import plain_http
 
-__all__ = ["RETRIES", "check_options", "divided", "require_credentials", "unknown_option"]
-
 RETRIES = {"max_retries": 10, "retry_seconds": 30}
 """How often and how long a request is repeated that failed for a reason that may pass."""
 

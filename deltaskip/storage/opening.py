@@ -8,8 +8,6 @@ from deltaskip.storage.interface import Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, parse_location, split_authority
 
-__all__ = ["open_storage", "storage_for"]
-
 
 def open_storage(
     table: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-__all__ = ["Range", "RangeFile", "RemoteInput", "read_ranges"]
-
 Range = tuple[int, int]
 """Offset and length of bytes of a file."""
 

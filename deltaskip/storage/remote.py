@@ -30,8 +30,6 @@ from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import naming
 from deltaskip.storage.uploads import PART_BYTES, Begin, PartsUpload
 
-__all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
-
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
 # Smaller files are read at once: their bytes take less time than another request.

@@ -17,8 +17,6 @@ from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.location import split_authority
 
-__all__ = ["first_line", "naming", "opening_error", "plain_http"]
-
 _DUMP = re.compile(r"\n\s*Debug source:.*", re.DOTALL)
 _STATUS = re.compile(r"non-2xx status code: (\d{3}) ?([A-Za-z ]*)")
 _CODE = re.compile(r"<Code>([\w.-]{1,60})</Code>")

@@ -21,8 +21,6 @@ from deltaskip.storage.object_options import (
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.remote_errors import opening_error
 
-__all__ = ["located", "remote_storage"]
-
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
 # Schemes of other libraries, and how such a store is written here.
 _WRITTEN = {

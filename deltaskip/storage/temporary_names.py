@@ -2,8 +2,6 @@
 
 from uuid import uuid4
 
-__all__ = ["LOG_TEMPORARY", "TEMPORARY", "temporary_name"]
-
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 # delta-spark's HDFSLogStore names them alike; Hadoop's local file system adds a checksum file to each.

@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.storage.interface import FileInfo, Storage
 
-__all__ = ["files_below"]
-
 _PARALLEL_LISTINGS = 32
 
 

@@ -6,8 +6,6 @@ from deltaskip.storage.catalog_storage import CatalogStorage
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.local import LocalStorage
 
-__all__ = ["Unsynced"]
-
 
 class Unsynced:
     """Small files that no reader looks for before a commit names them.

@@ -11,8 +11,6 @@ from deltaskip.errors import StorageError
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import Storage
 
-__all__ = ["PART_BYTES", "PartsUpload", "publish_growing"]
-
 # Larger files are uploaded in parts of this size, as obstore does.
 PART_BYTES = 5 << 20
 

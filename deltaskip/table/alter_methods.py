@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from deltaskip.alter.changes import TableChange
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["AlteringMethods"]
-
 
 class AlteringMethods(TableMethods):
     """Altering a table: columns, properties, constraints, clustering and table features."""

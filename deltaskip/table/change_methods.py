@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from deltaskip.txn.cost import ChangePlan
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["ChangingMethods"]
-
 
 class ChangingMethods(TableMethods):
     """Changing rows of the latest version of a table."""

@@ -15,8 +15,6 @@ from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 from deltaskip.shown import Shown
 
-__all__ = ["CollatedColumn", "collated_columns"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CollatedColumn(Shown):

@@ -17,8 +17,6 @@ from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.latest import opening_after
 
-__all__ = ["convert_to_delta"]
-
 
 @door
 def convert_to_delta(

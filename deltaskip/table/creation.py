@@ -24,8 +24,8 @@ from deltaskip.rows.defaults import default_problem
 from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.column_names import parse_names
-from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
-from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
+from deltaskip.schema.mapping import map_new_columns, with_nested_ids
+from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
 from deltaskip.skipping.read_options import ReadOptions
@@ -39,8 +39,6 @@ from deltaskip.transforms.given import transforms_of
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-
-__all__ = ["TableDefinition", "creation", "replace_table", "replacement"]
 
 _REPLACEMENT = "CREATE OR REPLACE TABLE"
 # What older versions of the table, and its row ids and times, depend on.

@@ -19,20 +19,6 @@ from deltaskip.stats.columns import indexed_columns
 from deltaskip.table.detail import TableDetail
 from deltaskip.txn.result import WriteResult
 
-__all__ = [
-    "AFFECTED",
-    "DETAIL",
-    "HISTORY",
-    "MERGED",
-    "OPTIMIZED",
-    "RESTORED",
-    "detail_row",
-    "history_rows",
-    "merged_row",
-    "optimized_row",
-    "restored_row",
-]
-
 HISTORY = """version BIGINT, timestamp TIMESTAMP, userId STRING, userName STRING, operation STRING,
     operationParameters MAP<STRING, STRING>,
     job STRUCT<jobId: STRING, jobName: STRING, jobRunId: STRING, runId: STRING, jobOwnerId: STRING,

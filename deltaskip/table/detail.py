@@ -24,8 +24,6 @@ from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
 
-__all__ = ["LogDetail", "TableDetail", "table_detail"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LogDetail(Shown):

@@ -7,8 +7,6 @@ from typing import Any
 from deltaskip.doors import door
 from deltaskip.engine import engine
 
-__all__ = ["register_format"]
-
 
 @door
 def register_format(spark: Any) -> None:

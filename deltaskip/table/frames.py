@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["read_pandas", "scan_polars"]
-
 
 @door
 def scan_polars(

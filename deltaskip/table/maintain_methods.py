@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["MaintainingMethods", "retention_ms"]
-
 _HOUR_MS = 3_600_000
 # Longer ago than any file.
 _LONGEST_MS = 1 << 50

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from deltaskip.txn.cost import ChangePlan
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["MergeBuilder"]
-
 
 @door
 @dataclass(frozen=True, slots=True)

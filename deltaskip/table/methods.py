@@ -13,8 +13,6 @@ from deltaskip.schema.calendar import zone_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
 
-__all__ = ["TableMethods", "time_zone_argument"]
-
 _R = TypeVar("_R")
 
 

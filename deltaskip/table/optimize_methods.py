@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from deltaskip.maintenance.results import PartitioningResult
     from deltaskip.transforms import Transform
 
-__all__ = ["OptimizingMethods"]
-
 
 class OptimizingMethods(TableMethods):
     """Rewriting files of the latest version of a table so that they are larger, or skipped more often."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from deltaskip.change_feed.scan import ChangeScan
     from deltaskip.change_feed.versions import RangeEnd
 
-__all__ = ["ReadingMethods"]
-
 
 class ReadingMethods(TableMethods):
     """Reading the changes of a table, and following it."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
     from deltaskip.maintenance.recompute.request import RecomputeRequest
 
-__all__ = ["RecomputingMethods"]
-
 
 class RecomputingMethods(TableMethods):
     """Recomputing the statistics of a table's files."""

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
 
-__all__ = ["DeltaTable", "table_in"]
-
 _SHOWN_COLUMNS = 20
 
 

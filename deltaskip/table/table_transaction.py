@@ -27,8 +27,6 @@ from deltaskip.table.write_methods import overwrite_argument
 from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["TableTransaction"]
-
 
 @door
 class TableTransaction(Transaction):

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["WritingMethods", "overwrite_argument"]
-
 
 class WritingMethods(TableMethods):
     """Writing rows to the latest version of a table."""

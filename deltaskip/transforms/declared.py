@@ -18,8 +18,6 @@ from deltaskip.schema.types import GENERATION_KEY, StructType
 from deltaskip.transforms.generated import Partitioned
 from deltaskip.transforms.transform import Identity, Transform
 
-__all__ = ["Declared", "declaration", "declared", "hidden_columns", "renamed_declaration"]
-
 _TRANSFORM = re.compile(
     r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]"
 )

@@ -42,8 +42,6 @@ from deltaskip.transforms.transform import (
     Year,
 )
 
-__all__ = ["Partitioned", "partitioned", "transform_of", "with_renamed_source"]
-
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SMALL = (BYTE, SHORT, INTEGER)
 # Characters that names of columns without column mapping must not contain, and the dot.

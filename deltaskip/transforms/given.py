@@ -25,8 +25,6 @@ from deltaskip.transforms.transform import (
     Year,
 )
 
-__all__ = ["parse_transform", "transforms_of"]
-
 _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
     "identity": Identity,
     "year": Year, "years": Year,

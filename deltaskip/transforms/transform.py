@@ -13,25 +13,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.column_names import ColumnPath, column_path
 from deltaskip.schema.resolve import display_name
 
-__all__ = [
-    "Bucket",
-    "Date",
-    "DateHour",
-    "Expression",
-    "Identity",
-    "Month",
-    "Transform",
-    "Truncate",
-    "Year",
-    "bucket",
-    "date",
-    "datehour",
-    "identity",
-    "month",
-    "truncate",
-    "year",
-]
-
 _GREATEST = 2**31 - 1
 
 

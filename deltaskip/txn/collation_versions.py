@@ -16,8 +16,6 @@ from deltaskip.features.registry import FEATURES, feature_names, has_feature
 from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["announce", "announced", "retire"]
-
 _FEATURES = ("collations", "domainMetadata")
 
 

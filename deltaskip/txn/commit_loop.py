@@ -43,8 +43,6 @@ from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
 from deltaskip.warning import warn
 
-__all__ = ["MAX_ATTEMPTS", "CommitLoop", "Committed"]
-
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0

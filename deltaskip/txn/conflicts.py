@@ -36,8 +36,6 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.winners import Winners
 
-__all__ = ["check_conflicts"]
-
 _SHOWN_PATHS = 3
 _REPEAT = "read the table again and repeat the operation"
 

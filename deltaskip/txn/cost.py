@@ -14,8 +14,6 @@ from deltaskip.records import dataclass
 from deltaskip.shown import Shown, counted_files
 from deltaskip.skipping.explain.report import Explain
 
-__all__ = ["ChangeCost", "ChangePlan", "CostMeter", "FileCount", "Phase", "Usage"]
-
 Phase = Literal["plan", "read", "write", "commit"]
 Usage = Literal["read", "skipped", "removed", "rewritten", "marked", "added"]
 

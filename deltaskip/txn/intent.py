@@ -28,9 +28,6 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.removed_files import RemovedFiles
 
-__all__ = ["Intent", "RowsMatch", "dv_id"]
-
-
 RowsMatch = Callable[[Scan, str, pa.Int64Array], bool]
 """Whether some of a file's rows, by path and positions, may match the predicate of a scan."""
 

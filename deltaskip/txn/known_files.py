@@ -15,8 +15,6 @@ from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 
-__all__ = ["Known", "active_adds", "known_files", "listed_files"]
-
 _BATCH_ROWS = 1 << 16
 _COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version")
 

@@ -10,8 +10,6 @@ from deltaskip.errors import MaintenanceWarning, StorageError, TableNotFound
 from deltaskip.log import Snapshot, refresh
 from deltaskip.warning import warn
 
-__all__ = ["latest_after", "opening_after"]
-
 
 def latest_after(snapshot: Snapshot) -> Snapshot:
     """Return the version of a table that an operation has committed, or a later one.

@@ -12,8 +12,6 @@ from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["MAX_TRIES", "commit_operation"]
-
 MAX_TRIES = 20
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from deltaskip.json_text import parse_json
 
-__all__ = ["logged_parameter", "parameter_value"]
-
 
 def logged_parameter(value: Any) -> str:
     """Return the text of a value in `operationParameters`."""

@@ -42,8 +42,6 @@ from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 
-__all__ = ["Prepared", "commit_text", "prepare"]
-
 # Fewer removed files are checked one by one in less time than as columns.
 _FEW_REMOVES = 32
 # Characters that java.net.URI leaves in a path.

@@ -21,8 +21,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
 from deltaskip.txn.known_files import listed_files
 
-__all__ = ["RemovedFiles", "removes_as_listed"]
-
 _GIVEN = ("path", "partition_values", "size", "deletion_vector")
 _STORAGE_TYPES = arrow_array(["u", "i", "p"], pa.string())
 _ROW_IDS = ("base_row_id", "default_row_commit_version")

@@ -9,8 +9,6 @@ from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 from deltaskip.txn.cost import ChangeCost
 
-__all__ = ["WriteResult"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteResult(Shown):

@@ -54,8 +54,6 @@ from deltaskip.txn.known_files import Known, active_adds, known_files
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.winners import Winners
 
-__all__ = ["United", "unite"]
-
 _Rows = npt.NDArray[Any]
 
 # More files than this are not looked up; the transaction is repeated instead.

@@ -37,8 +37,6 @@ from deltaskip.txn.intent import Intent, RowsMatch
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.turns import Turn
 
-__all__ = ["Transaction"]
-
 
 @door
 class Transaction(Unpicklable):

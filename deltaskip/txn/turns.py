@@ -20,8 +20,6 @@ from typing import Literal
 from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.storage import LocalStorage, join
 
-__all__ = ["Turn"]
-
 _LONGEST_SECONDS = 5.0
 # A commit waits for other commits only, and an operation that has not lost may go on without its turn.
 _SHORT_SECONDS = 0.5

@@ -19,8 +19,6 @@ from deltaskip.log.segment import list_commits
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
-__all__ = ["Winners", "read_winners"]
-
 
 @dataclass(frozen=True)
 class Winners:

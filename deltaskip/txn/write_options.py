@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from deltaskip.records import dataclass
 
-__all__ = ["PLAIN_WRITE", "WriteOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:

@@ -24,8 +24,6 @@ from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
-__all__ = ["CHANGES", "NEW", "OLD", "SCHEMA", "opened"]
-
 SCHEMA = "id BIGINT, name STRING"
 OLD = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"]})
 NEW = pa.table({"id": pa.array([7, 8], pa.int64()), "name": ["x", "y"]})

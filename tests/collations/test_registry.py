@@ -11,7 +11,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.collations import libraries, registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.registry import SPARK_VERSION, available_collations, collation, find
+from deltaskip.collations.registry import available_collations, collation, find
+from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from tests.looped import looped
 

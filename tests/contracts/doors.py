@@ -19,8 +19,6 @@ from deltaskip.catalogs.located import TableEntry
 from tests.dml.merge.random_merges import DDL
 from tests.statements.memory_catalog import MemoryCatalog
 
-__all__ = ["ArrowDoor", "Clause", "DeltaNames", "Door", "Frames", "Statements", "connect_session"]
-
 Row = dict[str, Any]
 
 

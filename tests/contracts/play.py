@@ -8,8 +8,6 @@ from tests.contracts.doors import Door
 from tests.contracts.steps import STEPS
 from tests.contracts.tables import FEATURES, Kept
 
-__all__ = ["played"]
-
 
 def played(door: Door, feature: str, folder: Path) -> None:
     """Do every step to a table with this feature; the error of one that is wrong names it."""

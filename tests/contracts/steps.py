@@ -10,8 +10,6 @@ from tests.contracts.doors import Clause
 from tests.contracts.tables import Kept, row
 from tests.dml.merge.random_merges import COLUMNS, RandomMerge, given
 
-__all__ = ["STEPS"]
-
 Step = Callable[[Kept], None]
 
 

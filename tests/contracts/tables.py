@@ -16,8 +16,6 @@ from tests.contracts.doors import Clause, Door, Row
 from tests.dml.merge.random_merges import COLUMNS, given
 from tests.dml.tables import files_below, row_ids_of
 
-__all__ = ["FEATURES", "Feature", "Kept", "row"]
-
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
 TRACKED = {"delta.enableRowTracking": "true"}

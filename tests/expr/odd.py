@@ -31,8 +31,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["ANSWERS", "INTERVALS", "PREDICATES", "ROWS", "SCHEMA", "SUMS", "answers", "sums"]
-
 ANSWERS = Path(__file__).with_name("spark_odd.json")
 
 SCHEMA = StructType(

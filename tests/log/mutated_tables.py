@@ -30,8 +30,6 @@ from tests import corpus
 from tests.builder import TableBuilder, add, bounds, json_lines, log_file, remove
 from tests.log.builder import TableBuilder as LogBuilder
 
-__all__ = ["Source", "actions_of", "copied", "made_sources", "use"]
-
 _UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 _LARGEST_CORPUS_LOG = 400 << 10
 

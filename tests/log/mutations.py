@@ -28,8 +28,6 @@ from deltaskip.errors import DeltaSkipError
 from tests.log.mutated_tables import Source, copied, made_sources, use
 from tests.log.mutators import mutate
 
-__all__ = ["Finding", "run"]
-
 SECONDS = 10
 _MEMORY_BYTES = 3 << 30
 

@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 
 from tests.log.hostile_values import Raw, dumped, hostile
 
-__all__ = ["mutate"]
-
 _SPARSE_BYTES = (5 << 20, 3 << 30, 1 << 40)
 
 

@@ -37,8 +37,6 @@ from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.small_files import SmallFiles
 from tests import corpus
 
-__all__ = ["Finding", "run"]
-
 _SECONDS = 15
 _STARTING = 120
 _MEMORY_BYTES = 4 << 30

@@ -85,7 +85,7 @@ def test_a_padded_field_is_found_by_the_type_of_the_whole_column(tmp_path: Path)
 
 
 def test_a_void_field_of_a_struct_is_null(tmp_path: Path) -> None:
-    from deltaskip.expr.evaluation.columns import column_at
+    from deltaskip.expr.evaluation.row_columns import column_at
 
     stored = pa.array([{"a": 1}, None], pa.struct([("a", pa.int32())]))
     assert column_at({"s": stored}, ("s", "v")).to_pylist() == [None, None]

@@ -17,8 +17,6 @@ from tests.extent import extent
 from tests.reference.oracle import JARS
 from tests.reference.serving import server
 
-__all__ = ["oracle_answers", "require_delta_spark", "run_module"]
-
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = extent(900, 3600)
 

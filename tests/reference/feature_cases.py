@@ -20,8 +20,6 @@ from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import INVARIANTS_KEY, VARIANT, StructField
 from tests.rows.tables import nested_array
 
-__all__ = ["FEATURES", "Case", "Feature", "combinations", "may_be_together", "pairs", "with_needed"]
-
 DAY = 86_400_000_000
 Values = Callable[[int], Any]
 

@@ -20,8 +20,6 @@ import deltaskip as ds
 from tests.extent import extent
 from tests.reference.oracle import session
 
-__all__ = ["CONVERTED"]
-
 # Name of the folder → its partition columns.
 _ALL = {
     "partitioned": "p STRING, n INT, d DATE",

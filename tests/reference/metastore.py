@@ -19,8 +19,6 @@ import deltaskip as ds
 from tests.dml.tables import ids_of
 from tests.reference import oracle
 
-__all__ = ["STEPS"]
-
 
 def _session(folder: Path, delta: bool) -> Any:
     metastore = {

@@ -22,8 +22,6 @@ from tests.extent import extent
 from tests.reference.oracle import session
 from tests.reference.overwritten import BY_ID, CASES, FEED, NAMED, TRACKED, VECTORS, Played
 
-__all__ = ["NAMES", "answers"]
-
 CLUSTERED: dict[str, tuple[dict[str, str], list[str]]] = {
     "clustered": ({}, ["id"]),
     "clustered, vectors and row ids": ({**VECTORS, **FEED, **TRACKED}, ["id", "st.a"]),

@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.reference.oracle import session
 
-__all__ = ["by_id", "play_cases"]
-
 
 def by_id(row: Mapping[str, Any]) -> Any:
     """The key that orders rows by their ids."""

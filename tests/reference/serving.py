@@ -25,8 +25,6 @@ from pathlib import Path
 
 from tests.reference.oracle import SERVED
 
-__all__ = ["Server", "server"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -28,8 +28,6 @@ from deltaskip.schema.types import (
 )
 from tests.skipping.random_tables import random_value
 
-__all__ = ["nullable", "random_atom", "random_type", "value_of"]
-
 ATOMS = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 DAY = 86_400_000_000
 EDGES: dict[DataType, list[Any]] = {

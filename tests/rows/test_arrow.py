@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.actions import decode_path
-from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr.coerce import type_of

@@ -65,7 +65,7 @@ def test_a_predicate_is_evaluated_once_for_each_value_of_a_snapshot(
     rows: list[int] = []
     may_be_true = columns.Evaluator.may_be_true
 
-    def counted(evaluator: columns.Evaluator, given: columns.Columns, n_rows: int) -> Any:
+    def counted(evaluator: columns.Evaluator, given: Any, n_rows: int) -> Any:
         rows.append(n_rows)
         return may_be_true(evaluator, given, n_rows)
 

@@ -20,8 +20,6 @@ import pyarrow as pa
 
 import deltaskip as ds
 
-__all__ = ["WAYS", "main", "session"]
-
 # What keeps a process of Python from importing deltaskip, wherever it is installed.
 _HIDING = """
 import importlib.abc, sys

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import DELETION_VECTOR
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructType
 from deltaskip.spark.read.dataframe import StoredTable, to_dataframe
 

@@ -16,8 +16,6 @@ from typing import Any
 from deltaskip import DeltaTable
 from deltaskip.storage.kill_points import observe_kill_points
 
-__all__ = ["APP", "run"]
-
 APP = "orders from files"
 
 

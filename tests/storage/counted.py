@@ -10,8 +10,6 @@ import pytest
 import deltaskip as ds
 from tests.storage.slow_s3 import SlowS3
 
-__all__ = ["server", "stored_at"]
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowS3]:

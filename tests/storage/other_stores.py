@@ -11,8 +11,6 @@ from xml.sax.saxutils import escape
 
 from tests.storage.slow_s3 import SlowS3, _Handler
 
-__all__ = ["azure", "google"]
-
 
 class _Google(_Handler):
     """The XML interface, which is that of S3 but for the condition of a write."""

@@ -24,8 +24,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-__all__ = ["SlowS3"]
-
 _PAGE = 1000
 
 

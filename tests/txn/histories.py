@@ -20,8 +20,6 @@ from deltaskip.log.tombstones import tombstones
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import SCHEMA, file, gone, make_table
 
-__all__ = ["History", "State", "Writer"]
-
 DAY = 86_400_000
 FEATURES = (
     "appendOnly",

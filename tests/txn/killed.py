@@ -21,8 +21,6 @@ from deltaskip.txn.transaction import Transaction
 from tests.extent import extent
 from tests.txn.tables import file, gone
 
-__all__ = ["kill_at_each_step", "replacing"]
-
 TOO_MANY = 500
 
 

@@ -17,8 +17,6 @@ from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.redaction import HIDDEN, is_secret_name, keep_secret, redacted
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["ConstraintViolated", "Database"]
-
 T = TypeVar("T")
 
 _WRITES = "deltaskip_writes"

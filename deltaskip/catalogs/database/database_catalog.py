@@ -26,8 +26,6 @@ from deltaskip.storage import join, parse_location
 if TYPE_CHECKING:
     from deltaskip.catalogs.database.rows import CatalogRows
 
-__all__ = ["SqlCatalog"]
-
 _OLDEST_SQLALCHEMY = 2
 # A part of a folder's name, which shows people what is in it; the random part tells folders apart.
 _SHOWN_CHARACTERS = 80

@@ -15,8 +15,6 @@ from deltaskip.catalogs.located import TableEntry
 from deltaskip.json_text import parse_json
 from deltaskip.storage import uri_of
 
-__all__ = ["CatalogRows"]
-
 T = TypeVar("T")
 
 _TABLE = select(TABLES.c.location, TABLES.c.managed).where(TABLES.c.id == bindparam("key"))

@@ -23,8 +23,6 @@ from sqlalchemy import (
 
 from deltaskip.errors import CatalogError
 
-__all__ = ["NAMESPACES", "TABLES", "VERSION", "name_id", "schema_version", "upgrade"]
-
 METADATA = MetaData()
 
 # Names have any length, and databases compare texts in different ways: keys are digests of names, so that the primary

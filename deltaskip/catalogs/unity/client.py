@@ -19,8 +19,6 @@ from deltaskip.records import dataclass
 from deltaskip.redaction import keep_secret, redacted
 from deltaskip.version import engine_info
 
-__all__ = ["OutcomeUnknown", "Refused", "UnityClient", "root_of"]
-
 _API = "/api/2.1/unity-catalog"
 _PROTOCOL = "1.0"
 _TRIES = 5

@@ -24,8 +24,6 @@ from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["ExternalLog", "ManagedLog", "NewLog", "snapshot_version"]
-
 _TRIES = 6
 _PAUSE_SECONDS = 0.05
 

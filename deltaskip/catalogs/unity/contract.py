@@ -16,8 +16,6 @@ from deltaskip.features.registry import FEATURES
 from deltaskip.log import Snapshot
 from deltaskip.schema.properties import TableProperties, is_delta_property
 
-__all__ = ["check_kept", "check_lengths", "kept_properties", "new_properties", "told"]
-
 TABLE_ID = "io.unitycatalog.tableId"
 """Property of a managed table: its identifier in the catalog."""
 

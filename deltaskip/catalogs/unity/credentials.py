@@ -9,8 +9,6 @@ from threading import Lock
 from deltaskip.catalogs.unity.models import Credential
 from deltaskip.storage import Storage, is_local, open_storage
 
-__all__ = ["VendedStorage"]
-
 # Credentials are renewed before a request that they begin can outlast them.
 _MARGIN_MS = 60_000
 

@@ -19,9 +19,6 @@ from deltaskip.log.table_state import StateChange
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, join
 
-__all__ = ["ParsedCommit", "creation_request", "mirrored", "parsed_commit"]
-
-
 # The server derives them; clients neither write them into the log nor send them.
 _DERIVED = frozenset(
     (

@@ -14,16 +14,6 @@ from deltaskip.errors import CatalogError
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_options_secret
 
-__all__ = [
-    "Credential",
-    "LoadedTable",
-    "ProtocolOffer",
-    "RatifiedCommit",
-    "StagingTable",
-    "TableName",
-    "entry",
-]
-
 _STAGED_NAME = re.compile(r"(\d{20})\.[0-9A-Za-z-]+\.json")
 
 

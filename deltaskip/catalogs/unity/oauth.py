@@ -15,8 +15,6 @@ from deltaskip.errors import CatalogError, InvalidArgument
 from deltaskip.json_text import parse_json
 from deltaskip.redaction import keep_secret, redacted
 
-__all__ = ["SECRETS", "ClientCredentials", "completed_login", "login_token"]
-
 SECRETS = {"token": "the token of the catalog", "client_secret": "the client_secret of the catalog"}
 """Arguments of a login that are secrets, with their names in messages."""
 

@@ -13,8 +13,6 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.schema.json import simple_string
 
-__all__ = ["external_request"]
-
 _TYPE_NAMES = {
     "boolean": "BOOLEAN", "byte": "BYTE", "short": "SHORT", "integer": "INT", "long": "LONG", "float": "FLOAT",
     "double": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ",

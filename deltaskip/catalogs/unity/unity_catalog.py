@@ -50,8 +50,6 @@ from deltaskip.table.table import DeltaTable, table_in
 if TYPE_CHECKING:
     from deltaskip.catalogs.located import _Described
 
-__all__ = ["UnityCatalog"]
-
 _NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
 _STORAGE_ROOT = "storage_root"

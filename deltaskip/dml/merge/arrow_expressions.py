@@ -16,7 +16,8 @@ from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expressi
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.evaluation.columns import Evaluator, column_at
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import expression_node
@@ -29,8 +30,6 @@ from deltaskip.schema.lengths import char_type
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
 from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
-
-__all__ = ["MergeExpressions", "Scope"]
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")

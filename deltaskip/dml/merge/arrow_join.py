@@ -24,8 +24,6 @@ from deltaskip.schema.arrow_nested import list_items, list_offsets
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, ArrayType, DataType, StructType
 
-__all__ = ["JoinKey", "Pairs", "divided", "joined_rows"]
-
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Rows that match: those of the target and, at the same place, those of the source."""
 

@@ -54,8 +54,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["ArrowMergeSource", "needed_columns"]
-
 # As through Spark.
 _MOST_VALUES = 250_000
 _MOST_LITERALS = 1_000

@@ -17,8 +17,6 @@ from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array
 
-__all__ = ["ArrowMergedRows", "ArrowPart"]
-
 
 class ArrowPart:
     """Rows that one clause writes.

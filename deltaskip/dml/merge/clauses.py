@@ -16,18 +16,6 @@ from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
 
-__all__ = [
-    "Action",
-    "Kind",
-    "MergeClause",
-    "changes_what_it_reads",
-    "check_clauses",
-    "checked_condition",
-    "checked_values",
-    "expression_text",
-    "is_default",
-]
-
 Kind = Literal["matched", "not matched", "not matched by source"]
 Action = Literal["update", "insert", "delete"]
 

@@ -19,17 +19,6 @@ from deltaskip.schema.relations import qualifier_length
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
-__all__ = [
-    "DEFAULT",
-    "Assigned",
-    "AssignedExpression",
-    "AssignedFields",
-    "FromSource",
-    "PlannedClause",
-    "evolved_columns",
-    "planned_clauses",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AssignedExpression:

@@ -16,11 +16,8 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import StructType
-
-__all__ = ["MatchedRows", "MergeJoin", "MergeSource", "MergingEngine", "SourceRows", "ambiguous_merge"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from deltaskip.schema.relations import Relation, resolve_among
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructType
 
-__all__ = ["Names", "Side", "check_sides", "default_aliases"]
-
 Side = Literal["target", "source"]
 
 _SIDES: tuple[Side, Side] = ("target", "source")

@@ -55,8 +55,6 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["KeyValues", "MatchTemplate", "SourceKey", "match_template", "scan_of"]
-
 _FALSE = Literal(False, BOOLEAN)
 _TRUE = Literal(True, BOOLEAN)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)

@@ -39,8 +39,6 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["Merge", "merge", "merge_in", "merge_source", "plan_merge"]
-
 _OPERATION = "MERGE"
 
 _ACTIONS: dict[Kind, str] = {

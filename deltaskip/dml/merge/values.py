@@ -26,8 +26,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["ClauseGroup", "RawValue", "check_stored", "clause_groups", "column_text", "expressions_of", "group_plan"]
-
 RawValue = Callable[[AssignedExpression | FromSource], tuple[str, DataType]]
 """SQL text and type of the value that the engine has computed for an expression."""
 

@@ -91,9 +91,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["Batch", "CollatedOrder"]
-
-
 _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75

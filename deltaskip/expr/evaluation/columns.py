@@ -49,8 +49,6 @@ from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows
 from deltaskip.schema.types import STRING, VOID
 
-__all__ = ["CollatedOrder", "Columns", "Evaluator", "column_at", "never_fails"]
-
 # Rows that fail are looked for by halves up to this number of failures, and then one by one.
 _MOST_FAILURES = 16
 

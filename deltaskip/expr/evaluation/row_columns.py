@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from deltaskip.expr.nodes import FieldRef, Node, Variable, walk
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 
-__all__ = ["Columns", "column_at", "encoded_dates", "has_few_values", "taken_rows"]
-
 _ROWS_PER_DATE = 8
 
 Columns = Mapping[str, pa.Array]

@@ -42,8 +42,6 @@ from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
 
-__all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate", "left_to_spark"]
-
 # Logical path of a column → its value in the value domain.
 Row = Mapping[tuple[str, ...], object]
 # Collation as written, two strings → negative, zero or positive. Raises LookupError or EvaluationError if unavailable.

@@ -62,8 +62,6 @@ from deltaskip.schema.types import (
     DataType,
 )
 
-__all__ = ["ARRAY_SETS"]
-
 
 def _contains_signature(result: DataType) -> Signature:
     """An array and a value that may be one of its elements."""

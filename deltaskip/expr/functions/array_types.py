@@ -30,17 +30,6 @@ from deltaskip.schema.types import (
     DataType,
 )
 
-__all__ = [
-    "array_of",
-    "array_to",
-    "ordered_array",
-    "plain_wider",
-    "same_array",
-    "taken_elements",
-    "valid_rows",
-    "with_value",
-]
-
 
 def array_of(node: Node) -> ArrayType | None:
     """The type of an array; None for other values, and where a string may have a collation."""

@@ -19,8 +19,6 @@ from deltaskip.expr.vectors import Values, is_constant, none_of
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, STRING, VOID
 
-__all__ = ["ASSERTIONS"]
-
 
 def _assert_signature(args: tuple[Node, ...]) -> Typed:
     """A condition, and a message that is evaluated where it does not hold."""

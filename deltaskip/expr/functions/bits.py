@@ -27,8 +27,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, BYTE, DOUBLE, INTEGER, LONG, SHORT, STRING
 
-__all__ = ["BITS"]
-
 _BITMAP = 32_768
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BASES = range(2, 37)

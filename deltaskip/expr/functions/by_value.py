@@ -20,8 +20,6 @@ from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_arra
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import VOID
 
-__all__ = ["by_value", "value_function", "values_of"]
-
 
 def value_function(
     signature: Signature,

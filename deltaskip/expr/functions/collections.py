@@ -80,8 +80,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["COLLECTIONS"]
-
 
 def _append_signature(args: tuple[Node, ...]) -> Typed:
     """An array and a value; the result may contain NULL in any case."""

@@ -39,8 +39,6 @@ from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
 
-__all__ = ["CONDITIONS", "searched"]
-
 
 def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
     types = [type_of(arg) for arg in args]

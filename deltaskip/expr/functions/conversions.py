@@ -10,10 +10,8 @@ from functools import partial
 
 from deltaskip.expr.functions.function import Replaced
 from deltaskip.expr.nodes import Cast, Node
-from deltaskip.expr.type_names import TYPE_NAMES
+from deltaskip.schema.ddl import TYPE_NAMES
 from deltaskip.schema.types import DataType, DecimalType
-
-__all__ = ["CASTS"]
 
 
 def _cast(target: DataType, value: Node) -> Node:

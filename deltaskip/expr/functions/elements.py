@@ -59,8 +59,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["ELEMENTS", "struct_node"]
-
 _LEAST = -(2**31)
 
 

@@ -50,8 +50,6 @@ from deltaskip.schema.arrow_values import is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
 
-__all__ = ["ENCODINGS"]
-
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
 _CHARACTERS = texts([*map(chr, range(256)), ""])
 _WITH_ASCII = ("US-ASCII", "ISO-8859-1")

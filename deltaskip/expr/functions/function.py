@@ -13,26 +13,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID, DataType
 
-__all__ = [
-    "ByColumn",
-    "Compute",
-    "Function",
-    "Order",
-    "Present",
-    "Replaced",
-    "Row",
-    "Signature",
-    "Typed",
-    "backwards",
-    "constant_null_first",
-    "counted",
-    "exactly",
-    "is_plain",
-    "takes",
-    "text_or_bytes",
-    "uncast",
-]
-
 Typed = tuple[tuple[Node, ...], DataType] | None
 # Coerced arguments and the result type; None if Spark refuses them or no rule is known.
 Signature = Callable[[tuple[Node, ...]], Typed]

@@ -49,8 +49,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["HASHING"]
-
 _NARROW = (BYTE, SHORT, INTEGER, DATE, BOOLEAN)
 _NAN32, _NAN64 = 0x7FC0_0000, 0x7FF8_0000_0000_0000
 _MOST_ELEMENTS = 10_000

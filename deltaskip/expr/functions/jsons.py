@@ -72,8 +72,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["JSONS"]
-
 _EACH = object()
 """The step of a path to every element of an array."""
 Step: TypeAlias = Any

@@ -26,8 +26,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
 
-__all__ = ["LAMBDAS"]
-
 # Longer arrays are not sorted by a function, whose answers are checked for each pair.
 _MOST_SORTED = 64
 # Of longer arrays, few rows have an element at each place.

@@ -37,8 +37,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING, VOID, ArrayType, MapType, StructField, StructType
 
-__all__ = ["MAPS", "built_map", "made_map", "map_lookup"]
-
 _PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
 

@@ -18,8 +18,6 @@ from deltaskip.expr.vectors import NotByColumn, Values, changed_together, column
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING
 
-__all__ = ["MASKING"]
-
 _DEFAULTS = ("X", "x", "n", None)
 _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
 

@@ -34,8 +34,6 @@ from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
 from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, INTEGER, STRING, DataType, DecimalType
 
-__all__ = ["NUMBER_FORMATS"]
-
 _DECIMALS: dict[DataType, DecimalType] = {
     FLOAT: DecimalType(14, 7),
     DOUBLE: DecimalType(30, 15),

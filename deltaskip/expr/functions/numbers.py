@@ -74,8 +74,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["NUMBERS"]
-
 _FLOATING = (FLOAT, DOUBLE)
 _CHECKED: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": pc.add_checked,

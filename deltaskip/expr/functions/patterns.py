@@ -39,8 +39,6 @@ from deltaskip.schema.arrow_values import arrow_array, domain_values, numpy_valu
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, STRING, ArrayType, DataType
 
-__all__ = ["PATTERNS"]
-
 _EACH = 2**62
 _EMPTY = constant_of("", pa.string())
 _ONE = constant_of(1, pa.int32())

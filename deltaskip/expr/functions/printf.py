@@ -20,8 +20,6 @@ from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, DecimalType
 
-__all__ = ["PRINTF"]
-
 _WRITTEN = (*INTEGRAL_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
 
 

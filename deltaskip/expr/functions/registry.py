@@ -37,8 +37,6 @@ from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.schema.types import DataType
 
-__all__ = ["ALIASES", "FUNCTIONS", "PRESENT", "REPLACED", "function_node"]
-
 _FAMILIES: Sequence[Mapping[str, Row]] = (
     NUMBERS,
     ROUNDING,

@@ -33,8 +33,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["ROUNDING"]
-
 # The decimals as which floor and ceil with a scale read other types.
 _AS_DECIMAL: Mapping[DataType, DecimalType] = {
     FLOAT: DecimalType(14, 7),

@@ -24,8 +24,6 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, instant_of, local_of
 from deltaskip.schema.types import DATE, TIMESTAMP, VOID, ArrayType
 
-__all__ = ["SEQUENCES"]
-
 _MOST_MICROS = 1 << 62
 
 

@@ -68,8 +68,6 @@ from deltaskip.schema.types import (
     DataType,
 )
 
-__all__ = ["TEXT", "like_column", "with_parts"]
-
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10
 _MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29

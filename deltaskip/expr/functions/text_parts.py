@@ -59,8 +59,6 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
 
-__all__ = ["TEXT_PARTS", "nothing", "sliced"]
-
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPLACED = 1 << 24

@@ -54,8 +54,6 @@ from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, days_from_civil
 from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["TIME_FORMATS"]
-
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
 _MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.

@@ -63,8 +63,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["TIME_MAKING"]
-
 _SECONDS = DecimalType(16, 6)
 _MINUTE = 60 * MICROS_PER_SECOND
 # Timestamps of 64 bits end within these years.

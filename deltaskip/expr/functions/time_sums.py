@@ -44,8 +44,6 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
 )
 
-__all__ = ["TIME_SUMS", "interval_sum", "interval_sum_column"]
-
 _SECONDS_OF_MONTH = 31 * 86_400
 _MICROS_OF = {
     "WEEK": 7 * MICROS_PER_DAY,

@@ -60,8 +60,6 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
-__all__ = ["TIMES"]
-
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "year": pc.year,
     "month": pc.month,

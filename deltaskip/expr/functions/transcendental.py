@@ -29,8 +29,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import DOUBLE
 
-__all__ = ["TRANSCENDENTAL"]
-
 _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 """Java 17, Math.toDegrees and toRadians."""
 _LN2 = unary_value("log", 2.0)

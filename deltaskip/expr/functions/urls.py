@@ -35,8 +35,6 @@ from deltaskip.schema.arrow_values import NOTHING, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING
 
-__all__ = ["URLS"]
-
 _USUAL = (
     rf"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>{HOST_NAME})(?P<port>(?::[0-9]{{0,9}})?)(?P<path>(?:/{PATH})?)"
     rf"(?P<query>(?:[?]{ANY})?)(?P<fragment>(?:#{ANY})?)$"

@@ -65,8 +65,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["VARIANTS"]
-
 _STEP = re.compile(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"\]|\[([0-9]+)\]""")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX_DIGITS = 9

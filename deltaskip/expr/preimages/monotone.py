@@ -15,8 +15,6 @@ from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Monot
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType
 
-__all__ = ["injective", "monotone", "one_of", "truth", "unchanged"]
-
 
 def monotone(
     *directions: int,

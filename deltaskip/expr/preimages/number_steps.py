@@ -45,22 +45,6 @@ from deltaskip.expr.preimages.steps import (
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
 
-__all__ = [
-    "absolute",
-    "arithmetic_with",
-    "bits_turned",
-    "double_of_float",
-    "half_rounded",
-    "is_nan",
-    "negative",
-    "number_cast",
-    "of_one",
-    "same",
-    "shifted_left",
-    "sign",
-    "whole_number",
-]
-
 _BEYOND = 10**400
 """Above every ordinal of a number: the result of an extension on overflow."""
 

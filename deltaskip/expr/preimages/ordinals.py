@@ -27,19 +27,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = [
-    "INFINITY",
-    "LOCAL",
-    "NAN",
-    "Domain",
-    "Spans",
-    "domain_of",
-    "following",
-    "ordinal_of",
-    "starting_with",
-    "value_at",
-]
-
 Spans: TypeAlias = tuple[tuple[Any, Any], ...]
 """Half-open spans of ordinals, ascending and disjoint."""
 

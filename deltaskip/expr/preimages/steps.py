@@ -18,25 +18,6 @@ from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages.ordinals import Domain, Spans
 from deltaskip.records import dataclass
 
-__all__ = [
-    "Enclosed",
-    "Floor",
-    "Inverted",
-    "Invertible",
-    "Monotone",
-    "MonotonePiece",
-    "Periodic",
-    "Prefix",
-    "Preimage",
-    "Prepend",
-    "Shift",
-    "Step",
-    "Times",
-    "ZoneShift",
-    "identity",
-    "rising",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Shift:

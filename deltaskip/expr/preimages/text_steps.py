@@ -22,23 +22,6 @@ from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Prefi
 from deltaskip.expr.regex import beginning_of
 from deltaskip.schema.types import STRING
 
-__all__ = [
-    "ASCII_IN_ANOTHER_CASE",
-    "FIRST_CHARACTER",
-    "REVERSED",
-    "cased_text",
-    "concatenated",
-    "extreme",
-    "found_at",
-    "found_in_set",
-    "left_part",
-    "matched",
-    "start_of",
-    "substring",
-    "trimmed",
-    "up_to_delimiter",
-]
-
 TEXTS = domain_of(STRING) or Domain(b"", b"\xff")
 ASCII_IN_ANOTHER_CASE = (
     "\u0130\u212a\xdf\u0131\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"

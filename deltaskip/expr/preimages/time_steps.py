@@ -65,35 +65,6 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = [
-    "LAST_DAYS",
-    "YEARS",
-    "between_zones",
-    "by_step",
-    "cyclic_field",
-    "date_cast",
-    "date_made",
-    "date_truncated",
-    "days_added",
-    "days_between",
-    "instant_of_units",
-    "interval_added",
-    "months_added",
-    "next_day",
-    "of_field_text",
-    "offsets",
-    "same_number",
-    "seconds_written",
-    "text_cast",
-    "time_field",
-    "time_truncated",
-    "time_written",
-    "units_between",
-    "units_since_1970",
-    "whole_seconds",
-    "year_of_week",
-]
-
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
 # Of more days, texts are bounded by their years.

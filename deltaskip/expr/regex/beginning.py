@@ -8,8 +8,6 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.regex.syntax import read
 from deltaskip.expr.regex.tree import Assertion, Group, Part, Repeat, Series, Set
 
-__all__ = ["beginning_of"]
-
 # What stands for bytes that are no UTF-8.
 _REPLACEMENT = 0xFFFD
 

@@ -11,8 +11,6 @@ from functools import cache
 
 from deltaskip.expr.regex.tree import LAST, Ranges, Set, complement, union
 
-__all__ = ["LETTERS", "OF_ESCAPES", "either_case", "inverted", "property_named"]
-
 _DIGIT: Ranges = ((0x30, 0x39),)
 _UPPER: Ranges = ((0x41, 0x5A),)
 _LOWER: Ranges = ((0x61, 0x7A),)

@@ -21,8 +21,6 @@ from deltaskip.expr.regex.tree import (
 from deltaskip.kernels.patterns import PLACES, Program
 from deltaskip.records import dataclass
 
-__all__ = ["Pattern", "compiled"]
-
 _MOST_INSTRUCTIONS = 50_000
 
 

@@ -31,8 +31,6 @@ from deltaskip.expr.regex.tree import (
 from deltaskip.records import dataclass
 from deltaskip.schema.numerals import integer_of
 
-__all__ = ["Syntax", "read"]
-
 _LONGEST = 10_000
 _DEEPEST = 100
 _MOST_REPEATED = 1000

@@ -7,22 +7,6 @@ from typing import TypeAlias
 
 from deltaskip.records import dataclass
 
-__all__ = [
-    "ALL",
-    "LAST",
-    "Assertion",
-    "Choice",
-    "Group",
-    "Part",
-    "Ranges",
-    "Repeat",
-    "Series",
-    "Set",
-    "complement",
-    "may_be_empty",
-    "union",
-]
-
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Code points: first and last of each range, in order, without gaps of nothing between them."""
 

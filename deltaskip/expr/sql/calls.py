@@ -16,8 +16,6 @@ from deltaskip.expr.sql.types import Type, read_type
 from deltaskip.schema.sql_text import SqlToken
 from deltaskip.schema.types import STRING, VOID
 
-__all__ = ["DATE_UNITS", "Calls"]
-
 # Words between arguments, and whether commas may stand beside them.
 _SEPARATORS = {
     "SUBSTRING": (("FROM", "FOR"), True),

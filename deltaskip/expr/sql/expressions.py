@@ -35,8 +35,6 @@ from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING
 
-__all__ = ["ExpressionReader"]
-
 _CALLED = {
     **{operator: operator for operator in ("+", "-", "*", "/", "%", "&", "|", "^")},
     "DIV": "div",

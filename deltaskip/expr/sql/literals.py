@@ -39,13 +39,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = [
-    "TYPED_LITERALS",
-    "number_literal",
-    "predicate_error",
-    "typed_literal",
-]
-
 # Words that make a typed literal of the string after them.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 

@@ -13,8 +13,6 @@ from deltaskip.expr.python_values import is_listed, listed, literal_node
 from deltaskip.expr.render import exact_sql
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 
-__all__ = ["parameter_names", "with_parameters"]
-
 # Words before an operand: a colon after them begins a parameter.
 _OPERATORS = (
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "DIV", "FROM", "FOR"),

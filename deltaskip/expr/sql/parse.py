@@ -14,8 +14,6 @@ from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, is_too_large
 from deltaskip.expr.sql.expressions import ExpressionReader
 from deltaskip.schema.types import DataType, StructType
 
-__all__ = ["beyond_one_row", "columns_in", "is_valid_sql", "parse_sql", "type_of_text"]
-
 # Characters of a text that is kept with its node for the next time.
 _SHORT = 1000
 

@@ -13,22 +13,6 @@ from deltaskip.expr.sql.tokens import NAMES, VALUES, Tokens
 from deltaskip.records import dataclass
 from deltaskip.schema.types import STRING
 
-__all__ = [
-    "AFTER_NAMES",
-    "COMPARISON",
-    "COMPARISONS",
-    "FOLLOWING",
-    "LEVELS",
-    "NOT_OF_ONE_ROW",
-    "PREDICATES",
-    "SUM",
-    "Given",
-    "Mark",
-    "Parts",
-    "Piece",
-    "Rule",
-]
-
 Rule: TypeAlias = Generator["Rule", Any, Node]
 Mark: TypeAlias = tuple[int, int]
 """Where a part begins: its place in the text, and the number of columns before it."""

@@ -13,8 +13,6 @@ from deltaskip.expr.sql.pieces import AFTER_NAMES, COMPARISON, Mark, Piece, Rule
 from deltaskip.expr.sql.tokens import NAMES, VALUES
 from deltaskip.schema.types import BOOLEAN, STRING, VOID
 
-__all__ = ["Primaries"]
-
 _INTERVAL_UNITS = frozenset(
     (*(DATE_UNITS - {"QUARTER", "DAYOFYEAR"}), "NANOSECOND", *(f"{unit}S" for unit in DATE_UNITS), "NANOSECONDS")
 )

@@ -8,8 +8,6 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr.sql.literals import predicate_error
 from deltaskip.schema.sql_text import HINT, SqlToken, Unclosed, sql_token
 
-__all__ = ["NAMES", "VALUES", "Tokens"]
-
 NAMES = ("word", "name")
 VALUES = (*NAMES, "string", "number")
 _CURES = {

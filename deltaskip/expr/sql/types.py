@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.expr.sql.tokens import NAMES, Tokens
-from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES
+from deltaskip.schema.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
@@ -24,8 +24,6 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-
-__all__ = ["Type", "read_type"]
 
 Type: TypeAlias = DataType | None
 """A type of a cast; None for a type of Spark that a cast here does not have, such as char(3)."""

@@ -16,8 +16,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
-__all__ = ["AddGroup", "add_column", "struct_fields"]
-
 _COUNTED_ROWS = 1 << 15
 
 

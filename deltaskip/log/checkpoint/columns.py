@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from deltaskip.actions import ADD_FIELDS, REMOVE_FIELDS, TEXT_MAP
 
-__all__ = ["STATE_TYPES", "wrong_column"]
-
 _LIST = pa.list_(pa.field("element", pa.string()))
 STATE_TYPES: dict[str, pa.StructType] = {
     "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),

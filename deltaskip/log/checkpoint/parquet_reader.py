@@ -16,8 +16,6 @@ from deltaskip.kernels.parquet_metadata import footer_fits
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["open_reader", "read_metadata"]
-
 _TAIL_BYTES = 64 << 10
 _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 

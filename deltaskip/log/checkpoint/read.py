@@ -37,8 +37,6 @@ from deltaskip.storage.interface import not_found
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["Checkpoint", "CheckpointPart", "inline_adds", "open_checkpoint", "open_part"]
-
 # A required member of each action: if it is null throughout a row group, the row group has no such action.
 _REQUIRED = {
     "protocol": "minReaderVersion",

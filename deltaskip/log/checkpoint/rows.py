@@ -30,8 +30,6 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 
-__all__ = ["AddRows", "state_rows"]
-
 # Also the preview of the feature.
 _FEATURE = "collations"
 

@@ -40,8 +40,6 @@ from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["write_checkpoint"]
-
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
 _MILLISECONDS = 1_000_000

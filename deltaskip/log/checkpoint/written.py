@@ -8,8 +8,6 @@ from deltaskip.actions import Sidecar
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
-__all__ = ["WrittenCheckpoint"]
-
 
 @dataclass(slots=True, repr=False)
 class WrittenCheckpoint(Shown):

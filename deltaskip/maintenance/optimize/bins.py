@@ -23,8 +23,6 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["READ_COLUMNS", "Bin", "Plan", "plan_of"]
-
 READ_COLUMNS = (
     "path",
     "partition_values",

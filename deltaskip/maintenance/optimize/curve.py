@@ -18,8 +18,6 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.records import dataclass
 
-__all__ = ["SAMPLE_ROWS", "Cuts", "cells_of", "cut_places", "cuts_of", "places_on", "side_bits"]
-
 SAMPLE_ROWS = 1 << 16
 """Number of values from which quantiles are computed."""
 

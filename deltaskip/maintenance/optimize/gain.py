@@ -15,8 +15,6 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 
-__all__ = ["ExpectedGain", "FilterGain", "MeasuredGain", "expected_gain", "measured_gain"]
-
 _MOST_COLUMNS = 4
 # Figures of benchmarks/README.md, curves: a filter on one of several columns keeps about so many times the files of an
 # ideal grid.

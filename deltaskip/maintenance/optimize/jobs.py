@@ -39,8 +39,6 @@ from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["CommittedBins", "Engines", "intact", "run_job"]
-
 # The mark of identity columns moves with every append, and no file depends on it.
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
 

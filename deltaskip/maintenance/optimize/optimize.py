@@ -35,8 +35,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-__all__ = ["Progress", "optimize", "optimize_plan"]
-
 # Ordered rows are in memory, several times as large as in their files.
 _MEMORY_BYTES = 1 << 30
 _MOST_TRIES = 3

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from deltaskip.actions import AddFile
     from deltaskip.dml.files import DataFiles
 
-__all__ = ["FileSizes", "OptimizeResult", "commit_metrics"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileSizes(Shown):

@@ -28,8 +28,6 @@ from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of
 from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 
-__all__ = ["ArrowRewriting", "Rewriting", "RewritingEngine", "RowOrder", "Texts", "without_size_limit"]
-
 _INTEGERS: dict[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 _SLICE_ROWS = 1 << 17

@@ -23,8 +23,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
-__all__ = ["DEFAULT_TARGET_BYTES", "CurveName", "OptimizeRequest", "Strategy", "scan_of", "strategy_of"]
-
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` comes first."""
 

@@ -19,8 +19,6 @@ from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
 
-__all__ = ["CLUSTERING_PROVIDER", "LARGEST_CUBE", "Clustering", "cube_tags", "to_cluster"]
-
 CLUSTERING_PROVIDER = "liquid"
 """The member `clusteringProvider` of add actions that delta-spark and this package write."""
 

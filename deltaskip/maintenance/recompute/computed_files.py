@@ -21,16 +21,6 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.stats.merge import merged_stats
 from deltaskip.storage import Storage, storage_for
 
-__all__ = [
-    "RESULT_SCHEMA",
-    "ComputedFile",
-    "DataFile",
-    "RecomputingEngine",
-    "computed_here",
-    "computed_tables",
-    "facts_of",
-]
-
 # Round trips of a store overlap; more threads would wait for the GIL.
 _REMOTE_READERS = 16
 

@@ -31,8 +31,6 @@ from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 
-__all__ = ["commit_statistics", "recompute"]
-
 _STATE_ATTEMPTS = 10
 
 

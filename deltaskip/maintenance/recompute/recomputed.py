@@ -9,8 +9,6 @@ from typing import Any
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
-__all__ = ["ColumnPlan", "RecomputePlan", "Recomputed"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnPlan(Shown):

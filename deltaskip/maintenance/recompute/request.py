@@ -43,17 +43,6 @@ from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.operation_parameters import parameter_value
 from deltaskip.version import engine_info
 
-__all__ = [
-    "RecomputeRequest",
-    "chosen_files",
-    "computed_before",
-    "files_to_read",
-    "finished_files",
-    "not_done",
-    "recompute_plan",
-    "recompute_request",
-]
-
 _LOG_ROWS = 8192
 _OF_ARGUMENTS = (
     CollationUnavailable,

@@ -11,20 +11,6 @@ import numpy.typing as npt
 from deltaskip.records import dataclass
 from deltaskip.skipping.explain.matrix import Matrix
 
-__all__ = [
-    "ALL_RAMP",
-    "FRAME",
-    "PART_RAMP",
-    "SKIPPED",
-    "TEXT",
-    "Colour",
-    "Drawing",
-    "Text",
-    "drawing",
-    "levels",
-    "ramp",
-]
-
 Colour = tuple[int, int, int]
 
 FRAME, SKIPPED = (150, 150, 150), (232, 232, 232)

@@ -31,8 +31,6 @@ from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
 from deltaskip.stats.layout import StatLeaf
 
-__all__ = ["explain"]
-
 _Bits = npt.NDArray[np.uint8]
 """A bit for each file of a batch."""
 

@@ -15,8 +15,6 @@ from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.stats.layout import StatLeaf
 
-__all__ = ["is_logged", "logged_collations"]
-
 _GROUP = "statsWithCollation"
 _MOST_TEXTS = 1000
 """JSON texts of a batch that are searched for collations."""

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from deltaskip.records import dataclass
 
-__all__ = ["LINES", "Bins", "Matrix"]
-
 LINES = 1024
 """Maximum number of lines."""
 

@@ -28,9 +28,6 @@ from deltaskip.skipping.explain.drawing import (
 )
 from deltaskip.skipping.explain.matrix import Matrix
 
-__all__ = ["plot_svg", "write_plot"]
-
-
 _LEVELS = 16
 _CHARACTER_WIDTH = 8
 _ANCHORS = {"left": "", "middle": "m", "right": "e"}

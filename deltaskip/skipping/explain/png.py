@@ -16,8 +16,6 @@ from deltaskip.skipping.explain.matrix import Matrix
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
-__all__ = ["png"]
-
 _LEVELS = 126
 _ANCHORS = {"left": "ls", "middle": "ms", "right": "rs"}
 # Fonts of the system with more than Latin letters; Pillow's own has ASCII and some punctuation.

@@ -27,23 +27,10 @@ from deltaskip.skipping.program import (
     Term,
     terms_of,
 )
-from deltaskip.skipping.proofs.generated import derived_columns
 from deltaskip.skipping.proofs.proof import enumerated, joined
+from deltaskip.skipping.proofs.transforms import derived_columns
 from deltaskip.skipping.proofs.unproved import still_skipped
 from deltaskip.stats.layout import StatField, StatLeaf
-
-__all__ = [
-    "LeafFacts",
-    "can_skip",
-    "conclusions_by_field",
-    "generated_columns",
-    "is_conclusion",
-    "reason_of",
-    "statistic_name",
-    "together",
-    "used",
-    "without_nan_guard",
-]
 
 _TOGETHER = "all parts"
 

@@ -20,8 +20,6 @@ from deltaskip.shown import Shown
 from deltaskip.skipping.explain.matrix import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
 
-__all__ = ["Branch", "Explain", "LeafReport", "Tree"]
-
 _LEAF_SCHEMA = pa.schema(
     [
         ("predicate", pa.string()),

@@ -44,13 +44,12 @@ from deltaskip.expr.nodes import (
     StartsWith,
 )
 from deltaskip.records import dataclass
-from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, ValuesPossible
+from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, joined, some
 from deltaskip.skipping.proofs.terms import all_of, any_of
+from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
-
-__all__ = ["Collations", "collated_proof", "in_binary_order", "spellings"]
 
 _BOUNDS: dict[str, tuple[tuple[Side, Op], ...]] = {
     "=": (("min", "le"), ("max", "ge")),

@@ -32,8 +32,6 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.schema.types import VOID
 
-__all__ = ["unfold"]
-
 _MOST_BRANCHES = 16
 # What all operands are, compared with the one that is chosen.
 _EXTREMES = {"greatest": "<", "least": ">"}

@@ -48,7 +48,6 @@ from deltaskip.skipping.proofs.preimage.value_sets import Values
 from deltaskip.skipping.proofs.transforms import (
     ColumnTransform,
     Derived,
-    derived_columns,
     direction,
     expression_of,
     reads_zone,
@@ -56,8 +55,6 @@ from deltaskip.skipping.proofs.transforms import (
     wrapping_values,
     written_as_null,
 )
-
-__all__ = ["Derived", "derive", "derived_columns"]
 
 _MOST_POINTS = 1000
 _MOST_SPANS = 64

@@ -33,8 +33,6 @@ from deltaskip.skipping.proofs.preimage.like import matching, not_matching, star
 from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying
 
-__all__ = ["Found", "leaf_values", "literals_of"]
-
 Found = tuple[FieldRef, Values]
 
 

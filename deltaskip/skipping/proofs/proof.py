@@ -8,9 +8,6 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.program import Drop, Term
 from deltaskip.skipping.proofs.terms import all_of, any_of
 
-__all__ = ["LEAST_AND_GREATEST", "Proof", "enumerated", "every", "joined", "some"]
-
-
 LEAST_AND_GREATEST = "only the least and the greatest of the predicate's values are compared with min and max"
 
 

@@ -49,8 +49,7 @@ from deltaskip.expr.preimages.ordinals import domain_of
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
 from deltaskip.schema.types import BYTE, DATE, GENERATION_KEY, INTEGER, LONG, SHORT, StructType
 from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
 from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
@@ -74,9 +73,7 @@ from deltaskip.skipping.proofs.unproved import (
 from deltaskip.stats.layout import PARTITION_VALUES, BoundKind, StatField
 
 if TYPE_CHECKING:
-    from deltaskip.skipping.proofs.generated import Derived
-
-__all__ = ["not_true", "rewrite"]
+    from deltaskip.skipping.proofs.transforms import Derived
 
 _PLAIN_PARTITIONS = (BYTE, SHORT, INTEGER, LONG, DATE)
 _UNFOLDED = 64
@@ -118,7 +115,7 @@ def _derived(
     """The generated columns; what reads their expressions is imported only for tables that have some."""
     if PARTITIONING_KEY not in properties and not any(GENERATION_KEY in field.metadata for field in schema.fields):
         return ()
-    from deltaskip.skipping.proofs.generated import derived_columns
+    from deltaskip.skipping.proofs.transforms import derived_columns
 
     return derived_columns(schema, mode, partition_columns, properties)
 

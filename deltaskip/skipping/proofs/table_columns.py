@@ -9,7 +9,7 @@ from deltaskip.expr.nodes import FieldRef
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.lengths import char_type
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import StructField, StructType
@@ -17,8 +17,6 @@ from deltaskip.skipping.program import Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.proof import Proof
 from deltaskip.skipping.proofs.terms import all_of
 from deltaskip.stats.layout import StatField
-
-__all__ = ["TableColumns", "label"]
 
 
 def label(column: FieldRef) -> str:

@@ -33,8 +33,6 @@ from deltaskip.skipping.proofs.preimage.point_spans import PointSpans
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement
 from deltaskip.stats.layout import BoundKind, StatField
 
-__all__ = ["all_of", "any_of", "within", "within_hull"]
-
 _FEW = 8
 """Maximum number of spans with terms of their own; more spans are searched by bisection."""
 

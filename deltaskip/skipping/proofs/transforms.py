@@ -22,8 +22,7 @@ from deltaskip.expr.preimages.ordinals import ordinal_of, value_at
 from deltaskip.expr.preimages.steps import Monotone, Step, ZoneShift
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -40,18 +39,6 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import single_direction
 from deltaskip.transforms.declared import declared
-
-__all__ = [
-    "ColumnTransform",
-    "Derived",
-    "derived_columns",
-    "direction",
-    "expression_of",
-    "reads_zone",
-    "value_of",
-    "wrapping_values",
-    "written_as_null",
-]
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS_OF_TEXTS = frozenset(

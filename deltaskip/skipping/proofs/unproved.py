@@ -11,9 +11,6 @@ from deltaskip.skipping.proofs.proof import Proof, enumerated
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of
 
-__all__ = ["NEVER", "TIMELESS", "UNBOUNDED", "UNORDERED", "UNSUPPORTED", "columns_read", "still_skipped", "unproved"]
-
-
 NEVER = "it is false whenever the query may run"
 TIMELESS = "it may be true when the query runs, whatever the rows are"
 UNBOUNDED = "the query may run at any later time, which is no bound for this comparison"

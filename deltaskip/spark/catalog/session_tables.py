@@ -16,24 +16,6 @@ from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import quoted_name, sql_tokens
 
-__all__ = [
-    "POINTER",
-    "SESSION_CATALOG",
-    "NamedTable",
-    "copied",
-    "default_location",
-    "is_classic",
-    "is_missing",
-    "is_taken",
-    "java_state",
-    "name_parts",
-    "named_table",
-    "register_table",
-    "sql_name",
-    "sql_text",
-    "table_identifier",
-]
-
 PROVIDER = "delta"
 
 POINTER = "deltaskip.location"

@@ -49,8 +49,6 @@ from deltaskip.spark.session.failures import catalog_errors_named
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["COMMENT", "LOCATION", "OWNER", "SparkCatalog"]
-
 # A folder that this catalog has chosen. Entries are external ones of Spark, so that a rename moves no files; the name
 # of the folder shows that dropping the table deletes it.
 _MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")

@@ -12,8 +12,6 @@ from deltaskip.expr.nodes import Call, Literal, Node, walk
 from deltaskip.log import Snapshot
 from deltaskip.spark.session.active import base64_has_lines
 
-__all__ = ["check_base64"]
-
 
 def check_base64(spark: SparkSession, snapshot: Snapshot, predicate: Node) -> None:
     """Raise UnsupportedFeature if a bound predicate has base64 and the session's own has no lines, which ours has."""

@@ -23,8 +23,6 @@ from deltaskip.schema.resolve import collation_of, resolve
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
 from deltaskip.warning import warn
 
-__all__ = ["check_compared", "is_binary", "spark_collation", "unknown_collations", "warn_of_unknown"]
-
 _KNOWS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
 _PROVIDERS = ("icu", "spark")
 

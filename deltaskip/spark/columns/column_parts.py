@@ -28,19 +28,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = [
-    "cast",
-    "cast_to",
-    "constant",
-    "extract",
-    "function",
-    "java_constant",
-    "opaque",
-    "option",
-    "parsed",
-    "sequence",
-]
-
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 # Functions whose value does not depend on their arguments alone.
 _OF_SESSION = frozenset(

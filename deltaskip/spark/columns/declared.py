@@ -11,8 +11,6 @@ from pyspark.sql import functions as F
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COMMENT_KEY, StructField, StructType
 
-__all__ = ["with_declarations"]
-
 
 def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows with the nullability and comments of the table's columns in the schema.

@@ -37,8 +37,6 @@ try:
 except ImportError:  # the thin client of Spark Connect has no JVM
     Py4JError = AttributeError
 
-__all__ = ["column_to_node"]
-
 _CATALYST = pyspark.__version__.startswith("3.")
 
 

@@ -19,8 +19,6 @@ from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.columns.column_parts import cast, constant, extract, function, opaque, option, sequence
 from deltaskip.spark.session.active import session_ansi, session_reads_as_before
 
-__all__ = ["expression_to_node"]
-
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 
 # Expressions that do not have the name of their function, and whose children are its arguments, in order.

@@ -35,8 +35,6 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.columns.types import spark_type
 
-__all__ = ["carrier_sql", "carriers", "decoded_sql", "literal"]
-
 _CARRIER_TYPES: dict[DataType, pa.DataType] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),
     **dict.fromkeys((FLOAT, DOUBLE), pa.float64()),

@@ -19,8 +19,6 @@ from deltaskip.schema.types import DataType
 from deltaskip.spark.columns.literals import literal
 from deltaskip.spark.columns.types import spark_type
 
-__all__ = ["to_column"]
-
 _COLUMN_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     "=": lambda a, b: a == b,
     "!=": lambda a, b: a != b,

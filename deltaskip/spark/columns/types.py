@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
-from deltaskip.schema.mapping import MappingMode, field_id, physical_schema
+from deltaskip.schema.mapping import field_id, physical_schema
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -36,8 +37,6 @@ from deltaskip.schema.types import (
     declared_collation,
 )
 from deltaskip.spark.columns.collations import is_binary, spark_collation
-
-__all__ = ["data_schema", "logical_type", "spark_schema", "spark_type"]
 
 # Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"

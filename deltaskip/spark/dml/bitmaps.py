@@ -14,8 +14,6 @@ from pyspark.sql import functions as F
 from deltaskip.dml.positions import RowPositions
 from deltaskip.schema.arrow_values import arrow_array
 
-__all__ = ["BLOCK_ROWS", "collected_positions", "positions_of_blocks"]
-
 _BLOCK = "__deltaskip_block"
 _BITS = "__deltaskip_bits"
 _KIND = "__deltaskip_kind"

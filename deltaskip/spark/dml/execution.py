@@ -29,7 +29,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.settings import options
@@ -47,8 +47,6 @@ from deltaskip.spark.session.failures import condition_errors_named, predicate_e
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.write.data_files import write_dataframe
-
-__all__ = ["SparkExecution"]
 
 _FILE = "__deltaskip_file"
 _POSITION = "__deltaskip_position"

@@ -40,8 +40,6 @@ from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
 
-__all__ = ["MergedFrames"]
-
 _TARGET = "__deltaskip_target"
 _CLAUSE = "__deltaskip_clause"
 _BLOCK = "__deltaskip_block"

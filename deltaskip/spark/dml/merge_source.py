@@ -49,8 +49,6 @@ from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.session.failures import expected_errors, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
-__all__ = ["SparkMergeSource"]
-
 
 class SparkMergeSource(MergeSource):
     """A DataFrame as the source of a merge, persisted when it is first needed, or collected if it is small.

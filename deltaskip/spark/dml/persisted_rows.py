@@ -32,8 +32,6 @@ from deltaskip.spark.session.failures import row_errors_named
 from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.data_files import RowsToWrite, can_collect, collected_rows, write_dataframes
 
-__all__ = ["CHANGE", "FILE", "POSITION", "ROW_ID", "PersistedRows", "plain_rows", "target_rows"]
-
 FILE = "__deltaskip_file"
 """The number of the file that a row comes from; NULL for an inserted row."""
 POSITION = "__deltaskip_position"

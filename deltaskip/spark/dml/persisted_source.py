@@ -33,8 +33,6 @@ from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.failures import row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
-__all__ = ["SOURCE_ROW", "PersistedSource"]
-
 SOURCE_ROW = "__deltaskip_source_row"
 """The number of a row of the source."""
 

@@ -27,8 +27,6 @@ from deltaskip.spark.session.failures import predicate_errors_named
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.write.stored_text import check_default
 
-__all__ = ["new_value", "updated_rows"]
-
 _STORED = "__deltaskip_stored_"
 
 

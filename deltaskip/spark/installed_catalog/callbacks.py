@@ -35,8 +35,6 @@ from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert
 from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
-__all__ = ["SparkPlugin"]
-
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CAPABILITIES = (

@@ -22,16 +22,6 @@ from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 from deltaskip.transforms.given import parse_transform
 
-__all__ = [
-    "Definition",
-    "described",
-    "partitioning_of",
-    "read_order",
-    "shown_properties",
-    "spark_columns",
-    "visible_columns",
-]
-
 _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 # Properties that Spark adds to those of the user.
 _OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")

@@ -16,8 +16,6 @@ from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.spark.catalog.session_tables import SESSION_CATALOG, is_classic, java_state
 from deltaskip.spark.session.checks import checked
 
-__all__ = ["install_catalog"]
-
 # Releases whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.3")
 _LOCK = Lock()

@@ -17,8 +17,6 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.spark.session.jvm import Jvm
 
-__all__ = ["check_delete", "check_insert", "use_sql"]
-
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
 # Texts that Spark makes a beginning or an equality of; it hands over no other pattern.
 _HANDED_OVER = re.compile(r"[^%_\\]*%?")

@@ -24,8 +24,6 @@ from deltaskip.spark.read.schemes import hadoop_uris
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
 
-__all__ = ["ParquetRows", "can_read"]
-
 _OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false"}
 _ROW = "__deltaskip_row"
 

@@ -17,8 +17,6 @@ from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
 from deltaskip.spark.columns.column_parts import constant, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
 
-__all__ = ["exact_predicate", "required_of_rows"]
-
 # Classes of connectors' expressions that have a name.
 _NAMED = ("GeneralScalarExpression", "Predicate", "And", "Or", "Not", "AlwaysTrue", "AlwaysFalse")
 _COMPARISONS = {"=": "=", "<=>": "<=>", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}

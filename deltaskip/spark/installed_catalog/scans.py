@@ -46,8 +46,6 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["ScanBuilder"]
-
 _NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIMESTAMP, STRING)
 _READ = "org.apache.spark.sql.connector.read"
 

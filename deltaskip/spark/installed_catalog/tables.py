@@ -26,8 +26,6 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 
-__all__ = ["InstalledTable", "TableToCommit"]
-
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
 

@@ -30,8 +30,6 @@ from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["Target", "WriteBuilder"]
-
 _WRITE = "org.apache.spark.sql.connector.write"
 
 

@@ -40,8 +40,6 @@ from deltaskip.spark.planning.tasks import (
 from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
-__all__ = ["BROADCAST_BYTES", "COMMIT_BYTES", "FilesPlan", "planned_files"]
-
 COMMIT_BYTES = 16 << 20
 """Bytes of commits that one task reads; a larger commit is a task of its own."""
 

@@ -29,8 +29,6 @@ from deltaskip.spark.recompute.collect import collected
 from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
-__all__ = ["PIECE_BYTES", "planned_rows"]
-
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
 

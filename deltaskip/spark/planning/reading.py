@@ -10,8 +10,6 @@ from deltaskip.errors import CorruptLog
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import StoredRows
 
-__all__ = ["PIECE", "PIECES", "rows_runner"]
-
 PIECE, PIECES = "__deltaskip_piece", "__deltaskip_pieces"
 """Columns after those of a file: which share of its row groups to read, and of how many."""
 

@@ -37,20 +37,6 @@ from deltaskip.skipping.files import batch_files, decoded
 from deltaskip.skipping.portable import PortablePredicate
 from deltaskip.skipping.program import Program
 
-__all__ = [
-    "CHECKPOINT",
-    "ENDED_SCHEMA",
-    "KEY_FIELDS",
-    "CommitsTask",
-    "GroupsTask",
-    "InlineTask",
-    "PlanRequest",
-    "Task",
-    "ended_runner",
-    "files_runner",
-    "pack",
-]
-
 CHECKPOINT = -1
 """The order of a checkpoint. That of commits is the number of their task, from 0 on."""
 

@@ -32,8 +32,6 @@ from deltaskip.spark.read.parquet_scans import (
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.releases import union
 
-__all__ = ["changes_to_dataframe"]
-
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
 _NOTHING = arrow_scalar(0, pa.int64())

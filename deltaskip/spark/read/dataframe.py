@@ -21,7 +21,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
@@ -41,8 +41,6 @@ from deltaskip.spark.read.schemes import hadoop_uris
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.session.failures import predicate_errors_named
-
-__all__ = ["StoredTable", "matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 

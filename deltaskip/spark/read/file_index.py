@@ -17,8 +17,6 @@ from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.read.locations import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
-__all__ = ["CODE", "check_unlisted", "milliseconds", "unlisted_scan"]
-
 CODE = "__deltaskip_code"
 """Name of the column with the number that each file has."""
 

@@ -16,8 +16,6 @@ from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.read.locations import is_local, local_name
 from deltaskip.spark.session.settings import session_settings
 
-__all__ = ["listed_here", "missing_files_named", "tuned_listing"]
-
 _NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 # What `escape_globs` did.
 _ESCAPED = re.compile(r"\\([{}\[\]*?\\])")

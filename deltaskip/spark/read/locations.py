@@ -13,8 +13,6 @@ from urllib.parse import unquote
 
 from deltaskip.errors import UnsupportedFeature
 
-__all__ = ["check_not_hidden", "is_hidden", "is_local", "local_name", "metadata_path", "needs_own_scan", "spark_path"]
-
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 # java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" are not escaped in a path.

@@ -17,7 +17,8 @@ from pyspark.sql import types as spark_types
 from deltaskip.actions.paths import escape_globs
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
@@ -30,22 +31,6 @@ from deltaskip.spark.read.partitions import PartitionTable, constants, indexed
 from deltaskip.spark.read.projection import logical_columns, projected
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union
-
-__all__ = [
-    "DeletionVectorReader",
-    "EntryRows",
-    "PositionalRows",
-    "ScanSettings",
-    "coded_rows",
-    "constant_rows",
-    "deleted_rows",
-    "listed_source",
-    "live_rows",
-    "rows_at",
-    "rows_by_path",
-    "rows_of_entries",
-    "with_values_of_files",
-]
 
 # Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
 DeletionVectorReader = Callable[[pa.Table], list[pa.Int64Array]]

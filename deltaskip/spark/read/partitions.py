@@ -16,13 +16,12 @@ from pyspark.sql.pandas.types import from_arrow_type
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_date
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
 from deltaskip.spark.columns.literals import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.columns.types import logical_type
-
-__all__ = ["PartitionTable", "constants", "hive_directory", "indexed", "partition_table"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.

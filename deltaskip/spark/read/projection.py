@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
-from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     VOID,
@@ -22,8 +23,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 from deltaskip.spark.columns.types import logical_type
-
-__all__ = ["check_returned_by_python", "logical_columns", "projected", "with_declared_lengths"]
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:

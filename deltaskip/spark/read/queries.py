@@ -17,8 +17,6 @@ from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.session.failures import first_reason, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
-__all__ = ["arrow_to_dataframe", "query"]
-
 # Spark reads formats of Python by a path in SQL only through a view.
 _BY_PATH = (
     " Instead of a path after the name of the format, name a view: register_view(spark, 'orders', table), or "

@@ -10,8 +10,6 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import StorageError
 
-__all__ = ["hadoop_uris"]
-
 _S3 = "s3a"
 _ALIASES = {"s3": _S3, "s3n": _S3, "gcs": "gs"}
 _AZURE = frozenset(("az", "azure", "adl", "abfs", "abfss"))

@@ -12,11 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import MappingMode
 from deltaskip.settings import options
 from deltaskip.spark.read.partitions import PartitionTable, hive_directory
-
-__all__ = ["ConstantScan", "HiveScan", "JoinedScan", "Shape", "shapes_of"]
 
 MIN_CONSTANT_SCANS = 8
 MAX_HIVE_SCANS = 8

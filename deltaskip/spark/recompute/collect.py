@@ -11,8 +11,6 @@ from deltaskip import errors
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.spark.session.checks import not_on_executors
 
-__all__ = ["RESULT_DDL", "collected"]
-
 RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
 """The schema of tasks.TASK_RESULT as Spark DDL."""
 

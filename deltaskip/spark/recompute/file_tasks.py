@@ -17,8 +17,6 @@ from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for
 
-__all__ = ["TASK_RESULT", "contents_runner", "pack", "task_runner"]
-
 TASK_RESULT = pa.schema(
     [
         pa.field("file", pa.int64()),

@@ -30,8 +30,6 @@ from deltaskip.spark.session.settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 
-__all__ = ["StatisticsRow", "rows_by_way_of_spark"]
-
 _FOOTER_THREADS = 8
 _FIRST_FOOTERS = 64
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"

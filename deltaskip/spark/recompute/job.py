@@ -25,8 +25,6 @@ from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_below
 from deltaskip.storage.hadoop import HadoopStorage
 
-__all__ = ["file_statistics", "recompute_statistics"]
-
 _JOB_FILES = 50_000
 
 

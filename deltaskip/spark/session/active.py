@@ -11,18 +11,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = [
-    "active_session",
-    "base64_has_lines",
-    "in_ansi",
-    "local_session",
-    "running_session",
-    "session_ansi",
-    "session_function",
-    "session_reads_as_before",
-    "session_time_zone",
-]
-
 _CONNECT = "pyspark.sql.connect.session"
 _CONF = {
     "spark.ui.enabled": "false",

@@ -15,8 +15,6 @@ from deltaskip.errors import InvalidArgument, SparkUnavailable
 from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.secrets import keep_settings_secret_once
 
-__all__ = ["checked", "cores", "not_on_executors", "running_interpreter", "session_id"]
-
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.
 _ASKED = 4

@@ -19,8 +19,6 @@ from deltaskip.skipping.explain.logged import logged_collations
 from deltaskip.spark.session.active import running_session
 from deltaskip.warning import warn
 
-__all__ = ["UNKNOWN", "active_collation_version", "session_collation_version", "warn_if_unused"]
-
 UNKNOWN = "unknown"
 
 _lock = threading.Lock()

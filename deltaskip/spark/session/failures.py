@@ -26,16 +26,6 @@ from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import AmbiguousName
 from deltaskip.spark.session.secrets import keep_settings_secret
 
-__all__ = [
-    "catalog_errors_named",
-    "condition_errors_named",
-    "expected_errors",
-    "first_reason",
-    "predicate_errors_named",
-    "row_errors_named",
-    "spark_errors_named",
-]
-
 _NO_FILE_SYSTEM = re.compile(
     r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
     r"Class org\.apache\.hadoop\.fs\.(?P<module>s3a|azurebfs|gcs)\.[\w.$]+ not found|"

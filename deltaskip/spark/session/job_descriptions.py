@@ -8,8 +8,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = ["described_jobs"]
-
 _DESCRIPTION = "spark.job.description"
 
 

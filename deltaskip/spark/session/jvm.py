@@ -21,8 +21,6 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 
-__all__ = ["Jvm", "Proxy", "answers"]
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _SEPARATOR = "\0"

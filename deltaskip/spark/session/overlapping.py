@@ -11,8 +11,6 @@ from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.warning import warn
 
-__all__ = ["holding"]
-
 # What blocks that have not ended ask for, by key: the value before the first of them, then theirs in their order.
 _asked: dict[Hashable, list[tuple[object, Any]]] = {}
 _lock = Lock()

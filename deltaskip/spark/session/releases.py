@@ -18,8 +18,6 @@ from pyspark.sql import functions as F
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.session.jvm import Jvm
 
-__all__ = ["broadcast_rows", "held_rows", "metadata_column", "parquet_scan", "union", "without_pandas_warning"]
-
 _METADATA = "_metadata"
 _RANDOM = re.compile(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monotonically_increasing_id)\(", re.IGNORECASE)
 _SPARK_3 = pyspark.__version__.startswith("3.")

@@ -10,8 +10,6 @@ import pyspark
 
 from deltaskip.redaction import keep_options_secret
 
-__all__ = ["keep_settings_secret", "keep_settings_secret_once"]
-
 # Names that may be those of secrets: Hadoop has hundreds of settings, and its own are asked for by name only.
 _HADOOP_S = "(?i).*(secret|passw|pwd|token|signature|credential|key|sas).*"
 

@@ -16,8 +16,6 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.session.checks import session_id
 from deltaskip.spark.session.releases import broadcast_rows
 
-__all__ = ["other_server", "refuse_other_server", "rows_for_other_server"]
-
 # Spark's function version() returns the release and the revision.
 _SPARKS = re.compile(r"\S+ [0-9a-f]{7,}\S*")
 

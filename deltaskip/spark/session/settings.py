@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 from deltaskip.spark.session.checks import session_id
 from deltaskip.spark.session.overlapping import holding
 
-__all__ = ["session_settings"]
-
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:

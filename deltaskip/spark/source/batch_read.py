@@ -24,8 +24,6 @@ from deltaskip.spark.columns.column_parts import function
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 
-__all__ = ["BatchReader", "FilePartition", "FilteringReader", "partitions_of"]
-
 # What opening a file costs beside reading it, in bytes: spark.sql.files.openCostInBytes.
 _OPEN_BYTES = 4 << 20
 

@@ -21,8 +21,6 @@ from deltaskip.schema.given import schema_of
 from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.write_options import SourceWriteOptions
 
-__all__ = ["BatchWriter", "TaskFiles", "delete_uncommitted", "written_by_task"]
-
 
 @dataclass
 class TaskFiles(WriterCommitMessage):  # type: ignore[misc]

@@ -24,9 +24,6 @@ from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
 from deltaskip.spark.source.write_options import SourceWriteOptions
 
-__all__ = ["DeltaSkipDataSource"]
-
-
 _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 """A variable with which a Python process of Spark says an error without its traceback."""
 

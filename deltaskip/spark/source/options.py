@@ -21,8 +21,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["STORAGE_PREFIX", "SourceOptions"]
-
 STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
 

@@ -33,8 +33,6 @@ from deltaskip.table.creation import TableDefinition, creation
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["PlannedWrite"]
-
 # Values of identity columns of a task follow each other at this distance, because no task knows how many there are.
 _IDENTITY_TASKS = 4096
 _WRITE = "WRITE"

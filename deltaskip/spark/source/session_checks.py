@@ -21,8 +21,6 @@ from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["SessionChecks", "untold_zone"]
-
 _ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")

@@ -28,8 +28,6 @@ except ImportError:
         """No stream of this Spark is told of the trigger."""
 
 
-__all__ = ["StreamReader"]
-
 Offset = dict[str, Any]
 
 _LATEST = -1

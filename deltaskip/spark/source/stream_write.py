@@ -14,8 +14,6 @@ from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.workers import commits_streams
 from deltaskip.spark.source.write_options import SourceWriteOptions
 
-__all__ = ["StreamWriter"]
-
 
 class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Appends micro-batches to a table exactly once.

@@ -9,8 +9,6 @@ import sys
 
 from pyspark.sql.datasource import DataSourceReader
 
-__all__ = ["commits_streams", "keeps_reads_apart", "pushes_filters"]
-
 _PACKAGE = "pyspark.sql.worker"
 
 

@@ -11,8 +11,6 @@ from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.table import DeltaTable
 from deltaskip.table.write_methods import overwrite_argument
 
-__all__ = ["SourceWriteOptions"]
-
 _MODES = ("static", "dynamic")
 
 

@@ -29,8 +29,6 @@ from deltaskip.spark.columns.literals import carrier_sql
 from deltaskip.spark.columns.types import logical_type
 from deltaskip.spark.write.stored_text import check_plan
 
-__all__ = ["check_rows", "rows_to_write", "violation_of"]
-
 # A row's JSON in the message of an error; longer rows are not shown.
 _LONGEST_ROW = 20_000
 _JSON_OPTIONS = {

@@ -60,8 +60,6 @@ from deltaskip.stats.tags import written_tags
 from deltaskip.storage import join, uri_of
 from deltaskip.storage.gate import delete_folder
 
-__all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
-
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 16
 # Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.

@@ -21,8 +21,6 @@ from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.storage.tree import files_below
 
-__all__ = ["WRITE_SETTINGS", "WRITTEN_SCHEMA", "new_folder", "write_parquet"]
-
 WRITTEN_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),

@@ -55,8 +55,6 @@ from deltaskip.spark.session.settings import session_settings
 from deltaskip.spark.write.data_files import write_dataframe
 from deltaskip.spark.write.parquet_files import WRITE_SETTINGS
 
-__all__ = ["SparkRewriting", "writing_session"]
-
 _CELL = "__deltaskip_cell"
 _CELL_KEY = "__deltaskip_cell_key"
 _FIRST = "__deltaskip_first_file"

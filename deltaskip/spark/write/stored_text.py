@@ -25,8 +25,6 @@ from deltaskip.schema.types import DEFAULT_KEY, StructField
 from deltaskip.spark.catalog.session_tables import is_classic, java_state
 from deltaskip.spark.session.checks import session_id
 
-__all__ = ["ALLOW_REFLECTION", "check_default", "check_plan", "check_stored_text"]
-
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
 """The setting of a session that lets it run whatever tables store."""
 

@@ -14,13 +14,11 @@ from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import StructType, parse_schema
-from deltaskip.schema.mapping import MappingMode, mapping_mode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.validation.rules import refusal
-
-__all__ = ["Candidate"]
 
 
 @dataclass(frozen=True)

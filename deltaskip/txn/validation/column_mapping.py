@@ -23,8 +23,6 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import ArrayType, DataType, MapType, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 
-__all__ = ["check_column_mapping"]
-
 _BATCH_ROWS = 1 << 16
 _READERS = 32
 _MAX_ID = (1 << 31) - 1

@@ -24,8 +24,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
-__all__ = ["check_data_files"]
-
 _READERS = 32
 _VECTORS = 256
 

@@ -18,8 +18,6 @@ from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
 
-__all__ = ["check_app_versions", "check_domains", "listed_collations"]
-
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)
 _FEATURES_OF = {ROW_TRACKING_DOMAIN: "rowTracking"}

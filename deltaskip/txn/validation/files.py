@@ -22,8 +22,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal, unsupported
 from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
 
-__all__ = ["check_files", "is_uri"]
-
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
 # beyond ASCII except blanks and control characters.
 _URI_TEXT = re.compile(

@@ -39,8 +39,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
-__all__ = ["check_iceberg"]
-
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 

@@ -11,8 +11,6 @@ from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, is_d
 from deltaskip.stats.columns import STATS_COLUMNS
 from deltaskip.txn.validation.candidate import Candidate
 
-__all__ = ["check_metadata", "check_properties"]
-
 _PREFIX = "delta."
 _FEATURE_PREFIX = "delta.feature."
 _IN_PROTOCOL = ("delta.minReaderVersion", "delta.minWriterVersion")

@@ -18,8 +18,6 @@ from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal, unsupported
 
-__all__ = ["check_features", "check_protocol", "check_uses"]
-
 
 def check_protocol(candidate: Candidate) -> None:
     """Check a protocol action: consistent in itself, and no less than the protocol that the table has.

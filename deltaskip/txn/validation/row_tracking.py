@@ -27,8 +27,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
-__all__ = ["MARK", "check_row_ids", "enables_late", "high_water_mark", "tracks_rows"]
-
 MARK = "rowIdHighWaterMark"
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'

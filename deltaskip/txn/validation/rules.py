@@ -8,8 +8,6 @@ from types import MappingProxyType
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.records import dataclass
 
-__all__ = ["RULES", "CommitRule", "refusal", "rule_table", "unsupported"]
-
 
 @dataclass(frozen=True, slots=True)
 class CommitRule:

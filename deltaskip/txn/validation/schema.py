@@ -28,8 +28,7 @@ from deltaskip.schema import (
     string_paths,
 )
 from deltaskip.schema.invariants import invariant_expression
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
@@ -41,8 +40,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
-
-__all__ = ["IDENTITY_MARK", "check_schema", "expressions", "identity_numbers", "schema_problems"]
 
 IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
 _IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)

@@ -19,14 +19,11 @@ from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
 from deltaskip.schema.lengths import with_lengths
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
 from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, UnknownType, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
-
-__all__ = ["check_changes", "file_dependence"]
 
 _RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
 _LENGTH = re.compile(r"(char|varchar)\((\d+)\)")

@@ -45,8 +45,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.domains import listed_collations
 from deltaskip.txn.validation.rules import refusal
 
-__all__ = ["StatisticsRules", "check_statistics", "num_records", "parsed_stats"]
-
 _GROUPS = ("nullCount", "minValues", "maxValues")
 _COLLATED = "statsWithCollation"
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

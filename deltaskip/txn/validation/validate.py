@@ -20,8 +20,6 @@ from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.schema import check_schema
 from deltaskip.txn.validation.schema_changes import check_changes
 
-__all__ = ["validate"]
-
 _MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
 

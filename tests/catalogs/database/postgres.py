@@ -11,8 +11,6 @@ import tempfile
 import uuid
 from pathlib import Path
 
-__all__ = ["ABSENT", "CURE", "PostgresServer", "programs"]
-
 CURE = "apt-get install postgresql, as bash .ci/run does where it can"
 ABSENT = f"Postgres is not installed: {CURE}"
 

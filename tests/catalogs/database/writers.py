@@ -22,8 +22,6 @@ from deltaskip.errors import DeltaSkipError
 from tests.extent import extent
 from tests.txn.killed import kill_at_each_step
 
-__all__ = ["ACTS", "race"]
-
 Act = Callable[[SqlCatalog, int, int], Any]
 
 

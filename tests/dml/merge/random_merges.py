@@ -10,8 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "DDL", "RandomMerge", "counted", "given", "random_rows"]
-
 DDL = "id INT, v INT, s STRING, p STRING"
 COLUMNS = ("id", "v", "s", "p")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import batch

@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["REFUSED", "generated", "spark_parser", "stored", "tree_of"]
-
 STORED = Path(__file__).with_name("spark_trees.json.gz")
 REFUSED = "refused"
 _TESTS = Path(__file__).parents[2]

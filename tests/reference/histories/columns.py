@@ -12,8 +12,6 @@ from deltaskip.schema.ddl import parse_columns, type_text
 from deltaskip.schema.types import DataType
 from tests.rows.random_values import nullable
 
-__all__ = ["BASE", "EXTRA", "LAYOUTS", "Column", "random_column"]
-
 DAY = 86_400_000_000
 Row = Mapping[str, Any]
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from tests.reference.histories.history import History
 from tests.reference.histories.log_rules import LogRules
 
-__all__ = [
-    "compare_feed", "compare_others", "compare_range", "compare_rows", "compare_tracking", "located", "read_plainly",
-]  # fmt: skip
-
 Row = dict[str, Any]
 LEFT_OUT = (-141_437, -141_427)
 PLACE = ("__file", "__index", "__row_id", "__row_version")

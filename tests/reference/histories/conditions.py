@@ -13,8 +13,6 @@ from deltaskip.schema.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMES
 from tests.reference.histories.columns import Column
 from tests.reference.histories.model import Model, Row
 
-__all__ = ["Assignment", "Condition", "assignments", "condition", "literal", "partition_condition"]
-
 EPOCH = datetime(1970, 1, 1)
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 _UNIT = {DATE: 1, TIMESTAMP: 86_400_000_000, TIMESTAMP_NTZ: 86_400_000_000}

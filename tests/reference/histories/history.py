@@ -24,8 +24,6 @@ from tests.reference.histories.plain_reader import TableReader
 from tests.reference.histories.shapes import CHECK, shape_of
 from tests.reference.histories.statistics import statistics_problems
 
-__all__ = ["History"]
-
 SETTINGS = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # VACUUM runs as many tasks.

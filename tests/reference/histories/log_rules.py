@@ -16,8 +16,6 @@ from urllib.parse import unquote
 
 from tests.reference.histories.model import Change, Model
 
-__all__ = ["LogRules", "fields_of", "on_disk", "vector_file", "z85"]
-
 Action = dict[str, Any]
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 BOTH = {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint", "vacuumProtocolCheck"}

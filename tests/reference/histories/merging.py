@@ -13,8 +13,6 @@ from tests.reference.histories.writers import arrow_rows, drawn_rows, frame_of, 
 if TYPE_CHECKING:
     from tests.reference.histories.history import History
 
-__all__ = ["merge"]
-
 KINDS = ("matched", "not matched", "not matched by source")
 
 

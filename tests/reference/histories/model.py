@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.reference.histories.columns import Column
 
-__all__ = ["UNKNOWN", "Change", "Model", "State", "Tracked"]
-
 
 class _Unknown:
     def __repr__(self) -> str:

@@ -20,8 +20,6 @@ from tests.reference.histories.log_rules import on_disk, vector_file, z85
 from tests.reference.histories.statistics import micros_of
 from tests.reference.rows import plain_rows
 
-__all__ = ["INDEX", "TableReader"]
-
 DAY = 86_400_000_000
 INDEX = "__index"
 WIDE = Context(prec=60)

@@ -9,8 +9,6 @@ from functools import reduce
 
 from tests.reference.histories.columns import BASE, EXTRA, LAYOUTS, Column
 
-__all__ = ["Shape", "shape_of"]
-
 _DVS = {"delta.enableDeletionVectors": "true"}
 _FEED = {"delta.enableChangeDataFeed": "true"}
 _TRACKING = {"delta.enableRowTracking": "true"}

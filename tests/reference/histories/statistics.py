@@ -21,8 +21,6 @@ from tests.reference.histories.log_rules import LogRules, on_disk
 from tests.reference.histories.model import Model
 from tests.reference.rows import plain_rows
 
-__all__ = ["micros_of", "statistics_problems"]
-
 TEXT_LENGTH = 32
 
 

@@ -22,8 +22,6 @@ from tests.rows.random_values import random_type
 if TYPE_CHECKING:
     from tests.reference.histories.history import History
 
-__all__ = ["MOVES"]
-
 
 def optimize(h: History) -> Change:
     """Compact, cluster or Z-order."""

@@ -20,8 +20,6 @@ from tests.rows.tables import nested_array
 if TYPE_CHECKING:
     from tests.reference.histories.history import History
 
-__all__ = ["MOVES", "Skipped", "arrow_rows", "drawn_rows", "frame_of", "in_process_or_spark"]
-
 
 class Skipped(Exception):
     """An operation that only an engine can do, and none is there."""

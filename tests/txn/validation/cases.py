@@ -20,18 +20,6 @@ from deltaskip.txn.validation import RULES
 from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
 
-__all__ = [
-    "Case",
-    "changed",
-    "check",
-    "check_each",
-    "column",
-    "features",
-    "mapped",
-    "stats",
-    "vector",
-]
-
 Act = Callable[[Transaction], object]
 
 

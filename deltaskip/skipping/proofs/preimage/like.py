@@ -11,8 +11,6 @@ from deltaskip.expr.preimages.ordinals import starting_with as span_of_prefix
 from deltaskip.schema.types import STRING
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, satisfying
 
-__all__ = ["matching", "not_matching", "prefix_of", "starting_with"]
-
 
 def starting_with(prefix: str) -> Values:
     """Return the strings that start with `prefix`."""

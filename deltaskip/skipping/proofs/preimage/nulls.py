@@ -7,8 +7,6 @@ from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, Cast, Collate, Compare, FieldRef, In, Like, Node, Not, StartsWith, children_of
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DecimalType
 
-__all__ = ["null_only_with", "strict_columns"]
-
 
 def strict_columns(node: Node) -> tuple[FieldRef, ...]:
     """Return the columns whose NULL makes all of `node` NULL (or raise)."""

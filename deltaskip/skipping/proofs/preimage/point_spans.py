@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from deltaskip.expr.preimages.ordinals import Spans, following
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 
-__all__ = ["PointSpans", "spans_of_points"]
-
 _CHUNK = 4096
 
 

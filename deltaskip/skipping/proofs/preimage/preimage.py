@@ -30,8 +30,6 @@ from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, D
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, intersect, merged
 
-__all__ = ["preimage", "steps_of"]
-
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
 

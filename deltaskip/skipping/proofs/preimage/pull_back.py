@@ -38,8 +38,6 @@ from deltaskip.expr.preimages.steps import (
 )
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle, Values, complement, intersect, merged
 
-__all__ = ["FAR", "ends_of", "pull_back", "single_direction"]
-
 FAR = 10**500
 """Above every result of a step that is a number."""
 

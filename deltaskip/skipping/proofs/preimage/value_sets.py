@@ -14,19 +14,6 @@ from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, fol
 from deltaskip.records import dataclass
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = [
-    "Cycle",
-    "Values",
-    "complement",
-    "has_nan",
-    "holds",
-    "intersect",
-    "meet",
-    "merged",
-    "points_of",
-    "satisfying",
-]
-
 _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _MOST_CELLS = 20_000
 _MOST_SPANS = 64
