@@ -209,10 +209,10 @@ def test_constraints_go_with_columns_only_when_dropped_before(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "given", "mark"),
     [
-        ("START WITH 0 INCREMENT BY 10", [1003], 1010),
-        ("START WITH 0 INCREMENT BY 10", [1000], 1000),
-        ("START WITH 5 INCREMENT BY -2", [-4], -5),
-        ("START WITH 100 INCREMENT BY 1", [7], None),
+        ("START WITH 0 INCREMENT BY 10", [20, 1003, 500], 1010),
+        ("START WITH 0 INCREMENT BY 10", [1000, 10], 1000),
+        ("START WITH 5 INCREMENT BY -2", [5, -4, 3], -5),
+        ("START WITH 100 INCREMENT BY 1", [7, 3], None),
         ("", [], None),
     ],
 )
