@@ -112,7 +112,9 @@ class GivenRows:
         assert self._schema is not None
         if self._kept is None:
             schema = self._opened().schema
-            self._kept = _in_one_chunk(pa.Table.from_batches(self._batches(), schema))
+            # pyarrow cannot join a batch without rows whose buffers end before its offset.
+            batches = (batch for batch in self._batches() if len(batch))
+            self._kept = _in_one_chunk(pa.Table.from_batches(batches, schema))
         return plain_table(self._kept, self._schema, table)
 
     def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:

@@ -154,7 +154,8 @@ def delete_tree(path: str) -> None:
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
             return
-        hidden = temporary_name(name)
+        above, own = os.path.split(name)
+        hidden = os.path.join(above, temporary_name(own))
         try:
             os.rename(name, hidden, src_dir_fd=folder, dst_dir_fd=folder)
         except FileNotFoundError:

@@ -101,8 +101,6 @@ def module_of(found: list[tuple[str, str, Table]]) -> str:
         "Made by tests/collations/make_lowercase_tables.py from libraries of these versions; read by spark_order.py.",
         '"""',
         "",
-        '__all__ = ["ADDED", "UNICODE_OF"]',
-        "",
         "# ICU version: the first version of Unicode with its table.",
         "UNICODE_OF = {",
         *(f'    "{icu}": "{unicode}",' for icu, unicode in versions.items()),

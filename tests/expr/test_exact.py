@@ -210,7 +210,7 @@ def test_what_has_no_exact_predicate_is_refused_with_the_sql_to_write() -> None:
         ([("i", "like", 1)], InvalidArgument, "'like' is not an operator of where"),
         ([("i", "=", None)], InvalidArgument, "where='i IS NULL'"),
         ([("i", "in", [1, None])], InvalidArgument, "where='i IS NULL'"),
-        ([("i", "in", 3)], InvalidArgument, "in in where needs a list of values"),
+        ([("i", "in", 3)], InvalidArgument, "operator 'in' of where needs a list of values"),
         ([("i", ">")], InvalidArgumentType, "must be a tuple"),
         (["i = 1"], InvalidArgumentType, "must be a tuple"),
         ([("i", "=", object())], InvalidArgumentType, "not object"),

@@ -12,7 +12,7 @@ from tests.expr.spark_operands import MODES, NULL, SCHEMA, VALUE, ZONE, answers,
 from tests.extent import some
 
 # Calls that may not be evaluated here, though Spark has a value: it does not look at the pattern for a time.
-_LEFT = ("to_timestamp(", "to_date(")
+_LEFT = ("to_timestamp(", "to_date(", "array_join(")
 
 
 def told(value: object) -> str:

@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 
 import deltaskip as ds
 from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.session import checks
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.failures import predicate_errors_named, spark_errors_named
 
@@ -120,11 +121,12 @@ def test_workers_of_a_local_session_run_this_interpreter(monkeypatch: pytest.Mon
     from pyspark.sql import SparkSession
 
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(checks, "_WITH_PACKAGE", {"asked"})
 
     def inside(master: str, **settings: str) -> str:
         conf = Conf({key.replace("__", "."): value for key, value in settings.items()})
         spark = SparkSession.__new__(SparkSession)
-        spark._sc = SimpleNamespace(master=master, pythonExec="python3", getConf=lambda: conf)
+        spark._sc = SimpleNamespace(master=master, pythonExec="python3", getConf=lambda: conf, applicationId="asked")
         with running_interpreter(spark):
             found = spark._sc.pythonExec
         assert spark._sc.pythonExec == "python3"
