@@ -90,6 +90,7 @@ def test_importing_the_package_looks_for_no_engine() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.long
 def test_a_dry_run_of_a_recomputation_needs_no_pyspark(tmp_path: Path) -> None:
     demo.make_table(tmp_path / "t", demo.write_with_pyarrow)
     command = [sys.executable, "-c", WITHOUT_PYSPARK, "stats", str(tmp_path / "t"), "--recompute"]

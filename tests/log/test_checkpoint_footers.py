@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import deltaskip as ds
 from tests.extent import extent
@@ -58,6 +59,7 @@ print(same, refused)
 """
 
 
+@pytest.mark.long
 def test_no_byte_of_a_footer_loses_files_or_ends_the_process(tmp_path: Path) -> None:
     properties = {"delta.checkpoint.writeStatsAsStruct": "true"}
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING, p INT", ["p"], properties=properties)

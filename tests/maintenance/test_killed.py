@@ -70,6 +70,7 @@ def test_a_killed_restore_is_made_or_not(source: Path, tmp_path: Path) -> None:
         assert rows_of(table) == after, step
 
 
+@pytest.mark.long
 def test_a_killed_clone_is_a_table_or_none(source: Path, tmp_path: Path) -> None:
     expected = rows_of(DeltaTable(source))
     steps = steps_of("clone", tmp_path)
@@ -88,6 +89,7 @@ def shown(table: DeltaTable) -> list[dict[str, Any]]:
     return table.scan().to_arrow().sort_by("id").to_pylist()
 
 
+@pytest.mark.long
 def test_a_killed_change_of_the_partitioning_is_made_or_not(source: Path, tmp_path: Path) -> None:
     expected, layout = shown(DeltaTable(source)), (transforms.bucket("id", 3),)
     steps = steps_of("replace partitioning", tmp_path)

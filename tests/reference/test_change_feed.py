@@ -26,6 +26,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.long(gate=1)
+@pytest.mark.long
 def test_a_feed_has_the_rows_of_delta_spark_and_of_the_model(problems: dict[str, str | None], seed: str) -> None:
     assert problems[seed] is None, problems[seed]

@@ -29,6 +29,7 @@ def wrong(table: ds.DeltaTable, expected: dict[str, int]) -> list[tuple[str, int
     return found
 
 
+@pytest.mark.long
 def test_no_row_is_lost_at_a_bound_of_a_narrower_type(tmp_path: Path) -> None:
     require_delta_spark()
     run_module("tests.reference.widened_bounds", tmp_path, tmp_path / "answers.json")

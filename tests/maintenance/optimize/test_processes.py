@@ -17,6 +17,7 @@ from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, made, row_ids
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.long
 def test_a_kill_at_any_step_loses_one_job_and_no_row(tmp_path: Path) -> None:
     table = made(tmp_path, files=3, partition_by=("p",), **VECTORS, **ROW_IDS)
     table.delete("id % 5 = 1")
