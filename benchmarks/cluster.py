@@ -15,8 +15,6 @@ import sys
 import tempfile
 from typing import Any
 
-from tests.spark.cluster import WAYS
-
 
 def told(only: list[str], *arguments: str) -> dict[str, dict[str, Any]]:
     """What a session of its own tells about each way."""
@@ -28,6 +26,9 @@ def told(only: list[str], *arguments: str) -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     """Print the table."""
+    # Imported here, since asv imports this module where the tests are not installed.
+    from tests.spark.cluster import WAYS
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=list(WAYS))
     only = parser.parse_args().only
