@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import itertools
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,4 +52,7 @@ def run(benchmark: type) -> int:
 
 
 if __name__ == "__main__":
-    print(f"ran {sum(map(run, classes()))} benchmarks")
+    found = list(classes())
+    # asv runs them in a folder of its own, too.
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        print(f"ran {sum(map(run, found))} benchmarks")
