@@ -102,6 +102,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.files.openCostInBytes": "65536",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
     }
+    # What another module has started, such as a command in this process, has other settings.
+    if (existing := sql.SparkSession._instantiatedSession) is not None:
+        existing.stop()
     builder = sql.SparkSession.builder.master("local[2]").appName("deltaskip tests")
     for key, value in settings.items():
         builder = builder.config(key, value)
