@@ -70,7 +70,6 @@ def test_all_columns_by_name_with_aliases(table: DeltaTable, source: Any) -> Non
     assert rows(table) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5)]
 
 
-@pytest.mark.long
 def test_the_schema_evolves_if_the_builder_or_the_session_says_so(spark: Any, table: DeltaTable, source: Any) -> None:
     wider = source.toDF("key", "value").withColumn("more", expr("1")).alias("s")
     merge = table.alias("t").merge(wider, "t.key = s.key").whenMatchedUpdateAll()
