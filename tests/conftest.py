@@ -138,7 +138,7 @@ def without_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def settings_of_the_session_stay() -> Iterator[None]:
-    """No module leaves a setting in the session that the next one uses. Reads of tables with ids leave theirs."""
+    """No module leaves another session active, or a setting in the session. Reads of tables with ids leave theirs."""
     yield
     sql = sys.modules.get("pyspark.sql")
     session = None if sql is None else sql.SparkSession._instantiatedSession
@@ -148,6 +148,8 @@ def settings_of_the_session_stay() -> Iterator[None]:
     now = {key: value for key, value in session.conf.getAll.items() if key.startswith("spark.sql.")}
     left = {key: value for key, value in now.items() if started.get(key) != value}
     left.pop("spark.sql.parquet.fieldId.read.enabled", None)
+    # This makes it the active one, if the module has used another one.
+    session.createDataFrame([(1,)], "a INT")
     assert not left, f"this module left settings in the session: {left}"
 
 
