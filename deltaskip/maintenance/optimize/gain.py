@@ -81,7 +81,7 @@ def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain |
     coverage: The statistics of the version, with overlap.
     """
     try:
-        strategy, _, plan = optimize_plan(snapshot, OptimizeRequest())
+        plan = optimize_plan(snapshot, OptimizeRequest())
     except DeltaSkipError:
         return None
     deleted = 0
@@ -90,9 +90,9 @@ def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain |
         deleted += sum(vector["cardinality"] or 0 for vector in vectors if vector is not None)
     size = sum(each.size_in_bytes for each in plan.bins)
     counts = sum(len(each.files) for each in plan.bins), size, sum(each.new_files for each in plan.bins)
-    files = coverage.files if strategy.columns else coverage.files - counts[0] + counts[2]
-    ordered = () if strategy.columns else tuple(_zorder(coverage, max(1, files)))
-    return ExpectedGain(strategy.kind, *counts, deleted, ordered)
+    files = coverage.files if plan.strategy.columns else coverage.files - counts[0] + counts[2]
+    ordered = () if plan.strategy.columns else tuple(_zorder(coverage, max(1, files)))
+    return ExpectedGain(plan.strategy.kind, *counts, deleted, ordered)
 
 
 def measured_gain(snapshot: Snapshot, coverage: TableCoverage, history: Iterable[HistoryEntry]) -> MeasuredGain | None:

@@ -13,10 +13,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, cast
+
+import pyarrow as pa
 
 from deltaskip.actions import AddFile, table_keys
 from deltaskip.data_files.layout import layout_after
@@ -24,16 +26,18 @@ from deltaskip.data_files.parquet_files import DataFileLayout
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files import remove_actions
+from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
-from deltaskip.maintenance.optimize.bins import Bin
+from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
-from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine, RowOrder
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.settings import options
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
@@ -43,21 +47,45 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
 
 
-class Engines(Protocol):
-    """The engines that rewrite files, in the order in which they are tried."""
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The execution of an OPTIMIZE, which is the same for all of its jobs.
 
-    def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """Return the engines for a version of the table."""
-        ...
+    Attributes:
+        strategy: How the rows of the bins are ordered.
+        parameters: Parameters of the operation in the table's history.
+        spark: The session that rewrites files; None to do it in this process.
+        small: Whether this process rewrites the files first, since they are small in all.
+        finished: Called with each bin whose new files are written.
+    """
 
-    @property
-    def threads(self) -> int:
-        """Number of bins that are rewritten at once."""
-        ...
+    strategy: Strategy
+    parameters: Mapping[str, object]
+    spark: Any
+    small: bool
+    finished: Callable[[Bin], None]
+
+    def rewritings(self, snapshot: Snapshot) -> Sequence[Rewriting]:
+        """Return what rewrites files of a version of the table, in the order in which they are tried."""
+        here = ArrowRewriting(snapshot)
+        if self.spark is None:
+            return [here]
+        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
+        by_spark = asked.rewriting(self.spark, snapshot)
+        return [here, by_spark] if self.small else [by_spark, here]
 
     def session(self) -> AbstractContextManager[None]:
         """Return a context in which several threads may rewrite files."""
-        ...
+        return nullcontext() if self.spark is None else engine("OPTIMIZE").writing_session(self.spark)
+
+
+def execution_of(
+    plan: Plan, spark: Any, parameters: Mapping[str, object], finished: Callable[[Bin], None]
+) -> Execution:
+    """Return the execution of a plan. Arguments as the attributes of `Execution`."""
+    total = sum(each.size_in_bytes for each in plan.bins)
+    small = options.spark_jobs == "auto" and total <= options.optimize_here_bytes
+    return Execution(plan.strategy, parameters, spark, small, finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +109,16 @@ class _Done:
 def run_job(
     snapshot: Snapshot,
     bins: Sequence[Bin],
-    strategy: Strategy,
-    engines: Engines,
-    parameters: Mapping[str, object],
-    options: WriteOptions = PLAIN_WRITE,
-    finished: Callable[[Bin], None] = lambda _bin: None,
+    execution: Execution,
+    write: WriteOptions = PLAIN_WRITE,
 ) -> tuple[CommittedBins | None, list[Bin]]:
     """Rewrite bins and commit the new files.
 
     Args:
         snapshot: The version of the table that contains the files of the bins.
         bins: The bins.
-        strategy: How their rows are ordered.
-        engines: The engines that rewrite them.
-        parameters: Parameters of the operation in the table's history.
-        options: How the commit is recorded.
-        finished: Called with each bin whose new files are written.
+        execution: What rewrites them.
+        write: How the commit is recorded.
 
     Returns:
         The commit, None if there is none; and the bins whose files others have changed.
@@ -106,17 +128,18 @@ def run_job(
         StorageError: A file cannot be read or written. Nothing of the job is left.
         CommitConflict: Others committed first in every attempt.
     """
-    done = _gaining(snapshot, _rewritten(snapshot, bins, strategy, engines, finished), strategy)
+    done = _gaining(snapshot, _rewritten(snapshot, bins, execution), execution.strategy)
     base = snapshot
     broken: list[Bin] = []
     left = MAX_TRIES
     while True:
         left -= 1
         keep: list[_Done] = []
-        transaction = Transaction(base, strategy.operation, parameters, False, options.user_metadata)
+        operation, parameters = execution.strategy.operation, execution.parameters
+        transaction = Transaction(base, operation, parameters, False, write.user_metadata)
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
-            txn = options.txn
+            txn = write.txn
             if txn is not None:
                 already = transaction.read_app(txn[0])
                 if already is not None and already >= txn[1]:
@@ -160,29 +183,23 @@ def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
     return found
 
 
-def _rewritten(
-    snapshot: Snapshot,
-    bins: Sequence[Bin],
-    strategy: Strategy,
-    engines: Engines,
-    finished: Callable[[Bin], None],
-) -> list[_Done]:
+def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) -> list[_Done]:
     """Write the new files of all bins, several at once. After an error no file is left."""
     row_ids = row_id_columns(snapshot.table_properties)
     layout = layout_after(snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC")
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)
-    rewritings = engines.of(snapshot)
+    strategy, rewritings = execution.strategy, execution.rewritings(snapshot)
 
     def one(each: Bin) -> _Done:
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
         written = _by_first(rewritings, each, order, row_ids, layout)
-        finished(each)
+        execution.finished(each)
         return _Done(each, written, tuple(_adds(written, strategy)))
 
     if len(bins) == 1:
         return [one(bins[0])]
-    with engines.session(), ThreadPoolExecutor(engines.threads, "deltaskip") as pool:
+    with execution.session(), ThreadPoolExecutor(max(2, int(pa.cpu_count())), "deltaskip") as pool:
         running: list[Future[_Done]] = [pool.submit(one, each) for each in bins]
         try:
             return [each.result() for each in running]
