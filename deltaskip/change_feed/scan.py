@@ -74,9 +74,7 @@ class ChangeFeedEngine(Protocol):
 class ChangeScan(Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 
-    Made by `DeltaTable.changes`. `snapshot`, `where`, `columns`, `predicate`, `limit`, `time_zone`,
-    `collation_version`, `rows`, `reads` and `replanned` are for other packages of deltaskip; their types can change
-    in any release.
+    Made by `DeltaTable.changes`.
 
     Args:
         versions: The range.
@@ -241,7 +239,7 @@ class ChangeScan(Reopened):
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def reads(self) -> tuple[pa.Schema, Reads]:
-        """Return the schema of the changes, and what reads each file of them; for other packages of deltaskip.
+        """Return the schema of the changes, and what reads each file of them.
 
         Raises UnsupportedFeature for a predicate that only Spark can evaluate.
         """
@@ -255,7 +253,7 @@ class ChangeScan(Reopened):
 
     @cached_property
     def _found(self) -> _Found:
-        chosen = list(each_candidate(self.snapshot, self._scan.program, self._kept))
+        chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
         else:
@@ -264,7 +262,7 @@ class ChangeScan(Reopened):
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their numbers."""
-        indices = self._scan.evaluate(self._scan.program, batch).indices()
+        indices = self._scan.compiled.kept(batch).indices()
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
 
 

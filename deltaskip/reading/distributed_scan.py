@@ -100,7 +100,7 @@ class DistributedScan(SelectingScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return self.with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
+        return self._with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """See `LogScan.file_batches`. A limit is refused."""

@@ -49,7 +49,7 @@ def _frames(
     names = list(scan.paths_by_name) if columns is None else columns
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
-    narrowed = scan.narrowed(names, pushed, rows)
+    narrowed = scan._narrowed(names, pushed, rows)
     for batch in arrow_batches(narrowed, scan._finished):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)

@@ -53,18 +53,13 @@ class TableScan(SelectingScan, Scan):
     * DataFileMissing and StorageError for files that cannot be read.
     """
 
-    def narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """Return a scan of some of the columns, and of the rows that match another predicate, too.
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        """A scan of some of the columns, and of the rows that match another predicate, too.
 
-        For other packages of deltaskip.
-
-        Args:
-            names: Names of columns that this scan returns.
-            predicate: The other predicate, not bound; None for every row.
-            limit: Most rows; None for those of this scan.
+        names: of columns that this scan returns. predicate: not bound; None for every row. limit: the most rows; None
+        for those of this scan.
         """
         scan = copy(self)
-        scan.__dict__.pop("complement", None)
         known = self.paths_by_name
         paths = {name: known[name] for name in names}
         scan._paths = paths if any(path != (name,) for name, path in paths.items()) else None
@@ -119,7 +114,7 @@ class TableScan(SelectingScan, Scan):
         except NotProvable:
             if not may_read:
                 raise
-        return sum(batch.num_rows for batch in self.narrowed((), None).to_batches())
+        return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
 
     def head(self, n: int = 5) -> pa.Table:
         """Return at most `n` rows as a table of Arrow; which ones is not defined.
@@ -130,11 +125,11 @@ class TableScan(SelectingScan, Scan):
         number = arguments.non_negative("n", n)
         if number is None:
             raise InvalidArgumentType.of("n", "an int", n)
-        return self.narrowed(list(self.paths_by_name), None, number).to_arrow()
+        return self._narrowed(list(self.paths_by_name), None, number).to_arrow()
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
-        return self.with_paths(super().to_spark(spark, metadata, listing), metadata)
+        return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows that match the predicate as a table of Arrow, with the selected columns and the limit."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
-from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.types import DataType
@@ -137,26 +136,3 @@ class FileBatch:
             return column.encode(map_values(maps, physical_name))
 
         return column, self.cache.array(PartitionCodesKey(self.scope, physical_name), codes)
-
-
-class Pruning(Protocol):
-    """A predicate that can be evaluated over every batch of a snapshot; `Scan` is one."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot that the predicate is bound to."""
-        ...
-
-    @property
-    def program(self) -> Program:
-        """Keeps the files that can contain a row for which the predicate is TRUE."""
-        ...
-
-    @property
-    def complement(self) -> Program:
-        """Keeps the files that can contain a row for which the predicate is not TRUE."""
-        ...
-
-    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
-        """The keep mask of one of the two programs over a batch."""
-        ...

@@ -126,7 +126,7 @@ def _check_decided(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any]) -> None
     """Refuse a predicate that is not certainly TRUE for every row of the files that it keeps."""
     if scan.where is None or not len(rows):
         return
-    unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[rows]
+    unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[rows]
     if unsure.any():
         snapshot = scan.snapshot
         raise UnsupportedFeature(

@@ -82,11 +82,11 @@ class FilesPlan:
             UnsupportedFeature: Another process cannot read the log.
         """
         snapshot = scan.snapshot
-        portable = PortableSnapshot.of(snapshot, reads_provenance(scan.program))
+        portable = PortableSnapshot.of(snapshot, reads_provenance(scan.compiled.program))
         commits = list(_commit_tasks(snapshot.segment.commits))
         older: list[Sequence[Task]] = [*_group_tasks(scan, cores), *_inline_tasks(snapshot)]
         keyed = len(commits) > 1 or bool(commits and older)
-        request = PlanRequest(uuid4().hex, portable, scan.portable, tuple(names), keyed)
+        request = PlanRequest(uuid4().hex, portable, scan.compiled.portable, tuple(names), keyed)
         return cls(
             request,
             [pack(task) for task in (*older, *([commit] for commit in commits))],
@@ -144,7 +144,7 @@ def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
     found = []
     total = 0
     for part in scan.snapshot.checkpoint_parts:
-        for group in row_groups_to_read(scan.program, part, scan.snapshot.cache):
+        for group in row_groups_to_read(scan.compiled.program, part, scan.snapshot.cache):
             rows = part.add_rows(group)
             found.append((part, group, rows))
             total += rows

@@ -78,7 +78,7 @@ class Case:
     def leaf(self, table: ds.DeltaTable) -> tuple[LeafReport, Leaf]:
         scan = table.scan(self.where)
         [report] = scan.explain().leaves
-        [leaf] = leaves_of(scan.program.root)
+        [leaf] = leaves_of(scan.compiled.program.root)
         return report, leaf
 
     def field(self, name: str) -> StructField:
