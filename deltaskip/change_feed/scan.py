@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
 from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
-from deltaskip.change_feed.file_groups import FileGroup
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
@@ -264,6 +263,22 @@ class ChangeScan(Reopened):
         """The listed columns of the entries that can contain matching changes, and their numbers."""
         indices = self._scan.compiled.kept(batch).indices()
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files with changes, and which rows of each are changes.
+
+    Attributes:
+        files: Rows of `ChangeScan.files()`.
+        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
+        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
+            vector and not in another; None for files of which every row is a change unless it is deleted.
+    """
+
+    files: pa.Table
+    deleted: pa.StructArray
+    positions: RowPositions | None = None
 
 
 @dataclass(frozen=True, slots=True)

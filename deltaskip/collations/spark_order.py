@@ -16,8 +16,7 @@ import pyarrow as pa
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.collations.names import BINARY, LCASE, spark_name
-from deltaskip.collations.prefixes import prefix_lane
-from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane

@@ -159,7 +159,7 @@ class TableScan(SelectingScan, Scan):
                 integers with NULL stay integers, and dates dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
-        from deltaskip.reading.pandas_frame import pandas_frame
+        from deltaskip.reading.data_frames import pandas_frame
 
         arguments.choice("types", types, "numpy", "arrow")
         return pandas_frame(self.to_arrow(), types, options)
@@ -184,7 +184,7 @@ class TableScan(SelectingScan, Scan):
         Raises:
             ModuleNotFoundError: Polars is not installed.
         """
-        from deltaskip.reading.lazy_frame import frame_of, lazy_frame
+        from deltaskip.reading.data_frames import frame_of, lazy_frame
 
         return lazy_frame(self) if arguments.flag("lazy", lazy) else frame_of(self.to_arrow())
 
