@@ -41,7 +41,7 @@ from deltaskip.actions.paths import (
     table_key,
     table_keys,
 )
-from deltaskip.actions.table_state import (
+from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,
     DomainMetadata,

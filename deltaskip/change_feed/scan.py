@@ -16,7 +16,7 @@ from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
 from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
 from deltaskip.change_feed.states import check_states
-from deltaskip.change_feed.versions import VersionRange
+from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
@@ -26,9 +26,9 @@ from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
+from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
@@ -43,7 +43,7 @@ from deltaskip.schema.arrow_values import (
 )
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -217,7 +217,7 @@ class ChangeScan(Reopened):
 
         Raises as `to_arrow`, while it is read.
         """
-        from deltaskip.change_feed.rows import arrow_rows
+        from deltaskip.change_feed.change_rows import arrow_rows
 
         return arrow_rows(self._scan, self.rows())
 
@@ -242,7 +242,7 @@ class ChangeScan(Reopened):
 
         Raises UnsupportedFeature for a predicate that only Spark can evaluate.
         """
-        from deltaskip.change_feed.rows import change_reads
+        from deltaskip.change_feed.change_rows import change_reads
 
         return change_reads(self._scan, self.rows())
 

@@ -35,7 +35,7 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles

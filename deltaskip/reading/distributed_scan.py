@@ -9,9 +9,9 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
-from deltaskip.log.doors import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
-from deltaskip.skipping.files import chosen_columns
+from deltaskip.skipping.file_list import chosen_columns
 from deltaskip.skipping.log_scan import LogScan
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
 from deltaskip.expr.nodes import And, Node
-from deltaskip.log.doors import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
-    from deltaskip.reading.pieces import ScanPiece
+    from deltaskip.reading.scan_pieces import ScanPiece
 
 OF_FRAMES = {
     "filter": "scan(where)",
@@ -220,7 +220,7 @@ class TableScan(SelectingScan, Scan):
         Raises:
             InvalidArgument: `n` is 0 or negative, or the scan has a limit.
         """
-        from deltaskip.reading.pieces import pieces_of
+        from deltaskip.reading.scan_pieces import pieces_of
 
         return pieces_of(self, n)
 

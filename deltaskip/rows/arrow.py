@@ -29,7 +29,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, s
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, Step, violation
-from deltaskip.rows.values import python_value
+from deltaskip.rows.shown_rows import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.schema.calendar import zone_of

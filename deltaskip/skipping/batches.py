@@ -16,11 +16,11 @@ from deltaskip.log import Snapshot
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
-from deltaskip.skipping.partition_values import PartitionColumn, map_values
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
-from deltaskip.skipping.row_groups import row_groups_to_read
-from deltaskip.stats.batch import FileStats
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
+from deltaskip.stats.file_stats import FileStats
 
 _T = TypeVar("_T")
 

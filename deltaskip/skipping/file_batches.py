@@ -23,9 +23,9 @@ from deltaskip.log.replay import Superseded
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import FileBatch
-from deltaskip.skipping.files import batch_files
-from deltaskip.skipping.portable import CompiledPredicate
-from deltaskip.skipping.row_groups import row_groups_to_read
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.file_list import batch_files
+from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.stats.cache_keys import CacheKey, GroupScope
 
 _ROWS = 8192
@@ -164,11 +164,11 @@ class _PieceAdds(AddColumns):
         return [fields.get(path[0]) if len(path) == 1 else None for path in paths]
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return None if self._parsed is None else self._parsed.is_valid()
 
     def json(self) -> Iterator[pa.Array]:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         text = struct_fields(self._adds).get("stats")
         if text is not None:
             yield text

@@ -29,10 +29,10 @@ from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
 from deltaskip.skipping.counts import estimated_rows, exact_count
-from deltaskip.skipping.files import chosen_columns, files_schema
+from deltaskip.skipping.file_list import chosen_columns, files_schema
+from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.pickling import pickled_scan
-from deltaskip.skipping.portable import CompiledPredicate, PortablePredicate
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
@@ -273,7 +273,7 @@ class LogScan(Reopened):
         self._check_no_limit("The distinct values")
         resolved = [self._column(column).logical for column in columns]
         names = dict.fromkeys(path[0] if len(path) == 1 else display_name(path) for path in resolved)
-        from deltaskip.skipping.partitions import distinct_values
+        from deltaskip.skipping.partition_counts import distinct_values
 
         return distinct_values(self.compiled, tuple(names))
 
@@ -287,7 +287,7 @@ class LogScan(Reopened):
         Raises:
             CorruptLog: A partition value in the log cannot be read.
         """
-        from deltaskip.skipping.partitions import partition_counts
+        from deltaskip.skipping.partition_counts import partition_counts
 
         return partition_counts(self.compiled)
 

@@ -30,8 +30,8 @@ from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Deci
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.partition_values import readings
-from deltaskip.skipping.portable import CompiledPredicate
+from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.partition_columns import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 from deltaskip.stats.tight_bounds import are_tight
 

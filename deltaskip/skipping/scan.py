@@ -17,7 +17,7 @@ from deltaskip.log import same_table
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, proved_rows
-from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan
+from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
 
 _NO_ROWS = pa.nulls(0, pa.int64())

@@ -13,7 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.schema.types import DATE, INTEGER, STRING
-from deltaskip.skipping.row_groups import row_groups_to_read
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from tests.builder import TableBuilder
 
 DAYS = [1, 2, 3, 3, 5, None, 7, 8]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
-from deltaskip.dml.merge.names import Names, Side
+from deltaskip.dml.merge.name_resolution import Names, Side
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of
 from deltaskip.expr.clock import at_time

@@ -12,7 +12,7 @@ from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize_plan
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
-from deltaskip.skipping.coverage import table_coverage
+from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 
 _MOST_COLUMNS = 4

@@ -27,7 +27,7 @@ from deltaskip.skipping.explain.reasons import (
     without_nan_guard,
 )
 from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
-from deltaskip.skipping.portable import CompiledPredicate
+from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
 from deltaskip.stats.layout import StatLeaf
 

@@ -20,10 +20,10 @@ from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import from_arrow
-from deltaskip.skipping.files import files_schema
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.file_list import files_schema
+from deltaskip.skipping.file_predicates import reads_provenance
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.skipping.portable import reads_provenance
-from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.planning.tasks import (
     ENDED_SCHEMA,

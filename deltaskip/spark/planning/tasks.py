@@ -33,8 +33,8 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.file_batches import kept_pieces, listed, unshared
-from deltaskip.skipping.files import batch_files, decoded
-from deltaskip.skipping.portable import CompiledPredicate, PortablePredicate
+from deltaskip.skipping.file_list import batch_files, decoded
+from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 
 CHECKPOINT = -1
 """The order of a checkpoint. That of commits is the number of their task, from 0 on."""

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.change_feed.versions import RangeEnd, version_range
+from deltaskip.change_feed.version_range import RangeEnd, version_range
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And

@@ -21,7 +21,7 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.incoming_schema import incoming_schema
-from deltaskip.rows.merge import replaced_schema
+from deltaskip.rows.schema_merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.spark.source.session_checks import untold_zone

@@ -31,9 +31,9 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.files import partition_fields, unreadable_value
-from deltaskip.skipping.partition_values import PartitionColumn, readings
-from deltaskip.skipping.portable import CompiledPredicate
+from deltaskip.skipping.file_list import partition_fields, unreadable_value
+from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.partition_columns import PartitionColumn, readings
 
 _ZERO = arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
