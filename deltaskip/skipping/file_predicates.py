@@ -78,6 +78,9 @@ class CompiledPredicate:
     program: Program
     truth: PartitionTruth
 
+    def __repr__(self) -> str:
+        return f"CompiledPredicate({self.snapshot!r})"
+
     @cached_property
     def negated(self) -> CompiledPredicate:
         """The condition that the predicate is not TRUE."""
