@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow.compute as pc
+
 from deltaskip.errors import DeltaSkipError
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, load_snapshot
@@ -12,6 +14,7 @@ from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize_plan
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import exact_sum, one_chunk
 from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 
@@ -84,10 +87,8 @@ def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain |
         plan = optimize_plan(snapshot, OptimizeRequest())
     except DeltaSkipError:
         return None
-    deleted = 0
-    for each in plan.bins:
-        vectors = each.files.listed["deletion_vector"].to_pylist()
-        deleted += sum(vector["cardinality"] or 0 for vector in vectors if vector is not None)
+    vectors = (one_chunk(each.files.listed["deletion_vector"]) for each in plan.bins)
+    deleted = sum(exact_sum(pc.struct_field(each, "cardinality")) for each in vectors)
     size = sum(each.size_in_bytes for each in plan.bins)
     counts = sum(len(each.files) for each in plan.bins), size, sum(each.new_files for each in plan.bins)
     files = coverage.files if plan.strategy.columns else coverage.files - counts[0] + counts[2]

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.literals import decoded_sql
 from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
@@ -91,7 +92,7 @@ class ParquetRows(Proxy):
         conf = self.jvm.spark._jsparkSession.sessionState().conf()
         opening = int(conf.filesOpenCostInBytes())
         cores = int(self.jvm.spark.sparkContext.defaultParallelism)
-        total: int = sum(self._files["size"].to_pylist()) + opening * len(self._files)
+        total = exact_sum(self._files["size"]) + opening * len(self._files)
         return min(int(conf.filesMaxPartitionBytes()), max(opening, int(total) // max(1, cores)))
 
     def _pieces(self) -> Iterator[Any]:
