@@ -13,7 +13,7 @@ from deltaskip import DeltaTable, SetProperty, transforms
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.expr.hashes import spark_hash
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.types import LONG
+from deltaskip.schema.types import LONG, StructType
 from deltaskip.transforms.declared import hidden_columns
 
 DDL = "id BIGINT, ts TIMESTAMP, name STRING"
@@ -72,6 +72,8 @@ def test_the_property_hides_only_generated_partition_columns(table: DeltaTable) 
     text = '[{"transform": "day", "source": "ts", "field": "name", "hidden": true}, 5, {"field": "ts_day"}]'
     assert hidden_columns(table.schema, table.partition_columns, {PARTITIONING_KEY: text}) == ()
     assert hidden_columns(table.schema, (), table.properties) == ()
+    only = StructType(tuple(field for field in table.schema.fields if field.name in HIDDEN))
+    assert hidden_columns(only, table.partition_columns, table.properties) == ()
     table.alter(SetProperty(PARTITIONING_KEY, text))
     assert table.refresh().scan().columns is None
 
