@@ -68,6 +68,13 @@ def test_a_table_without_hidden_columns_is_read_whole(tmp_path: Path) -> None:
     assert made.scan().columns is None
 
 
+def test_a_partition_column_of_the_table_stays_beside_a_hidden_one(tmp_path: Path) -> None:
+    mixed = DeltaTable.create(tmp_path / "mixed", DDL, ["name", transforms.date("ts")])
+    assert (mixed.partition_columns, mixed.hidden_columns) == (("name", "ts_day"), ("ts_day",))
+    plain = DeltaTable.create(tmp_path / "plain", DDL, ["name"])
+    assert (plain.partition_columns, plain.hidden_columns, plain.properties) == (("name",), (), {})
+
+
 def test_the_property_hides_only_generated_partition_columns(table: DeltaTable) -> None:
     text = '[{"transform": "day", "source": "ts", "field": "name", "hidden": true}, 5, {"field": "ts_day"}]'
     assert hidden_columns(table.schema, table.partition_columns, {PARTITIONING_KEY: text}) == ()
