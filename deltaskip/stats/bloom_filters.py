@@ -3,7 +3,7 @@
 A filter has the values as the column chunk stores them, so a value is asked for in the physical type of the file. What
 has no exact form there is not asked for: floats, of which several are equal, and decimals in bytes of any length.
 Of a filter only its header and the blocks of the values are read, 32 bytes for each value.
-# Apache Parquet, BloomFilter.md: split block Bloom filters; parquet.thrift, BloomFilterHeader
+# Apache Parquet, Bloom Filter: split block filters; parquet.thrift, BloomFilterHeader
 """
 
 from __future__ import annotations
