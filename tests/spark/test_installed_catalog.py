@@ -400,7 +400,7 @@ def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.Tab
         ):
             assert [tuple(row) for row in spark.sql(text).collect()] == expected, text
         merge = f"MERGE INTO {named} t USING {from_other} s ON t.id = s.id WHEN MATCHED THEN DELETE"
-        with pytest.raises(Exception, match="catalog.sql") as refused:
+        with pytest.raises(Exception, match=r"catalog\.sql") as refused:
             spark.sql(merge)
         line = str(refused.value).partition("was given: ")[2]
         eval(line, {"catalog": catalog, "spark": spark})
