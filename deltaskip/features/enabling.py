@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import Protocol
+from deltaskip.arguments import meant
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.writing import uses_of
@@ -179,7 +180,9 @@ def _with_requirements(names: Iterable[str]) -> Iterator[str]:
         feature = FEATURES.get(name)
         if feature is None:
             known = ", ".join(sorted(FEATURES))
-            raise InvalidArgument(f"There is no table feature {name!r}; the features are {known}.")
+            raise InvalidArgument(
+                f"There is no table feature {name!r}.{meant(name, FEATURES)} The features are {known}."
+            )
         yield name
         yield from _with_requirements(feature.requires)
 

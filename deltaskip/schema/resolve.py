@@ -74,12 +74,27 @@ def resolve(
     nullable = False
     current: DataType = struct
     for part in parts:
-        field = _step(current, logical, part, case_sensitive)
+        try:
+            field = _step(current, logical, part, case_sensitive)
+        except PredicateError as error:
+            if not logical and type(error) is PredicateError and _has(struct, parts[1:], case_sensitive):
+                raise PredicateError(
+                    f"There is no column {display_name(parts)}: write {display_name(parts[1:])} without the name of "
+                    f"the table."
+                ) from error
+            raise
         logical.append(field.name)
         physical.append(physical_name(field, mode))
         nullable = nullable or field.nullable
         current = field.type
     return Resolved(tuple(logical), tuple(physical), current, nullable, field)
+
+
+def _has(struct: StructType, parts: Sequence[str], case_sensitive: bool) -> bool:
+    try:
+        return bool(parts) and resolve(struct, parts, case_sensitive=case_sensitive) is not None
+    except PredicateError:
+        return False
 
 
 def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:

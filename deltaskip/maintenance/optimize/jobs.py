@@ -59,6 +59,10 @@ class Engines(Protocol):
         """Return a context in which several threads may rewrite files."""
         ...
 
+    def turn(self, size_bytes: int) -> AbstractContextManager[None]:
+        """Return a context to rewrite files of this size in, which waits until there is memory for them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CommittedBins:
@@ -176,7 +180,8 @@ def _rewritten(
 
     def one(each: Bin) -> _Done:
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
-        written = _by_first(rewritings, each, order, row_ids, layout)
+        with engines.turn(each.size_in_bytes):
+            written = _by_first(rewritings, each, order, row_ids, layout)
         finished(each)
         return _Done(each, written, tuple(_adds(written, strategy)))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
+from threading import Condition
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-# Ordered rows are in memory, several times as large as in their files.
+# Bytes of files that this process rewrites at once. Ordered rows are in memory, several times as large.
 _MEMORY_BYTES = 1 << 30
 _MOST_TRIES = 3
 
@@ -125,6 +126,8 @@ class _Engines(Engines):
 
     spark: Any
     total_bytes: int
+    _running_bytes: int = 0
+    _changed: Condition = field(default_factory=Condition)
 
     def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
         driver: Rewriting = ArrowRewriting(snapshot)
@@ -143,6 +146,25 @@ class _Engines(Engines):
         if self.spark is None:
             return nullcontext()
         return engine("OPTIMIZE").writing_session(self.spark)
+
+    @contextmanager
+    def turn(self, size_bytes: int) -> Iterator[None]:
+        """Wait until the files that are rewritten here take at most _MEMORY_BYTES with these, or are these alone."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self.spark is not None
+                    or not self._running_bytes
+                    or self._running_bytes + size_bytes <= _MEMORY_BYTES
+                )
+            )
+            self._running_bytes += size_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running_bytes -= size_bytes
+                self._changed.notify_all()
 
     def divided(self, each: Bin, strategy: Strategy) -> Iterator[Bin]:
         """The bin, or the parts of it that fit in memory where Spark does not order them."""
