@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
-from deltaskip.arguments import meant
 from deltaskip.delta.errors import feature_error
+from deltaskip.errors import meant
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.table.table import DeltaTable

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deltaskip.arguments import meant
+from deltaskip.errors import meant
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided

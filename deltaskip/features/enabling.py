@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import Protocol
-from deltaskip.arguments import meant
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, meant
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.writing import uses_of
 from deltaskip.schema.numerals import integer_of

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 
-from deltaskip.arguments import nearest
-from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound, nearest
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache

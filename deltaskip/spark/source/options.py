@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from deltaskip.arguments import meant, milliseconds
+from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.versions import RangeEnd, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
 from deltaskip.log import Snapshot
