@@ -99,6 +99,10 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
         return None
     # Classes and arrays have `__index__`, too.
     if isinstance(value, (bool, type)) or not hasattr(value, "__index__"):
+        if argument == "version" and isinstance(value, str):
+            raise InvalidArgumentType(
+                f"version must be an int, not str: write version=3 without quotes, or timestamp={value!r} for a time."
+            )
         raise InvalidArgumentType.of(argument, "an int", value)
     try:
         number = index(value)
@@ -159,6 +163,8 @@ def path(argument: str, value: object) -> str:
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
         raise InvalidArgumentType.of(argument, "a str or os.PathLike", value)
+    if not found.strip():
+        raise InvalidArgument(f"{argument} must be a path or URI, not {found!r}: write '.' for the working directory.")
     try:
         if b"\0" not in os.fsencode(found):
             return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
 from deltaskip.schema.types import StructType
 
@@ -57,6 +57,23 @@ def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
     if isinstance(given, str):
         return parse_sql(given)
     return engine(what).column_to_node(given) if is_column(given) else to_node(given)
+
+
+def new_value_node(given: Any, table: str) -> Node:
+    """Return the node of a new value of a column. Raises PredicateError with the table for text that is no SQL."""
+    try:
+        return expression_node(given, "A new value of pyspark")
+    except PredicateError as error:
+        if not isinstance(given, str):
+            raise
+        why = str(error).replace("the predicate", "it")
+        raise PredicateError(f"The new value {given} for {table} is not valid: {why}.{in_quotes(given)}") from error
+
+
+def in_quotes(text: str) -> str:
+    """Return the sentence for a new value that may have been meant as a text, with a blank before it."""
+    written = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f" New values are SQL, in which a text is written in quotes: \"'{written}'\"."
 
 
 def _of_polars(where: Any, schema: StructType) -> Node:

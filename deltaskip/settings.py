@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_type_hints
 
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, meant
 
 
 class Options:
@@ -77,7 +77,9 @@ class Options:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _TYPES:
-            raise InvalidArgument(f"There is no option {name!r}; the options are {', '.join(sorted(_TYPES))}.")
+            raise InvalidArgument(
+                f"There is no option {name!r}.{meant(name, _TYPES)} The options are {', '.join(sorted(_TYPES))}."
+            )
         words = get_args(_TYPES[name])
         if words and value not in words:
             raise InvalidArgument(f"The option {name} must be one of {', '.join(map(repr, words))}, not {value!r}.")

@@ -109,7 +109,8 @@ def imports_of(path: Path) -> tuple[Import, ...]:
                     yield from walk(child, types_only)
             case _:
                 for child in ast.iter_child_nodes(node):
-                    yield from walk(child, types_only)
+                    if not isinstance(child, ast.expr):
+                        yield from walk(child, types_only)
 
     return tuple(walk(tree_of(path), False))
 

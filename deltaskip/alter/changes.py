@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.arguments import flag, text, unicode_text
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
@@ -28,6 +29,7 @@ FIRST = First()
 """The position before all other fields of the struct, or before all other columns."""
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class After:
     """The position after another field of the same struct, or after another column.
@@ -54,6 +56,7 @@ class TableChange:
     __slots__ = ()
 
 
+@door
 @dataclass(frozen=True, slots=True, init=False)
 class AddColumn(TableChange):
     """Add a nullable column, or a field to a struct. Existing rows have NULL there.
@@ -138,6 +141,7 @@ def _new_path(column: object, parent: object, name: object) -> tuple[str, ...]:
     return (*above, str(name))
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class DeleteColumn(TableChange):
     """Drop a column or a field of a struct. The table must have column mapping; data files are not rewritten.
@@ -155,6 +159,7 @@ class DeleteColumn(TableChange):
         flag("if_exists", self.if_exists)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class RenameColumn(TableChange):
     """Rename a column or a field of a struct, which stays where it is. The table must have column mapping.
@@ -173,6 +178,7 @@ class RenameColumn(TableChange):
             raise InvalidArgument("new_name must not be empty.")
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class UpdateColumn(TableChange):
     """Change the type of a column to a wider one.
@@ -191,6 +197,7 @@ class UpdateColumn(TableChange):
         object.__setattr__(self, "column", column_path("column", self.column))
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class UpdateColumnComment(TableChange):
     """Set the comment of a column or field.
@@ -208,6 +215,7 @@ class UpdateColumnComment(TableChange):
         _check_comment(self.comment)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class UpdateColumnNullability(TableChange):
     """Allow NULL in a column that is NOT NULL. The converse is refused; add a CHECK constraint instead.
@@ -225,6 +233,7 @@ class UpdateColumnNullability(TableChange):
         flag("nullable", self.nullable)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class MoveColumn(TableChange):
     """Move a column, or a field inside its struct.
@@ -248,6 +257,7 @@ class MoveColumn(TableChange):
             _check_position(self.position)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class SetDefault(TableChange):
     """Set the default of a column, for rows that are written from now on. Existing rows keep their values.
@@ -265,6 +275,7 @@ class SetDefault(TableChange):
         unicode_text("expression", self.expression)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class DropDefault(TableChange):
     """Remove the default of a column, if it has one.
@@ -279,6 +290,7 @@ class DropDefault(TableChange):
         object.__setattr__(self, "column", column_path("column", self.column))
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class SyncIdentity(TableChange):
     """Move the high-water mark of an identity column past the values that it contains, given ones included.
@@ -293,6 +305,7 @@ class SyncIdentity(TableChange):
         object.__setattr__(self, "column", column_path("column", self.column))
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class ReplaceColumns(TableChange):
     """Replace the columns by those of a schema.
@@ -307,6 +320,7 @@ class ReplaceColumns(TableChange):
     schema: Any
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class SetProperty(TableChange):
     """Set a table property. The table gets the table features that the property needs.
@@ -325,6 +339,7 @@ class SetProperty(TableChange):
         unicode_text(f"The value of the property {self.property}", self.value)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class RemoveProperty(TableChange):
     """Remove a table property.
@@ -342,6 +357,7 @@ class RemoveProperty(TableChange):
         flag("if_exists", self.if_exists)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class SetComment(TableChange):
     """Set the description of the table.
@@ -356,6 +372,7 @@ class SetComment(TableChange):
         _check_comment(self.comment)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class AddConstraint(TableChange):
     """Add a CHECK constraint. Every existing row must satisfy it; files whose statistics prove that are not read.
@@ -374,6 +391,7 @@ class AddConstraint(TableChange):
         unicode_text("expression", self.expression)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class DropConstraint(TableChange):
     """Drop a CHECK constraint.
@@ -391,6 +409,7 @@ class DropConstraint(TableChange):
         flag("if_exists", self.if_exists)
 
 
+@door
 @dataclass(frozen=True, slots=True, init=False)
 class ClusterBy(TableChange):
     """Set the clustering columns of a table without partition columns. Existing files stay as they are.
@@ -407,6 +426,7 @@ class ClusterBy(TableChange):
         object.__setattr__(self, "columns", tuple(column_path("columns", each) for each in columns))
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class AddFeature(TableChange):
     """Add a table feature to the protocol, with the features that it requires.
@@ -421,6 +441,7 @@ class AddFeature(TableChange):
         text("feature", self.feature)
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class DropFeature(TableChange):
     """Drop a table feature from the protocol; see DeltaTable.drop_feature.

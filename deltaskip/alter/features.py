@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Protocol
 from deltaskip.alter.changes import AddFeature, DropFeature
 from deltaskip.alter.state import TableState, done, with_property
-from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature, meant
 from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.requirements import uses_of
@@ -152,7 +152,8 @@ def _spelled(name: str, table: str) -> str:
     found = next((known for known in FEATURES if known.lower() == name.lower()), None)
     if found is None:
         raise InvalidArgument(
-            f"There is no table feature {name!r} (table {table}); the features are {', '.join(sorted(FEATURES))}."
+            f"There is no table feature {name!r} (table {table}).{meant(name, FEATURES)} The features are "
+            f"{', '.join(sorted(FEATURES))}."
         )
     return found
 

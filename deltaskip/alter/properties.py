@@ -26,6 +26,7 @@ from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
     is_delta_property,
+    meant_property,
     parse_property,
 )
 from deltaskip.stats.columns import STATS_COLUMNS
@@ -202,7 +203,7 @@ def _check_value(state: TableState, name: str, value: str) -> None:
         if name.lower().startswith(_PREFIX):
             raise InvalidArgument(
                 f"Delta does not define the property {name}, so it cannot be set on {state.table}: correct the name, "
-                f"or use another prefix than {_PREFIX!r} for properties of your own."
+                f"or use another prefix than {_PREFIX!r} for properties of your own.{meant_property(name)}"
             )
         return
     try:

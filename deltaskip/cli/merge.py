@@ -71,7 +71,8 @@ def _merge(
 
     opened = open_table(table, storage_options)
     source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
-    builder = opened.merge(source, _condition(on), "source", "target", **chosen)
+    with writing.errors_of(source):
+        builder = opened.merge(source, _condition(on), "source", "target", **chosen)
     if matched == "update":
         builder = builder.when_matched_update_all()
     elif matched == "delete":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -141,7 +142,12 @@ def _by_duckdb(
             tables[table].scan(time_zone=time_zone).to_duckdb(connection, name)
         found = pa.RecordBatchReader.from_stream(connection.sql(text))
     except duckdb.Error as error:
-        raise PredicateError(f"DuckDB refuses the query: {redacted(str(error))}") from error
+        said = redacted(str(error))
+        for table, name in names.items():
+            said = said.replace(name, f"'{table}'")
+        travels = re.search(r"\b(VERSION|TIMESTAMP)\s+AS\s+OF\b", text, re.IGNORECASE)
+        cure = " An earlier version is read by deltaskip head with --version or --timestamp." if travels else ""
+        raise PredicateError(f"DuckDB refuses the query: {said}{cure}") from error
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.errors import feature_error
+from deltaskip.errors import meant
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.table.table import DeltaTable
@@ -36,7 +37,8 @@ def add_feature(table: DeltaTable, name: str) -> None:
     if known is None:
         raise feature_error(
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
-            f"There is no table feature {name!r} (table {table.uri}); the features are {', '.join(sorted(FEATURES))}.",
+            f"There is no table feature {name!r} (table {table.uri}).{meant(name, FEATURES)} The features are "
+            f"{', '.join(sorted(FEATURES))}.",
         )
     before = table.refresh().protocol
     _commit(table, before, with_features(before, [known]), {f"{_FEATURE}{known}": "supported"})

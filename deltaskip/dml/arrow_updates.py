@@ -23,7 +23,7 @@ from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
-from deltaskip.predicates import expression_node
+from deltaskip.predicates import in_quotes, new_value_node
 from deltaskip.rows.arrow import ArrowRows, RunningCollations
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type
@@ -151,13 +151,12 @@ class ArrowUpdates(NewRows):
             assert isinstance(data_type, StructType)
             types = {field.name: field.type for field in data_type.fields}
             return {name: self._bound(each, types[name]) for name, each in value.values.items()}
-        node = expression_node(value, "A new value of pyspark")
+        node = new_value_node(value, self._table)
         schema, zone = self._assignments.schema, self._execution.time_zone
         try:
             bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)
         except PredicateError as error:
-            text = isinstance(node, Column) and isinstance(value, str)
-            cure = f" New values are SQL, in which a text is written in quotes: \"'{value}'\"." if text else ""
+            cure = in_quotes(value) if isinstance(node, Column) and isinstance(value, str) else ""
             raise PredicateError(
                 f"The new value {to_sql(node)} for {self._table} is not valid: {error}{cure}"
             ) from error

@@ -8,9 +8,10 @@ outside of the branches of conditional expressions, even in `false AND id = 'abc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
+from deltaskip.errors import meant
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -41,6 +42,8 @@ from deltaskip.expr.type_names import EXAMPLES, sql_name
 from deltaskip.schema.sql_text import line_and_column
 from deltaskip.schema.types import STRING
 
+# A method of a column, as in Python.
+_METHOD = re.compile(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
 _WHY = ", because a comparison with NULL is NULL"
 
 
@@ -104,12 +107,20 @@ def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
         if isinstance(part, Call) and part.name not in FUNCTION_NAMES and part.name.isidentifier():
             if part.name in ("negative", "positive", "add_interval"):
                 continue
-            near = get_close_matches(part.name, sorted(FUNCTION_NAMES), 1, 0.75)
-            meant = f" Did you mean {near[0]}?" if near else ""
             yield (
                 part.name,
                 f"{part.name} is not a built-in function of Spark, so {to_sql(part)} skips no file; without a "
-                f"user-defined function of this name, Spark fails.{meant}",
+                f"user-defined function of this name, Spark fails.{meant(part.name, FUNCTION_NAMES, 0.75)}",
+            )
+        elif (
+            isinstance(part, Opaque) and (method := _METHOD.fullmatch(part.sql)) and method[2].lower() in FUNCTION_NAMES
+        ):
+            column, function, rest = method.groups()
+            written = f"{function}({column}{'' if rest == ')' else ', '}{rest}"
+            yield (
+                f"{column}.{function}",
+                f"{part.sql} is a function of the database {column} in Spark, so that it skips no file. Did you mean "
+                f"{written}?",
             )
 
 

@@ -78,7 +78,15 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
             return Literal((value - date(1970, 1, 1)).days, DATE)
         case timedelta():
             return Literal(_micros(value), DAY_TIME)
-    raise InvalidArgumentType.of(what, _EXPECTED, value)
+    error = InvalidArgumentType.of(what, _EXPECTED, value)
+    if isinstance(value, Mapping) or is_listed(value):
+        raise InvalidArgumentType(
+            f"{error} Write an array, map or struct as SQL text, such as \"array('a', 'b')\" or "
+            f"\"named_struct('city', 'Wien')\", and a comparison with several values as isin."
+        )
+    if type(value).__module__.partition(".")[0] in ("polars", "pyarrow"):
+        raise InvalidArgumentType(f"{error} Write an expression as SQL text, or with deltaskip.col.")
+    raise error
 
 
 def is_listed(value: object) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import Protocol
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, meant
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
@@ -179,7 +179,9 @@ def _with_requirements(names: Iterable[str]) -> Iterator[str]:
         feature = FEATURES.get(name)
         if feature is None:
             known = ", ".join(sorted(FEATURES))
-            raise InvalidArgument(f"There is no table feature {name!r}; the features are {known}.")
+            raise InvalidArgument(
+                f"There is no table feature {name!r}.{meant(name, FEATURES)} The features are {known}."
+            )
         yield name
         yield from _with_requirements(feature.requires)
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 
-from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound, nearest
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
@@ -29,12 +30,14 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import DataType
 from deltaskip.settings import options
-from deltaskip.storage import FileInfo, Storage, join, parent
+from deltaskip.storage import FileInfo, Storage, is_local, join, parent
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
 # Damaged checkpoints that are tried before the commits are read without one.
 _MOST_DAMAGED = 100
+# Names in a folder that are compared with that of a table that is not there.
+_MOST_BESIDE = 1_000
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
@@ -390,7 +393,9 @@ def _table_not_found(storage: Storage, root: str) -> TableNotFound:
     if root.rpartition("/")[2] == LOG_FOLDER:
         return TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
     if not storage.exists(root):
-        return TableNotFound(f"There is no table at {root}: no such path.{_around(storage, root) or _in_catalog(root)}")
+        return TableNotFound(
+            f"There is no table at {root}: no such path.{_around(storage, root) or _in_catalog(root) or _beside(root)}"
+        )
     files = _files_in(storage, root)
     if files is None:
         return TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
@@ -431,6 +436,20 @@ def _around(storage: Storage, root: str) -> str:
             return f" It is inside the Delta table {above}: open that table and filter on its partition columns."
         root, above = above, parent(above)
     return ""
+
+
+def _beside(root: str) -> str:
+    """A hint for a path that is spelled much like that of a table beside it; empty without one."""
+    if not is_local(root):
+        return ""
+    try:
+        with os.scandir(os.path.dirname(root)) as entries:
+            names = [each.name for each in islice(entries, _MOST_BESIDE)]
+    except OSError:
+        return ""
+    near = nearest(os.path.basename(root), names, 0.75)
+    found = None if near is None else os.path.join(os.path.dirname(root), near)
+    return f" Did you mean {found}?" if found is not None and os.path.isdir(os.path.join(found, LOG_FOLDER)) else ""
 
 
 def _in_catalog(root: str) -> str:

@@ -53,8 +53,12 @@ def check_no_table(storage: Storage, root: str) -> None:
         )
     try:
         listed = storage.list_from(join(root, LOG_FOLDER), "")
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return
+    except NotADirectoryError as error:
+        raise InvalidArgument(
+            f"No table can be created at {root}: a part of this path is a file, and no folder; choose another location."
+        ) from error
     listing = read_listing(root, listed)
     if listing.latest is not None or listing.incomplete:
         raise already_exists(root)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.dataset as pds
 
+from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.pushed import DuckDBFilter
@@ -29,10 +30,15 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
     if name == "":
         raise InvalidArgument(f"name must be the name of a view, not empty (table {scan.snapshot.table_root}).")
     dataset = ScanDataset(scan)
-    if name is None:
-        return connection.from_arrow(dataset)
-    connection.register(name, dataset)
-    return connection.view(name)
+    try:
+        if name is None:
+            return connection.from_arrow(dataset)
+        connection.register(name, dataset)
+        return connection.view(name)
+    except duckdb.Error as error:
+        raise InvalidArgument(
+            f"DuckDB cannot take the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection."
+        ) from error
 
 
 class ScanDataset(pds.Dataset):  # type: ignore[misc]

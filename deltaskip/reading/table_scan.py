@@ -30,6 +30,9 @@ OF_FRAMES = {
     "select": "scan(columns=[…])",
     "read": "scan().to_arrow()",
     "to_df": "scan().to_pandas()",
+    "to_pyarrow_table": "scan().to_arrow()",
+    "to_pyarrow_dataset": "scan().to_dataset()",
+    "write": "append(rows) or overwrite(rows)",
     "toDF": "scan().to_spark(spark)",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""

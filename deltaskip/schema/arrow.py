@@ -163,7 +163,9 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
         return MapType(key, value, arrow.item_field.nullable)
     if _is_list(arrow):
         return ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
-    raise SchemaError(f"The Arrow type {arrow} has no counterpart in Delta.")
+    raise SchemaError(
+        f"The Arrow type {arrow} has no counterpart in Delta: cast the column, such as to text or a number."
+    )
 
 
 def storage_type(arrow: pa.DataType) -> pa.DataType:

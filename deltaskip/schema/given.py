@@ -42,7 +42,13 @@ def schema_of(value: object) -> StructType:
     as_json = getattr(value, "json", None)
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
         return _parsed(as_json)
-    raise InvalidArgumentType.of("schema", _SCHEMA, value)
+    error = InvalidArgumentType.of("schema", _SCHEMA, value)
+    if hasattr(value, "__arrow_c_stream__") or hasattr(value, "schema"):
+        raise InvalidArgumentType(
+            f"{error} Rows are no schema: pass their own, such as table.schema or pa.Schema.from_pandas(frame), and "
+            f"append them."
+        )
+    raise error
 
 
 def field_of(name: str, value: object) -> StructField:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from deltaskip.errors import SchemaError
+from deltaskip.errors import SchemaError, meant
 from deltaskip.records import dataclass
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
@@ -332,6 +332,11 @@ def is_delta_property(name: str) -> bool:
     delta-spark refuses others that begin with `delta.`.
     """
     return name in _DEFINITIONS or name in _UNUSED
+
+
+def meant_property(name: str) -> str:
+    """Return the question after the name of a property that Delta does not define, as `errors.meant` does."""
+    return meant(name, (*_DEFINITIONS, *_UNUSED), 0.8)
 
 
 def delta_property(name: str) -> str | None:

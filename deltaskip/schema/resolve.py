@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.errors import PredicateError
@@ -74,12 +73,27 @@ def resolve(
     nullable = False
     current: DataType = struct
     for part in parts:
-        field = _step(current, logical, part, case_sensitive)
+        try:
+            field = _step(current, logical, part, case_sensitive)
+        except PredicateError as error:
+            if not logical and type(error) is PredicateError and _has(struct, parts[1:], case_sensitive):
+                raise PredicateError(
+                    f"There is no column {display_name(parts)}: write {display_name(parts[1:])} without the name of "
+                    f"the table."
+                ) from error
+            raise
         logical.append(field.name)
         physical.append(physical_name(field, mode))
         nullable = nullable or field.nullable
         current = field.type
     return Resolved(tuple(logical), tuple(physical), current, nullable, field)
+
+
+def _has(struct: StructType, parts: Sequence[str], case_sensitive: bool) -> bool:
+    try:
+        return bool(parts) and resolve(struct, parts, case_sensitive=case_sensitive) is not None
+    except PredicateError:
+        return False
 
 
 def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:
@@ -126,8 +140,11 @@ def fold_name(name: str) -> str:
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
     """Return the names that are spelled much like one, at most three, the nearest first."""
+    # Only a message needs this import.
+    from difflib import get_close_matches
+
     by_key = {fold_name(each): each for each in names}
-    return [by_key[key] for key in difflib.get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
+    return [by_key[key] for key in get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
 
 
 def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bool) -> StructField:

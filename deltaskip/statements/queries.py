@@ -71,7 +71,10 @@ class QuerySession(ABC):
     def needed(self, what: str) -> Any:
         """The session. Raises SparkUnavailable if there is none."""
         if self.spark is None:
-            raise SparkUnavailable(f"{what} needs a Spark session: pass it as the first argument of sql().")
+            raise SparkUnavailable(
+                f"{what} needs a Spark session: pass it as the first argument of sql(), or read rows without one by "
+                f"load_table(name).scan(where).to_arrow()."
+            )
         return self.spark
 
     def query(self, text: str) -> Any:

@@ -71,7 +71,10 @@ def path_of(parts: Parts) -> str | None:
 def catalog_name(session: StatementSession, parts: Parts) -> CatalogIdentifier:
     """The name of a table that a statement creates, drops or renames. Raises InvalidArgument for a path."""
     if path_of(parts) is not None:
-        raise InvalidArgument(
-            f"{display_name(parts)} is a path: tables by path are created with DeltaTable.create, and need no DROP."
-        )
+        raise by_path(display_name(parts))
     return session.ident(parts)
+
+
+def by_path(name: str) -> InvalidArgument:
+    """Return the error for a statement that creates, drops or renames a table by its path."""
+    return InvalidArgument(f"{name} is a path: tables by path are created with DeltaTable.create, and need no DROP.")

@@ -208,7 +208,9 @@ class ChangingMethods(TableMethods):
         once. The source is computed once.
 
         Args:
-            source: A DataFrame of PySpark, or Arrow data, as in `append`.
+            source: A DataFrame of PySpark, or Arrow data, as in `append`. Arrow data are collected, also those of
+                a LazyFrame, a RecordBatchReader or a relation of DuckDB: a merge in this process takes three to six
+                times the bytes of the source, whatever the size of the table.
             on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It
                 names columns of both, or is TRUE or FALSE.
             source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame its own

@@ -31,6 +31,13 @@ class MergeBuilder(Unpicklable):
     rows that are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
     """
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            snake = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+            said = f": write {snake}, or use deltaskip.delta" if hasattr(type(self), snake) else ""
+            raise AttributeError(f"A merge has no {name}{said}.", name=name, obj=self)
+
     instead: ClassVar[str] = "pickle the DeltaTable, and call merge where it is executed"
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()

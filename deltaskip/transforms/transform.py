@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import ColumnPath, column_path
@@ -154,6 +155,7 @@ _KINDS: dict[type[Transform], str] = {
 _SQL_NAMES: dict[type[Transform], str] = {Year: "years", Month: "months", Date: "days", DateHour: "hours"}
 
 
+@door
 def identity(column: str | Sequence[str]) -> Identity:
     """Partition by the values of a column as they are.
 
@@ -167,6 +169,7 @@ def identity(column: str | Sequence[str]) -> Identity:
 def bucket(column: str | Sequence[str], buckets: int) -> Bucket: ...
 @overload
 def bucket(column: int, buckets: str | Sequence[str]) -> Bucket: ...
+@door
 def bucket(column: Any, buckets: Any) -> Bucket:
     """Partition by a hash of the column's values.
 
@@ -179,6 +182,7 @@ def bucket(column: Any, buckets: Any) -> Bucket:
     return Bucket(column, buckets)
 
 
+@door
 def year(column: str | Sequence[str]) -> Year:
     """Partition by the year.
 
@@ -188,6 +192,7 @@ def year(column: str | Sequence[str]) -> Year:
     return Year(column)
 
 
+@door
 def month(column: str | Sequence[str]) -> Month:
     """Partition by the month, each of its own year.
 
@@ -197,6 +202,7 @@ def month(column: str | Sequence[str]) -> Month:
     return Month(column)
 
 
+@door
 def date(column: str | Sequence[str]) -> Date:
     """Partition by the date.
 
@@ -206,6 +212,7 @@ def date(column: str | Sequence[str]) -> Date:
     return Date(column)
 
 
+@door
 def datehour(column: str | Sequence[str]) -> DateHour:
     """Partition by the date and hour.
 
@@ -219,6 +226,7 @@ def datehour(column: str | Sequence[str]) -> DateHour:
 def truncate(column: str | Sequence[str], width: int) -> Truncate: ...
 @overload
 def truncate(column: int, width: str | Sequence[str]) -> Truncate: ...
+@door
 def truncate(column: Any, width: Any) -> Truncate:
     """Partition by the first characters of strings, or by whole numbers rounded down to multiples.
 

@@ -6,6 +6,7 @@ import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind, parse_sql
+from deltaskip.expr.diagnosis import unknown_functions
 from deltaskip.schema.ddl import parse_columns
 
 SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, other STRING")
@@ -25,12 +26,28 @@ SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMES
         ("5 < day", "write a time as DATE'2026-01-31'"),
         ("ts = 5", "write a time as TIMESTAMP'2026-01-31 12:00:00'"),
         ("n > 5", "write a time as TIMESTAMP_NTZ'2026-01-31 12:00:00'"),
+        ("t.id = 1", "There is no column t.id: write id without the name of the table"),
+        ("id => 2", "write >= for =>"),
+        ("id =< 2", "comparisons are =, !=, <, <=, >, >= and <=>"),
+        ("id ≥ 2", "write >="),
+        ("customer = 'it's'", r"a quote in a text is written as \\'"),
+        ("id = %s", "parameters as :name or"),
+        ("id = {x}", "parameters as :name or"),
         ("id = true", "BOOLEAN is not a valid comparison .*: cast one side"),
     ],
 )
 def test_the_message_says_what_to_write(where: str, said: str) -> None:
     with pytest.raises(PredicateError, match=said):
         bind(parse_sql(where), SCHEMA)
+
+
+def test_a_method_of_a_column_is_a_function_of_spark() -> None:
+    for written, said in (
+        ("customer.contains('a')", "Did you mean contains(customer, 'a')?"),
+        ("customer.Upper() = 'A'", "Did you mean Upper(customer)?"),
+        ("db.own('a')", ""),
+    ):
+        assert "".join(sentence for _, sentence in unknown_functions(parse_sql(written))).endswith(said), written
 
 
 def test_a_column_on_the_right_needs_no_quotes() -> None:

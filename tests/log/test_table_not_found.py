@@ -22,6 +22,14 @@ def test_no_such_path(tmp_path: Path) -> None:
     assert "no such path" in message(tmp_path / "nothing")
 
 
+def test_a_path_that_is_spelled_like_that_of_a_table(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "customers").commit([add("a")])
+    (tmp_path / "custom").mkdir()
+    assert message(tmp_path / "custmers").endswith(f"Did you mean {tmp_path / 'customers'}?")
+    for other in ("orders", "custo"):  # near to nothing, and to a folder that is no table
+        assert message(tmp_path / other).endswith("no such path.")
+
+
 def test_a_file(tmp_path: Path) -> None:
     file = tmp_path / "x.parquet"
     file.touch()

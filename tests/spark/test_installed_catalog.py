@@ -379,3 +379,40 @@ def test_a_process_ends_that_has_neither_closed_its_catalog_nor_stopped_its_sess
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     assert found.stdout.split() == ["1"]
+
+
+@pytest.mark.long(gate=1)
+def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.TableCatalog, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    one, other = (f"{tmp_path}/{name}" for name in ("one", "other"))
+    for path in (one, other):
+        ds.DeltaTable.create(path, rows.schema)
+    ds.DeltaTable(one).append(rows)
+    with ds.install_catalog(spark, "deltaskip", catalog):
+        named, from_other = f"deltaskip.`{one}`", f"deltaskip.`{other}`"
+        for text, expected in (
+            (f"SELECT name FROM {named} WHERE id > 1 ORDER BY id", [("b",), ("c",)]),
+            (f"SELECT count(*) FROM deltaskip.`file://{one}` VERSION AS OF 0", [(0,)]),
+            (f"INSERT INTO {from_other} SELECT * FROM {named}", []),
+            (f"DELETE FROM {from_other} WHERE id = 3", []),
+            (f"ALTER TABLE {from_other} ADD COLUMN more INT", []),
+            (f"SELECT * FROM {from_other} ORDER BY id", [(1, "a", None), (2, "b", None)]),
+        ):
+            assert [tuple(row) for row in spark.sql(text).collect()] == expected, text
+        merge = f"MERGE INTO {named} t USING {from_other} s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        with pytest.raises(Exception, match=r"catalog\.sql") as refused:
+            spark.sql(merge)
+        line = str(refused.value).partition("was given: ")[2]
+        eval(line, {"catalog": catalog, "spark": spark})
+        assert ds.DeltaTable(one).scan().to_arrow()["id"].to_pylist() == [3]
+        for text, message in (
+            (f"CREATE TABLE deltaskip.`{tmp_path}/new` (id INT)", "is a path"),
+            (f"CREATE TABLE deltaskip.`{tmp_path}/new` AS SELECT 1 AS id", "is a path"),
+            (f"DROP TABLE {named}", "is a path"),
+            (f"ALTER TABLE {named} RENAME TO db.moved", "is a path"),
+            (f"SELECT * FROM deltaskip.`{tmp_path}/nowhere`", "There is no table at"),
+        ):
+            with pytest.raises(Exception, match=message):
+                spark.sql(text)
+    assert not (tmp_path / "new").exists()
+    assert not catalog.list_tables(())

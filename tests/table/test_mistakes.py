@@ -15,6 +15,7 @@ import deltaskip as ds
 
 ROW = pa.table({"id": [1]})
 COLUMNS = "id BIGINT NOT NULL, day DATE, customer STRING, price DOUBLE, user STRUCT<name: STRING>"
+NEAR = "delta.enableDeletionVector"
 # What is done, and what the message has beside a name of what it is about.
 MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "a table that is not there": (lambda t: ds.DeltaTable("ordres"), r"no table at .*ordres"),
@@ -112,6 +113,25 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         "create_namespace",
     ),
     "SQL without a session": (lambda t: ds.catalog("warehouse:wh").sql("SELECT 1"), "missing .* 'text'"),  # type: ignore[call-arg]
+    "a time for a version": (lambda t: t.restore("2026-01-31"), "timestamp='2026-01-31' for a time"),
+    "a property that is misspelt": (
+        lambda t: t.alter(ds.SetProperty(NEAR, "true")), rf"Did you mean {NEAR}s\?",
+    ),
+    "a property of a new table that is misspelt": (
+        lambda t: ds.DeltaTable.create("new", "id INT", properties={NEAR: "true"}), rf"Did you mean {NEAR}s\?",
+    ),
+    "a feature that is misspelt": (lambda t: t.add_feature("deletionVector"), r"Did you mean deletionVectors\?"),
+    "an option that is misspelt": (lambda t: setattr(ds.options, "write_waiting", 1), "mean write_waiting_bytes"),
+    "new values of several words": (lambda t: t.update({"customer": "hello world"}), r"in quotes: \"'hello world'\""),
+    "merged values of several words": (
+        lambda t: t.merge(ROW, "target.id = source.id").when_matched_update({"customer": "hello world"}).execute(),
+        r"The new value hello world for .*orders is not valid: .* in quotes: \"'hello world'\"",
+    ),
+    "a list as a new value": (lambda t: t.update({"customer": ["a"]}), r"array\('a', 'b'\)"),
+    "a list to compare with": (lambda t: ds.col("customer") == ["a"], "several values as isin"),
+    "rows for a schema": (lambda t: ds.DeltaTable.create("new", ROW), r"table\.schema"),
+    "a call of a transform": (lambda t: ds.transforms.bucket("id"), "Its arguments are column, buckets"),
+    "a call of a change": (lambda t: ds.AddColumn(nme="x"), "AddColumn got an unexpected keyword"),  # type: ignore[call-arg]
     "no session": (lambda t: t.scan().to_spark(None), "spark must be a SparkSession"),
 }  # fmt: skip
 
@@ -135,6 +155,39 @@ def test_the_message_says_what_to_write(table: ds.DeltaTable) -> None:
     assert table.refresh().version == 1
 
 
+def test_a_blank_path_is_not_the_working_directory(table: ds.DeltaTable) -> None:
+    doors: list[Callable[[str], object]] = [
+        ds.DeltaTable, ds.DeltaTable.exists, ds.scan_polars, ds.read_pandas, ds.convert_to_delta, table.clone,
+        *(lambda path, mode=mode: ds.DeltaTable.create(path, "id INT", mode=mode) for mode in ("error", "ignore")),
+    ]  # fmt: skip
+    for door in doors:
+        for path in ("", " "):
+            with pytest.raises(ds.errors.InvalidArgument, match=r"write '\.' for the working directory"):
+                door(path)
+    assert sorted(each.name for each in Path().iterdir()) == ["orders", "x.parquet"]
+
+
+def test_a_table_is_not_made_in_a_file(table: ds.DeltaTable) -> None:
+    catalog: Any = ds.catalog("warehouse:x.parquet")
+
+    def staged() -> None:
+        with catalog.stage_create("t", "id BIGINT") as made:
+            made.append(ROW)
+
+    doors: list[Callable[[], object]] = [
+        *(lambda mode=mode: ds.DeltaTable.create("x.parquet", "id INT", mode=mode) for mode in ("error", "replace")),
+        lambda: ds.DeltaTable.create("x.parquet/below", "id INT", mode="ignore"),
+        lambda: table.clone("x.parquet"),
+        lambda: ds.convert_to_delta("x.parquet"),
+        lambda: catalog.create_table("t", "id INT"),
+        staged,
+    ]
+    for door in doors:
+        with pytest.raises(ds.errors.InvalidArgument, match="a part of this path is a file"):
+            door()
+    assert Path("x.parquet").read_bytes() == b"x"
+
+
 def test_one_column_is_no_table(table: ds.DeltaTable) -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ds.DeltaSkipError, match=r"a Series, .*to_frame\(\)"):
@@ -148,6 +201,15 @@ def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> N
         with pytest.raises(AttributeError, match=r"has no filter: write scan\(where\)"):
             each.filter("id > 1")
         assert not hasattr(each, "select")
+    untyped: Any = table
+    merge: Any = table.merge(ROW, "target.id = source.id")
+    for act, meant in (
+        (lambda: merge.whenMatchedUpdateAll, "write when_matched_update_all"),
+        (lambda: untyped.write, "write append"),
+        (lambda: untyped.to_pyarrow_table, r"write scan\(\)\.to_arrow"),
+    ):
+        with pytest.raises(AttributeError, match=meant):
+            act()
     assert "runs with execute()" in repr(table.merge(ROW, "target.id = source.id").when_matched_delete())
 
 

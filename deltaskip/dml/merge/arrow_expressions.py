@@ -20,7 +20,7 @@ from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
-from deltaskip.predicates import expression_node
+from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
@@ -111,7 +111,8 @@ class MergeExpressions:
         """
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = value, self._found(expression_node(value), expression_text(value), False)
+            node = new_value_node(value, self._table)
+            known = self._known[id(value)] = value, self._found(node, expression_text(value), False)
         return known[1]
 
     def condition(self, node: Node) -> Node:

@@ -184,7 +184,7 @@ def _all_columns(
                 if not evolves and field.name not in hidden:
                     raise SchemaError(
                         f"The source has no column {field.name}, which {table} has: name the columns to set, leave it "
-                        f"out with except_, or merge with schema_mode='merge'."
+                        f"out with except_, or keep its values with schema_mode='merge'."
                     )
             case _:
                 raise SchemaError(f"The source has more than one column {field.name}: give the columns other names.")

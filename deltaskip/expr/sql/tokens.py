@@ -18,7 +18,13 @@ _CURES = {
     "*": "a star is not a value",
     HINT: "an expression has no hints",
     "!": "write NOT",
-    **dict.fromkeys("{}#\\", "this is not a token of Spark SQL"),
+    "=>": "write >= for =>",
+    "≥": "write >=",
+    "≤": "write <=",
+    "≠": "write !=",
+    "%": "Spark writes parameters as :name or ?, with values in params",
+    "{": "Spark writes parameters as :name or ?, with values in params",
+    **dict.fromkeys("}#\\", "this is not a token of Spark SQL"),
 }
 # Operators of other dialects. After an operand, Spark reads a word as the name of the result, or not at all.
 _FOREIGN_WORDS = frozenset(("GLOB", "SIMILAR", "ISNULL", "NOTNULL", "OVERLAPS", "MATCH", "MATCHES", "SOUNDS"))
@@ -83,6 +89,8 @@ class Tokens:
             return self.error(f"{wanted} is missing" if wanted else "the text ends too early")
         if self.token.kind == "word" and self.key in _FOREIGN_WORDS:
             return self.error(f"Spark has no operator {self.key}")
+        if self.token.kind == "word" and self.text[self.token.start - 1] == "'":
+            return self.error("this is unexpected; a quote in a text is written as \\'")
         if self.text.split(maxsplit=1)[0].upper() in ("SELECT", "WHERE"):
             return self.error("a predicate is what stands after WHERE, without SELECT, FROM and WHERE")
         if self.key in ("[", "*", "!"):
@@ -97,6 +105,8 @@ class Tokens:
             return self.error("a value is missing")
         if self.key == "&":
             return self.error("write AND for &&, and a value after &")
+        if self.key in ("<", ">", "=") and self.text[: self.token.start].rstrip().endswith(("=", "<", ">", "!")):
+            return self.error("an operand is missing; comparisons are =, !=, <, <=, >, >= and <=>")
         return self.error(_CURES.get(self.key, "an operand is missing"))
 
     def _next(self, place: int) -> SqlToken:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import field, replace
 from functools import partial
+from threading import Condition
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip.actions import AddFile, table_keys
@@ -36,13 +38,15 @@ from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, 
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.arrow_values import numpy_values, one_chunk
 from deltaskip.settings import options
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
+# Bytes of files that this process rewrites at once. Ordered rows are in memory, several times as large.
+_MEMORY_BYTES = 1 << 30
 # The mark of identity columns moves with every append, and no file depends on it.
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
 
@@ -169,6 +173,18 @@ def run_job(
         return CommittedBins(version, tuple(each.bin for each in done), adds), broken
 
 
+def parts_in_memory(each: Bin, strategy: Strategy) -> Iterator[Bin]:
+    """Yield the bin, or the parts of it that fit in memory."""
+    if each.size_in_bytes <= _MEMORY_BYTES:
+        yield each
+        return
+    sizes = numpy_values(one_chunk(each.files.logged["size"]))
+    parts = (np.cumsum(sizes, dtype=np.int64) - 1) // _MEMORY_BYTES
+    for part in np.unique(parts):
+        files = each.files.take(np.flatnonzero(parts == part).tolist())
+        yield Bin(files, each.partition, max(1, files.size_in_bytes // strategy.target_bytes))
+
+
 def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
     """Return for each bin whether the table has all of its files, with the same deletion vectors."""
     root = snapshot.table_root
@@ -183,6 +199,27 @@ def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
     return found
 
 
+@dataclass(slots=True)
+class _Memory:
+    """Turns of files that are rewritten at the same time."""
+
+    _running_bytes: int = 0
+    _changed: Condition = field(default_factory=Condition)
+
+    @contextmanager
+    def turn(self, size_bytes: int) -> Iterator[None]:
+        """Wait until the files that are rewritten here take at most _MEMORY_BYTES with these, or are these alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running_bytes or self._running_bytes + size_bytes <= _MEMORY_BYTES)
+            self._running_bytes += size_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running_bytes -= size_bytes
+                self._changed.notify_all()
+
+
 def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) -> list[_Done]:
     """Write the new files of all bins, several at once. After an error no file is left."""
     row_ids = row_id_columns(snapshot.table_properties)
@@ -190,10 +227,12 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)
     strategy, rewritings = execution.strategy, execution.rewritings(snapshot)
+    memory = _Memory()
 
     def one(each: Bin) -> _Done:
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
-        written = _by_first(rewritings, each, order, row_ids, layout)
+        with nullcontext() if execution.spark is not None else memory.turn(each.size_in_bytes):
+            written = _by_first(rewritings, each, order, row_ids, layout)
         execution.finished(each)
         return _Done(each, written, tuple(_adds(written, strategy)))
 

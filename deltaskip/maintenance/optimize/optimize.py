@@ -19,7 +19,7 @@ from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
-from deltaskip.maintenance.optimize.jobs import CommittedBins, execution_of, intact, run_job
+from deltaskip.maintenance.optimize.jobs import CommittedBins, execution_of, intact, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
@@ -32,8 +32,6 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-# Ordered rows are in memory, several times as large as in their files.
-_MEMORY_BYTES = 1 << 30
 _MOST_TRIES = 3
 
 Progress = Callable[[int, int], None]
@@ -82,7 +80,9 @@ def optimize(
         return done.result()
     # Where Spark does not order rows, those of a bin must fit in memory.
     divides = plan.strategy.columns and spark is None
-    pending = deque(each for bin_ in plan.bins for each in (_parts(bin_, plan.strategy) if divides else (bin_,)))
+    pending = deque(
+        each for bin_ in plan.bins for each in (parts_in_memory(bin_, plan.strategy) if divides else (bin_,))
+    )
     total = sum(each.size_in_bytes for each in pending)
     rewritten, planned = 0, snapshot.version
 
@@ -112,18 +112,6 @@ def optimize(
             snapshot = refresh(snapshot)
             pending.extend(_again(snapshot, broken, done))
     return done.result()
-
-
-def _parts(each: Bin, strategy: Strategy) -> Iterator[Bin]:
-    """The bin, or the parts of it that fit in memory."""
-    if each.size_in_bytes <= _MEMORY_BYTES:
-        yield each
-        return
-    sizes = numpy_values(one_chunk(each.files.logged["size"]))
-    parts = (np.cumsum(sizes, dtype=np.int64) - 1) // _MEMORY_BYTES
-    for part in np.unique(parts):
-        files = each.files.take(np.flatnonzero(parts == part).tolist())
-        yield Bin(files, each.partition, max(1, files.size_in_bytes // strategy.target_bytes))
 
 
 @dataclass(slots=True)

@@ -34,6 +34,8 @@ from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
 from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.statements.session import by_path, path_of
+from deltaskip.table.table import DeltaTable
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -147,7 +149,7 @@ class SparkPlugin(Proxy):
     def invalidateTable(self, ident: Any) -> None:
         """TableCatalog: forget the cached state of a table."""
         name = _identifier(ident)
-        if self._exists(name):
+        if self._path(name) is None and self._exists(name):
             self._catalog.refresh_table(name)
 
     @answers()
@@ -158,7 +160,7 @@ class SparkPlugin(Proxy):
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTable(self, ident: Any, *given: Any) -> Any:
         """TableCatalog: create an empty table."""
-        name = _identifier(ident)
+        name = self._named(ident)
         new = described(self.jvm, given)
         table = self._catalog.create_table(name, new.schema, new.partitions, new.properties)
         return InstalledTable(self.jvm, self._name, name, table)
@@ -173,27 +175,29 @@ class SparkPlugin(Proxy):
         """TableCatalog: make changes, all in one commit."""
         name = _identifier(ident)
         made = [each for change in changes for each in _table_changes(change)]
-        table = self._catalog.alter_table(name, made) if made else self._catalog.load_table(name)
+        if self._path(name) is not None and made:
+            self._load(name).alter(*made)
+        table = self._catalog.alter_table(name, made) if made and self._path(name) is None else self._load(name)
         return InstalledTable(self.jvm, self._name, name, table)
 
     @answers()
     def dropTable(self, ident: Any) -> bool:
         """TableCatalog: drop a table."""
-        return self._catalog.drop_table(_identifier(ident))
+        return self._catalog.drop_table(self._named(ident))
 
     @answers()
     def purgeTable(self, ident: Any) -> bool:
         """TableCatalog: drop a table with its files."""
-        return self._catalog.drop_table(_identifier(ident), purge=True)
+        return self._catalog.drop_table(self._named(ident), purge=True)
 
     @answers("NoSuchTableException", "TableAlreadyExistsException")
     def renameTable(self, old: Any, new: Any) -> None:
         """TableCatalog: give a table another name."""
-        target = _identifier(new)
+        target = self._named(new)
         if target.namespace[:1] == (self._name,) and not self._catalog.namespace_exists(target.namespace):
             # Spark takes the name as it is written, also with that of the catalog.
             target = CatalogIdentifier(target.namespace[1:], target.name)
-        self._catalog.rename_table(_identifier(old), target)
+        self._catalog.rename_table(self._named(old), target)
 
     # StagingTableCatalog
 
@@ -253,12 +257,33 @@ class SparkPlugin(Proxy):
 
     # What the catalog of this package answers
 
+    def _path(self, name: CatalogIdentifier) -> str | None:
+        """The path of ``deltaskip.`/data/events` `` for a catalog of this name; None for the name of a table."""
+        return path_of((*name.namespace, name.name)) or path_of((self._name, *name.namespace, name.name))
+
+    def _named(self, ident: Any) -> CatalogIdentifier:
+        """The name of a table that a statement creates, drops or renames. Raises InvalidArgument for a path."""
+        name = _identifier(ident)
+        if self._path(name) is not None:
+            raise by_path(display_name([self._name, *name.namespace, name.name]))
+        return name
+
     def _load(self, name: CatalogIdentifier, **at: Any) -> Any:
+        path = self._path(name)
+        if path is not None:
+            try:
+                return DeltaTable(path, **at)
+            except TableNotFound as error:
+                # Spark would go on to its own files of the format.
+                raise InvalidArgument(str(error)) from error
         if not name.namespace or self._catalog.namespace_exists(name.namespace):
             return self._catalog.load_table(name, **at)
         raise TableNotFound(f"The catalog {self._name} has no table {name}.")
 
     def _exists(self, name: CatalogIdentifier) -> bool:
+        path = self._path(name)
+        if path is not None:
+            return DeltaTable.exists(path)
         return self._catalog.namespace_exists(name.namespace) and self._catalog.table_exists(name)
 
     def _transactional(self) -> TransactionalTableCatalog:
@@ -270,7 +295,7 @@ class SparkPlugin(Proxy):
         return self._catalog
 
     def _staged(self, ident: Any, given: tuple[Any, ...], stage: Any) -> Any:
-        name = _identifier(ident)
+        name = self._named(ident)
         new = described(self.jvm, given)
         staged = stage(name, new.schema, new.partitions, properties=new.properties)
         return TableToCommit(self.jvm, self._name, staged, new.schema.fields, lambda: self._load(name).version)

@@ -16,6 +16,7 @@ from deltaskip.expr import parameter_names
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.spark.session.jvm import Jvm
+from deltaskip.statements.session import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
 # Texts that Spark makes a beginning or an equality of; it hands over no other pattern.
@@ -31,7 +32,9 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
         catalog: Name of the catalog in the session.
         ident: Name of the table in the catalog.
     """
-    own = display_name([*ident.namespace, ident.name])
+    parts = (*ident.namespace, ident.name)
+    # The catalog's SQL knows paths after the name of the format.
+    own = display_name((catalog, *parts) if path_of((catalog, *parts)) is not None else parts)
     text = _statement(jvm)
     more = ""
     if text is None:
@@ -94,7 +97,8 @@ def _in_catalog(text: str, catalog: str, own: str) -> str:
         at = last + 1
     for i in range(at, len(tokens) - 2):
         first = tokens[i].kind in ("word", "name") and tokens[i].text == catalog and not tokens[i - 1].is_symbol(".")
-        if first and tokens[i + 1].is_symbol("."):
+        is_path = path_of((catalog, tokens[i + 2].text)) is not None
+        if first and tokens[i + 1].is_symbol(".") and not is_path:
             replaced.append((tokens[i].start, tokens[i + 2].start, ""))
     for start, end, new in reversed(replaced):
         text = text[:start] + new + text[end:]

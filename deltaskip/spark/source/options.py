@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.version_range import RangeEnd, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
 from deltaskip.log import Snapshot
@@ -80,11 +79,9 @@ class SourceOptions:
             )
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):
-                near = get_close_matches(name, list(known), 1)
-                meant = f" Did you mean {known[near[0]]}?" if near else ""
                 raise InvalidArgument(
-                    f"The format deltaskip has no option {name}.{meant} It has {', '.join(_KNOWN)}, and "
-                    f"{STORAGE_PREFIX}NAME for storage options."
+                    f"The format deltaskip has no option {name}.{meant(name, known.values())} It has "
+                    f"{', '.join(_KNOWN)}, and {STORAGE_PREFIX}NAME for storage options."
                 )
         options = cls(lowered)
         options._check_values()

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.column_names import parse_names
-from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, is_delta_property, parse_property
+from deltaskip.schema.properties import (
+    CONSTRAINT_PREFIX,
+    TableProperties,
+    is_delta_property,
+    meant_property,
+    parse_property,
+)
 from deltaskip.stats.columns import STATS_COLUMNS
 from deltaskip.txn.validation.candidate import Candidate
 
@@ -51,7 +57,10 @@ def _check_value(candidate: Candidate, name: str, text: str) -> None:
         why = f"sets the property {name}, which is no table property: set the protocol action instead"
         candidate.refuse_metadata("properties.unknown", why)
     if not is_delta_property(name):
-        why = f"sets the property {name}, which Delta does not define: use another prefix than {_PREFIX!r} for your own"
+        why = (
+            f"sets the property {name}, which Delta does not define: use another prefix than {_PREFIX!r} for your "
+            f"own.{meant_property(name)}"
+        )
         candidate.refuse_metadata("properties.unknown", why)
     try:
         parse_property(name, text)

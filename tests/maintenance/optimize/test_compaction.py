@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import mkdtemp
+from time import sleep
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, SchemaError
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
 from tests.each import each
 from tests.maintenance.optimize.tables import FEED, ROW_IDS, VECTORS, files_of, made, row_ids
@@ -299,3 +301,27 @@ def test_an_application_version_is_optimized_once(tmp_path: Path, monkeypatch: p
     assert table.snapshot.txns["app"].version == 3
     assert table.optimize(txn=("app", 3)).version is None
     assert len(rows_of(table)) == 27
+
+
+@pytest.mark.parametrize("columns", [None, ["id"]], ids=["joined", "ordered"])
+def test_files_that_memory_does_not_hold_are_rewritten_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[str] | None
+) -> None:
+    rewrite, running, most = ArrowRewriting.rewrite, [], []
+
+    def slow(*args: Any) -> Any:
+        running.append(1)
+        most.append(len(running))
+        sleep(0.02)
+        try:
+            return rewrite(*args)
+        finally:
+            running.pop()
+
+    monkeypatch.setattr(ArrowRewriting, "rewrite", slow)
+    monkeypatch.setattr("deltaskip.maintenance.optimize.jobs._MEMORY_BYTES", 1)
+    table = made(tmp_path, files=3, partition_by=("p",))
+    before = rows_of(table)
+    table.optimize(zorder_by=columns or ())
+    assert len(most) >= 3 and max(most) == 1
+    assert rows_of(table) == before
