@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from operator import index
 from typing import Any, TypeVar
 
@@ -115,19 +114,6 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
     if number < 0:
         raise InvalidArgument(f"{argument} must be 0 or greater, not {number}{place and f' {place}'}.")
     return number
-
-
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that is spelled most like one, in any letter case; None if none is near."""
-    by_key = {each.lower(): each for each in known}
-    near = get_close_matches(name.lower(), list(by_key), 1, cutoff)
-    return by_key[near[0]] if near else None
-
-
-def meant(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the question after the name of something that there is not, with a blank before it; "" if none is near."""
-    near = nearest(name, known, cutoff)
-    return "" if near is None else f" Did you mean {near}?"
 
 
 def flag(argument: str, value: object) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_type_hints
 
-from deltaskip.arguments import meant
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.near_names import meant
 
 
 class Options:

@@ -21,6 +21,7 @@ LEVELS = {
     "errors": 0,
     "html": 0,
     "json_text": 0,
+    "near_names": 0,
     "progress": 0,
     "settings": 1,
     "shown": 1,

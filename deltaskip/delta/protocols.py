@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
-from deltaskip.arguments import meant
 from deltaskip.delta.errors import feature_error
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.near_names import meant
 from deltaskip.table.table import DeltaTable
 
 _FEATURE = "delta.feature."
