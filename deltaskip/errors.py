@@ -5,7 +5,7 @@ Every exception derives from `DeltaSkipError` and from one builtin exception, so
 what to do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
@@ -254,3 +254,19 @@ def shown(value: object) -> str:
     if isinstance(value, str | bytes) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!r}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
     return repr(value)
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that is spelled most like one, in any letter case; None if none is near."""
+    # Only a message needs this import.
+    from difflib import get_close_matches
+
+    by_key = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), list(by_key), 1, cutoff)
+    return by_key[near[0]] if near else None
+
+
+def meant(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the question after the name of something that there is not, with a blank before it; "" if none is near."""
+    near = nearest(name, known, cutoff)
+    return "" if near is None else f" Did you mean {near}?"

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_type_hints
 
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.near_names import meant
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, meant
 
 
 class Options:

@@ -21,7 +21,6 @@ LEVELS = {
     "errors": 0,
     "html": 0,
     "json_text": 0,
-    "near_names": 0,
     "progress": 0,
     "settings": 1,
     "shown": 1,
@@ -110,7 +109,8 @@ def imports_of(path: Path) -> tuple[Import, ...]:
                     yield from walk(child, types_only)
             case _:
                 for child in ast.iter_child_nodes(node):
-                    yield from walk(child, types_only)
+                    if not isinstance(child, ast.expr):
+                        yield from walk(child, types_only)
 
     return tuple(walk(tree_of(path), False))
 

@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from deltaskip.actions import Protocol
 from deltaskip.alter.changes import AddFeature, DropFeature
 from deltaskip.alter.state import TableState, done, with_property
-from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature, meant
 from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.features.writing import uses_of
-from deltaskip.near_names import meant
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 

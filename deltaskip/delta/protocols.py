@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.errors import feature_error
+from deltaskip.errors import meant
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
-from deltaskip.near_names import meant
 from deltaskip.table.table import DeltaTable
 
 _FEATURE = "delta.feature."

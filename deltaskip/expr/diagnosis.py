@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deltaskip.errors import meant
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -39,7 +40,6 @@ from deltaskip.expr.places import line_and_column
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
-from deltaskip.near_names import meant
 from deltaskip.schema.types import STRING
 
 # A method of a column, as in Python.

@@ -18,7 +18,7 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
     cdef uint8_t* end = out + size
     cdef uint8_t* stop
     cdef const uint8_t* source
-    cdef uint64_t length
+    cdef uint64_t length, word
     cdef int64_t offset
     cdef uint32_t tag, extra
     cdef bint short
@@ -75,8 +75,26 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
             return SHORT
         source = out - offset
         stop = out + length
-        if offset >= 8:
-            # The last of these may write up to seven bytes too many.
+        # The last write of each of these may be some bytes too long.
+        if offset == 1 or offset == 2 or offset == 4 or offset == 8:
+            # Numbers that are alike: nothing is read that was just written.
+            word = 0
+            memcpy(&word, source, offset)
+            if offset == 1:
+                word |= word << 8
+            if offset <= 2:
+                word |= word << 16
+            if offset <= 4:
+                word |= word << 32
+            while out < stop:
+                memcpy(out, &word, 8)
+                out += 8
+        elif offset >= 16:
+            while out < stop:
+                memcpy(out, source, 16)
+                out += 16
+                source += 16
+        elif offset > 8:
             while out < stop:
                 memcpy(out, source, 8)
                 out += 8

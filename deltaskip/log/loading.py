@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 
-from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound, nearest
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
@@ -25,7 +25,6 @@ from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
-from deltaskip.near_names import nearest
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import leaves

@@ -1,5 +1,7 @@
 """Skipping of row groups of data files, and of pages in them: Parquet footers and page indexes bound the values inside.
 
+Row groups that their bounds leave are asked for the values that the predicate seeks, where the file has Bloom filters.
+
 The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups,
 and then over those of the pages in each that is left. They are those that `stats.footer` proves, with two differences:
 
@@ -32,6 +34,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.properties import MappingMode
 from deltaskip.skipping.evaluate import evaluate
@@ -91,6 +94,7 @@ class RowGroupPruning:
         self._columns = tuple(columns)
         self._mode = mode
         self._planner = Planner(self._columns, mode, exact_floats=True)
+        self._sought = SoughtValues.of(root)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowGroupPruning, (self._root, self._columns, self._mode)
@@ -134,15 +138,19 @@ class RowGroupPruning:
             footer = read_footer(OpenSource(source), location) if own is None else own()
             if footer is None:
                 return None
-            statistics = _RowGroups(footer, self._planner.plans(footer))
-            lane = evaluate(self._root, statistics, statistics.partitions)
+            plans = self._planner.plans(footer)
+            statistics = _RowGroups(footer, plans)
+            kept = numpy_values(evaluate(self._root, statistics, statistics.partitions).to_arrow())
+            if len(footer.row_groups) != groups:
+                return None
+            if self._sought is not None and kept.any():
+                left = np.flatnonzero(kept)
+                found = self._sought.kept(source, footer, plans, left, statistics, statistics.partitions)
+                kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):
             # What Arrow reads and this footer does not prove.
             return None
-        if len(footer.row_groups) != groups or lane.count() == groups:
-            return None
-        kept: list[int] = lane.indices().to_pylist()
-        return kept
+        return None if kept.all() else np.flatnonzero(kept).tolist()
 
     def rows(self, source: pa.NativeFile, footer: Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
         """Return positions in the file, ascending, of the rows in pages that can contain matching rows; None for all.

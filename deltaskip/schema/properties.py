@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from deltaskip.errors import SchemaError
-from deltaskip.near_names import meant
+from deltaskip.errors import SchemaError, meant
 from deltaskip.records import dataclass
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
@@ -336,7 +335,7 @@ def is_delta_property(name: str) -> bool:
 
 
 def meant_property(name: str) -> str:
-    """Return the question after the name of a property that Delta does not define, as `near_names.meant` does."""
+    """Return the question after the name of a property that Delta does not define, as `errors.meant` does."""
     return meant(name, (*_DEFINITIONS, *_UNUSED), 0.8)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.errors import PredicateError
@@ -141,8 +140,11 @@ def fold_name(name: str) -> str:
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
     """Return the names that are spelled much like one, at most three, the nearest first."""
+    # Only a message needs this import.
+    from difflib import get_close_matches
+
     by_key = {fold_name(each): each for each in names}
-    return [by_key[key] for key in difflib.get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
+    return [by_key[key] for key in get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
 
 
 def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bool) -> StructField:

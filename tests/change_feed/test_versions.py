@@ -81,6 +81,7 @@ def test_an_older_table_ends_at_its_version(timed: DeltaTable) -> None:
     assert bounds(older) == (0, 2)
     assert bounds(older, 0, 4) == (0, 4)
     assert bounds(older, 3) == (3, 4)
+    assert bounds(older, moment(3)) == (3, 4)
 
 
 def test_a_table_is_polled_for_newer_versions(tmp_path: Path) -> None:

@@ -98,11 +98,16 @@ def test_clones_of_versions_and_times(spark: Any, path: str, tmp_path: Path) -> 
 def test_a_clone_under_a_name_is_in_the_catalog(spark: Any, path: str) -> None:
     try:
         copy = DeltaTable.forPath(spark, path).clone("a_clone", isShallow=True)
-        assert copy.detail().head().name == "spark_catalog.default.a_clone"
+        detail = copy.detail().head()
+        folder = detail.location.removeprefix("file:")
+        assert detail.name == "spark_catalog.default.a_clone"
+        assert Path(folder).is_dir()
         assert rows(DeltaTable.forName(spark, "a_clone").toDF()) == [("a", 3), ("b", 2)]
     finally:
         catalog = spark._jsparkSession.sessionState().catalog()
         catalog.dropTable(spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier("a_clone"), True, True)
+    # Spark manages the table, so that its files go with it.
+    assert not Path(folder).exists()
 
 
 def test_manifests_are_generated(spark: Any, path: str) -> None:

@@ -22,6 +22,7 @@ from tests.kernels.parquet_pages_twin import (
     hybrid,
     plain_bytes,
     struct_bytes,
+    varint,
 )
 
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
@@ -223,6 +224,26 @@ def test_what_snappy_has_compressed(parts: list[bytes], data: st.DataObject) -> 
     taker = RowTaker(None, 1, 0, 0, False, False)
     taker.take_chunk(header + packed, 1, SNAPPY)
     assert taken(taker, pa.binary(), 1) == [body[4:]]
+
+
+@given(st.binary(min_size=1, max_size=70), st.lists(st.tuples(st.integers(1, 40), st.integers(1, 64)), max_size=30))
+def test_copies_of_snappy_at_every_distance(start: bytes, copies: list[tuple[int, int]]) -> None:
+    """Each copy has a distance and a length; pyarrow decompresses the same bytes."""
+    parts, size = [bytes([60 << 2, len(start) - 1]), start], len(start)
+    for distance, length in copies:
+        if distance <= size:
+            if 4 <= length <= 11:
+                parts.append(bytes([(length - 4) << 2 | 1, distance]))
+            elif distance % 2:
+                parts.append(struct.pack("<BH", (length - 1) << 2 | 2, distance))
+            else:
+                parts.append(struct.pack("<BI", (length - 1) << 2 | 3, distance))
+            size += length
+    packed = varint(size) + b"".join(parts)
+    header = struct_bytes({1: 0, 2: size, 3: len(packed), 5: {1: size, 2: PLAIN, 3: RLE, 4: RLE}})
+    taker = RowTaker(None, size, 1, 1, False, False)
+    taker.take_chunk(header + packed, size, SNAPPY)
+    assert taker.finish()[2].to_pybytes() == pa.decompress(packed, size, codec="snappy", asbytes=True)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deltaskip as ds
-from deltaskip.errors import DeltaSkipError
+from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.small_files import SmallFiles
+from deltaskip.stats.bloom_filters import has_filter, may_contain
+from deltaskip.stats.footer import COLUMNS, DAMAGE, OpenSource, read_footer
 from tests import corpus
 
 _SECONDS = 15
@@ -64,6 +66,7 @@ _PYARROW: dict[str, dict[str, Any]] = {
     "v1-zstd": {"compression": "zstd", "store_decimal_as_integer": True},
     "v2-gzip": {"compression": "gzip", "data_page_version": "2.0"},
     "v1-brotli-int96": {"compression": "brotli", "use_deprecated_int96_timestamps": True},
+    "v1-filters": {"bloom_filter_options": {"id": {"ndv": 64}, "tiny": {"ndv": 9}}, "write_statistics": False},
     "v1-checksums": {"write_page_checksum": True, "write_page_index": True},
     "v1-snappy-values": {"use_dictionary": False},
     "pages": {"data_page_size": 128, "write_batch_size": 16, "compression": "none"},
@@ -193,6 +196,8 @@ def _compare(source: Source, data: bytes, rng: random.Random, scratch: Path, cou
     _tell(act="few rows")
     for group, name, positions, array in _few(damaged, rng):
         _check(source, name, array, decoded.get((name, group)), original.get((name, group)), positions, counts)
+    _tell(act="filters")
+    _ask_filters(damaged, counts)
     if source.table is not None and rng.random() < 0.2:
         _tell(act="scan")
         (source.table / "1.parquet").write_bytes(data)
@@ -278,6 +283,21 @@ def _few(path: Path, rng: random.Random) -> Iterator[tuple[int, str, np.ndarray[
                     yield group, name, positions, found.get(name)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         return
+
+
+def _ask_filters(path: Path, counts: Counter[str]) -> None:
+    """Ask the Bloom filters of a file. What is damaged raises what reading a damaged footer raises."""
+    with pa.OSFile(str(path)) as file:
+        try:
+            footer = read_footer(OpenSource(file), "")
+            chunks = [
+                (group, leaf) for group, each in enumerate(footer.row_groups) for leaf in range(len(each[COLUMNS]))
+            ]
+            chunks = [(group, leaf) for group, leaf in chunks if has_filter(footer, group, leaf)]
+            found = may_contain(file, footer, [(group, leaf, [bytes(8)]) for group, leaf in chunks])
+            counts["filters"] += len(found)
+        except (StorageError, UnsupportedFeature, *DAMAGE):
+            return
 
 
 def _decoded(path: Path) -> dict[tuple[str, int | None], pa.Array]:

@@ -42,13 +42,15 @@ TYPES = {
     "m": pa.decimal128(30, 4),
     "b": pa.bool_(),
 }
+# Bloom filters, also of columns whose filters decide nothing.
+FILTERS = {"bloom_filter_options": {name: {"ndv": 64} for name in (*TYPES, "st.a", "st.t") if name != "b"}}
 # Options of the files, and the types of their columns that differ from those of the table.
 FILES: tuple[tuple[dict[str, Any], dict[str, pa.DataType]], ...] = (
     ({}, {}),
-    ({"use_dictionary": False}, {"w": pa.int32()}),
-    ({"write_statistics": False}, {}),
+    ({"use_dictionary": False, **FILTERS}, {"w": pa.int32()}),
+    ({"write_statistics": False, **FILTERS}, {}),
     ({"data_page_version": "2.0"}, {"ts": pa.timestamp("ms", "UTC")}),
-    ({"use_deprecated_int96_timestamps": True}, {"n": pa.decimal128(7, 2)}),
+    ({"use_deprecated_int96_timestamps": True, **FILTERS}, {"n": pa.decimal128(7, 2)}),
 )
 
 

@@ -136,6 +136,9 @@ def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
             StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
             StructField("s", inner, True, {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:varchar(2)>"}),
             StructField("m", ArrayType(inner)),
+            StructField(
+                "n", ArrayType(ArrayType(STRING)), True, {"__CHAR_VARCHAR_TYPE_STRING": "array<array<char(1)>>"}
+            ),
         )
     )
     assert rules(table) == [
@@ -145,6 +148,11 @@ def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
             "length",
             "varchar(2) of m.element.x",
             "(`m` IS NULL OR forall(`m`, x0 -> x0.`x` IS NULL OR char_length(x0.`x`) <= 2))",
+        ),
+        (
+            "length",
+            "char(1) of n.element.element",
+            "(`n` IS NULL OR forall(`n`, x0 -> (x0 IS NULL OR forall(x0, x1 -> x1 IS NULL OR char_length(x1) <= 1))))",
         ),
     ]
 

@@ -148,6 +148,7 @@ def main() -> None:
         except Exception as error:
             told = {"error": type(error).__name__, "message": str(error)}
         seconds = time.perf_counter() - begun
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
         print(json.dumps({"name": name, "seconds": round(seconds, 2), "jobs": jobs, **told}), flush=True)
     spark.stop()

@@ -16,7 +16,10 @@ DESCRIPTION = "spark.job.description"
 
 def descriptions(spark: Any) -> dict[int, str | None]:
     """The description of each job so far, by its number; None for a job without one."""
-    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    context = spark.sparkContext._jsc.sc()
+    # The store is filled by events, which come after their jobs.
+    context.listenerBus().waitUntilEmpty()
+    jobs = context.statusStore().jobsList(None)
     found = (jobs.apply(i) for i in range(jobs.size()))
     return {job.jobId(): job.description().get() if job.description().isDefined() else None for job in found}
 

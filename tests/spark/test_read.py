@@ -510,6 +510,7 @@ def test_many_files_are_listed_without_a_task_each_and_the_settings_are_put_back
         jobs = spark.sparkContext.statusTracker()
         spark.sparkContext.setJobGroup("listing", "listing")
         frame = table.frame(spark)
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         assert len(jobs.getJobIdsForGroup("listing")) == 0
         assert spark.conf.get(key) == "5"
         assert frame.count() == 40

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
 from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.stats.bloom_filters import has_filter
+from deltaskip.stats.footer import OpenSource, read_footer
 
 pytestmark = pytest.mark.spark
 
@@ -42,6 +45,10 @@ PREDICATES = (
     ("st.a IS NULL AND x > 370", True),
     ("st IS NULL AND id > 1500", True),
     ("id % 2 = 0", False),
+    # Bloom filters have what is there, and not a value that no row has, though bounds do not exclude it.
+    ("id = 1234 OR st.a = 2500 AND n IN (833.3333, 1.5)", True),
+    (f"s = '{'00777' * 9}' AND d = DATE'2020-03-18'", True),
+    ("n = 800.3334 OR n = 1.0001", True),
 )
 
 
@@ -61,9 +68,15 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, monkeypatch: pytest
         properties={"delta.dataSkippingNumIndexedCols": "0"},
     )
     frame = spark.range(0, 3_000, 1, 1).selectExpr(*COLUMNS)
-    frame.write.option("parquet.block.size", 4096).parquet(str(tmp_path / "rows"))
+    filters = {f"parquet.bloom.filter.enabled#{name}": "true" for name in ("id", "s", "d", "n", "st.a")}
+    options = {"parquet.block.size": 4096, "parquet.bloom.filter.max.bytes": 256}
+    frame.write.options(**options, **filters).parquet(str(tmp_path / "rows"))
     [file] = (tmp_path / "rows").glob("*.parquet")
     assert pq.read_metadata(file).num_row_groups > 10
+    with pa.OSFile(str(file)) as source:
+        footer = read_footer(OpenSource(source), "")
+    # Of columns that are dictionaries, such as d, Spark writes no filters.
+    assert all(has_filter(footer, 0, leaf) for leaf in (0, 3, 6))
     file.rename(tmp_path / "t" / "f.parquet")
     table.add_files("f.parquet")
     # One projection, since Spark's own readers skip by statistics, too.

@@ -13,7 +13,7 @@ from deltaskip import DeltaTable, SetProperty, transforms
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.expr.hashes import spark_hash
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.types import LONG
+from deltaskip.schema.types import LONG, StructType
 from deltaskip.transforms.declared import hidden_columns
 
 DDL = "id BIGINT, ts TIMESTAMP, name STRING"
@@ -68,10 +68,19 @@ def test_a_table_without_hidden_columns_is_read_whole(tmp_path: Path) -> None:
     assert made.scan().columns is None
 
 
+def test_a_partition_column_of_the_table_stays_beside_a_hidden_one(tmp_path: Path) -> None:
+    mixed = DeltaTable.create(tmp_path / "mixed", DDL, ["name", transforms.date("ts")])
+    assert (mixed.partition_columns, mixed.hidden_columns) == (("name", "ts_day"), ("ts_day",))
+    plain = DeltaTable.create(tmp_path / "plain", DDL, ["name"])
+    assert (plain.partition_columns, plain.hidden_columns, plain.properties) == (("name",), (), {})
+
+
 def test_the_property_hides_only_generated_partition_columns(table: DeltaTable) -> None:
     text = '[{"transform": "day", "source": "ts", "field": "name", "hidden": true}, 5, {"field": "ts_day"}]'
     assert hidden_columns(table.schema, table.partition_columns, {PARTITIONING_KEY: text}) == ()
     assert hidden_columns(table.schema, (), table.properties) == ()
+    only = StructType(tuple(field for field in table.schema.fields if field.name in HIDDEN))
+    assert hidden_columns(only, table.partition_columns, table.properties) == ()
     table.alter(SetProperty(PARTITIONING_KEY, text))
     assert table.refresh().scan().columns is None
 

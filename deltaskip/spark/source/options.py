@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.versions import RangeEnd, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
 from deltaskip.log import Snapshot
-from deltaskip.near_names import meant
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
