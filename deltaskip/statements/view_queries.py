@@ -1,4 +1,4 @@
-"""Queries over registered views."""
+"""Queries over registered views and tables by path."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.run import parse_statement
+from deltaskip.statements.session import path_of
 from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable, table_in
 
@@ -51,14 +52,17 @@ class _ViewSession(QuerySession):
     views: Mapping[str, RegisteredView]
 
     def has_table(self, parts: Parts) -> bool:
-        """Whether a name is one of a registered view."""
-        return len(parts) == 1 and fold_name(parts[0]) in self.views
+        """Whether a name is one of a registered view, or the path of a table."""
+        return path_of(parts) is not None or (len(parts) == 1 and fold_name(parts[0]) in self.views)
 
     def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The latest version of the table of a view, or the version that the name has."""
+        """The latest version of the table of a view or path, or the version that the name has."""
         named = name if isinstance(name, StatementTable) else StatementTable(name)
-        found = copy(self._view(named).table)
         time = None if named.timestamp is None else self.moment(named.timestamp)
+        path = path_of(named.parts)
+        if path is not None:
+            return DeltaTable(path, named.version, time)
+        found = copy(self._view(named).table)
         if named.version is None and time is None:
             found.refresh()
             return found
@@ -66,7 +70,7 @@ class _ViewSession(QuerySession):
 
     def condition(self, name: StatementTable) -> str | None:
         """The predicate of a view."""
-        return self._view(name).where
+        return None if path_of(name.parts) is not None else self._view(name).where
 
     def _view(self, name: StatementTable) -> RegisteredView:
         return self.views[fold_name(name.parts[0])]

@@ -136,7 +136,9 @@ def test_lengths_are_rules_at_every_depth_and_once_for_each_text() -> None:
             StructField("c", STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
             StructField("s", inner, True, {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:varchar(2)>"}),
             StructField("m", ArrayType(inner)),
-            StructField("n", ArrayType(ArrayType(STRING)), True, {"__CHAR_VARCHAR_TYPE_STRING": "array<array<char(1)>>"}),
+            StructField(
+                "n", ArrayType(ArrayType(STRING)), True, {"__CHAR_VARCHAR_TYPE_STRING": "array<array<char(1)>>"}
+            ),
         )
     )
     assert rules(table) == [

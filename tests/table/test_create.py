@@ -21,7 +21,9 @@ def _actions(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_simple_table_uses_no_feature_and_others_read_it(tmp_path: Path) -> None:
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT COMMENT 'key', name STRING", ["NAME"], comment="people", name="persons")
+    table = DeltaTable.create(
+        tmp_path / "t", "id BIGINT COMMENT 'key', name STRING", ["NAME"], comment="people", name="persons"
+    )
     assert (table.version, table.partition_columns) == (0, ("name",))
     info, protocol, metadata = (next(iter(action.values())) for action in _actions(tmp_path / "t"))
     assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}

@@ -113,7 +113,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         "create_namespace",
     ),
     "SQL without a session": (lambda t: ds.catalog("warehouse:wh").sql("SELECT 1"), "missing .* 'text'"),  # type: ignore[call-arg]
-    "a time for a version": (lambda t: t.restore("2026-01-31"), "timestamp='2026-01-31' for a time"),  # type: ignore[arg-type]
+    "a time for a version": (lambda t: t.restore("2026-01-31"), "timestamp='2026-01-31' for a time"),
     "a property that is misspelt": (
         lambda t: t.alter(ds.SetProperty(NEAR, "true")), rf"Did you mean {NEAR}s\?",
     ),
@@ -130,7 +130,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "a list as a new value": (lambda t: t.update({"customer": ["a"]}), r"array\('a', 'b'\)"),
     "a list to compare with": (lambda t: ds.col("customer") == ["a"], "several values as isin"),
     "rows for a schema": (lambda t: ds.DeltaTable.create("new", ROW), r"table\.schema"),
-    "a call of a transform": (lambda t: ds.transforms.bucket("id"), "Its arguments are column, buckets"),  # type: ignore[call-overload]
+    "a call of a transform": (lambda t: ds.transforms.bucket("id"), "Its arguments are column, buckets"),
     "a call of a change": (lambda t: ds.AddColumn(nme="x"), "AddColumn got an unexpected keyword"),  # type: ignore[call-arg]
     "no session": (lambda t: t.scan().to_spark(None), "spark must be a SparkSession"),
 }  # fmt: skip
@@ -168,8 +168,10 @@ def test_a_blank_path_is_not_the_working_directory(table: ds.DeltaTable) -> None
 
 
 def test_a_table_is_not_made_in_a_file(table: ds.DeltaTable) -> None:
+    catalog: Any = ds.catalog("warehouse:x.parquet")
+
     def staged() -> None:
-        with ds.catalog("warehouse:x.parquet").stage_create("t", "id BIGINT") as made:
+        with catalog.stage_create("t", "id BIGINT") as made:
             made.append(ROW)
 
     doors: list[Callable[[], object]] = [
@@ -177,7 +179,7 @@ def test_a_table_is_not_made_in_a_file(table: ds.DeltaTable) -> None:
         lambda: ds.DeltaTable.create("x.parquet/below", "id INT", mode="ignore"),
         lambda: table.clone("x.parquet"),
         lambda: ds.convert_to_delta("x.parquet"),
-        lambda: ds.catalog("warehouse:x.parquet").create_table("t", "id INT"),
+        lambda: catalog.create_table("t", "id INT"),
         staged,
     ]
     for door in doors:
@@ -199,11 +201,12 @@ def test_methods_of_frames_are_named_as_they_are_here(table: ds.DeltaTable) -> N
         with pytest.raises(AttributeError, match=r"has no filter: write scan\(where\)"):
             each.filter("id > 1")
         assert not hasattr(each, "select")
+    untyped: Any = table
     merge: Any = table.merge(ROW, "target.id = source.id")
     for act, meant in (
         (lambda: merge.whenMatchedUpdateAll, "write when_matched_update_all"),
-        (lambda: table.write, "write append"),
-        (lambda: table.to_pyarrow_table, r"write scan\(\)\.to_arrow"),
+        (lambda: untyped.write, "write append"),
+        (lambda: untyped.to_pyarrow_table, r"write scan\(\)\.to_arrow"),
     ):
         with pytest.raises(AttributeError, match=meant):
             act()
