@@ -24,7 +24,7 @@ def test_options_are_put_back_after_the_context() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("spark_job", "auto", InvalidArgument, "There is no option 'spark_job'; the options are"),
+        ("spark_job", "auto", InvalidArgument, "Did you mean spark_jobs.* The options are"),
         ("spark_jobs", "never", InvalidArgument, "must be one of 'auto', 'always', not 'never'"),
         ("log_bytes", 0, InvalidArgument, "must be 1 or greater, not 0"),
         ("listed_files", -1, InvalidArgument, "must be 0 or greater, not -1"),

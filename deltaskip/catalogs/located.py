@@ -50,7 +50,7 @@ from deltaskip.txn.latest import opening_after
 from deltaskip.warning import warn
 
 # The second one is the name of the format in Spark.
-_PROVIDERS = ("delta", "deltaskip")
+PROVIDERS = ("delta", "deltaskip")
 COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"
 """Properties with a meaning of their own: they are no properties of the Delta table."""
 
@@ -439,7 +439,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
         provider = given.get(PROVIDER, "delta")
-        if provider.lower() not in _PROVIDERS:
+        if provider.lower() not in PROVIDERS:
             raise InvalidArgument(
                 f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING or the format of "
                 f"saveAsTable. In Spark's own SQL df.writeTo(name).create() needs no format."

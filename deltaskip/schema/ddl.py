@@ -182,7 +182,7 @@ class DdlParser:
 
     def error(self, reason: str) -> SchemaError:
         """The error at the next token."""
-        return sql_error(self.text, self.position, "the text ends too early" if self.at_end else reason)
+        return sql_error(self.text, self.position, f"the text ends too early: {reason}" if self.at_end else reason)
 
     def columns(self) -> StructType:
         """All columns up to the end."""

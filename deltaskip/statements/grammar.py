@@ -84,8 +84,9 @@ GRAMMAR: tuple[StatementForm, ...] = (
         (("CREATE",), ("TABLE",)),
         "CREATE TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [PARTITIONED BY (days(ts), bucket(16, id), …)] "
         "[CLUSTER BY (…)] [COMMENT] [LOCATION] [TBLPROPERTIES] [AS query]; "
-        "CREATE TABLE [IF NOT EXISTS] name SHALLOW CLONE source [TBLPROPERTIES] [LOCATION]",
-        "create_table, stage_create(…).append(query), or clone",
+        "CREATE TABLE [IF NOT EXISTS] name SHALLOW CLONE source [TBLPROPERTIES] [LOCATION]; "
+        "CREATE TABLE [IF NOT EXISTS] name [USING delta] LOCATION 'a table that exists'",
+        "create_table, stage_create(…).append(query), clone, or register_table",
         "for expressions",
         CreateTable.read,
     ),

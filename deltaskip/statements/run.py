@@ -1,4 +1,4 @@
-"""Running SQL text: the statement in it, over the tables of a catalog, or a query over registered views."""
+"""Running SQL text: a statement over the tables of a catalog, or a query over registered views and tables by path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.identifiers import Parts, StatementTable
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession
+from deltaskip.statements.session import StatementSession, path_of
 from deltaskip.statements.statement import Statement
 from deltaskip.table.table import DeltaTable, table_in
 from deltaskip.warning import warn
@@ -122,14 +122,17 @@ class _ViewSession(QuerySession):
     views: Mapping[str, RegisteredView]
 
     def has_table(self, parts: Parts) -> bool:
-        """Whether a name is one of a registered view."""
-        return len(parts) == 1 and fold_name(parts[0]) in self.views
+        """Whether a name is one of a registered view, or the path of a table."""
+        return path_of(parts) is not None or (len(parts) == 1 and fold_name(parts[0]) in self.views)
 
     def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The latest version of the table of a view, or the version that the name has."""
+        """The latest version of the table of a view or path, or the version that the name has."""
         named = name if isinstance(name, StatementTable) else StatementTable(name)
-        found = copy(self._view(named).table)
         time = None if named.timestamp is None else self.moment(named.timestamp)
+        path = path_of(named.parts)
+        if path is not None:
+            return DeltaTable(path, named.version, time)
+        found = copy(self._view(named).table)
         if named.version is None and time is None:
             found.refresh()
             return found
@@ -137,7 +140,7 @@ class _ViewSession(QuerySession):
 
     def condition(self, name: StatementTable) -> str | None:
         """The predicate of a view."""
-        return self._view(name).where
+        return None if path_of(name.parts) is not None else self._view(name).where
 
     def _view(self, name: StatementTable) -> RegisteredView:
         return self.views[fold_name(name.parts[0])]

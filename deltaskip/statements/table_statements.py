@@ -14,7 +14,7 @@ from deltaskip.alter.changes import (
     UpdateColumnComment,
 )
 from deltaskip.catalogs.identifier import CatalogIdentifier
-from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.catalogs.located import PROVIDERS, LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 from deltaskip.errors import (
     CommitConflict,
@@ -56,7 +56,7 @@ class CreateTable(Statement):
 
     Attributes:
         name: Name of the table.
-        columns: The columns; None if the query gives them.
+        columns: The columns; None if the query gives them, or the table that is at the location.
         partitions: Partition columns and transforms.
         cluster_by: Paths of the clustering columns.
         properties: Table properties.
@@ -102,8 +102,10 @@ class CreateTable(Statement):
             if columns is None:
                 raise reader.error("partition columns with types need the other columns: write them before")
             found["columns"] = StructType((*columns.fields, *added))
-        if found.get("columns") is None and "query" not in found:
-            raise reader.error("a table needs columns, as in (id BIGINT, …), or AS and a query")
+        if found.get("columns") is None and "query" not in found and not _names_a_table(found):
+            raise reader.error(
+                "a table needs columns, as in (id BIGINT, …), AS and a query, or only the LOCATION of one that exists"
+            )
         if found.get("columns") is not None and "query" in found:
             # Spark 4.1, AstBuilder.visitCreateTable: schema may not be specified in CTAS.
             raise InvalidArgument(
@@ -116,7 +118,7 @@ class CreateTable(Statement):
     def run(self, session: StatementSession) -> Any:
         """Create the table whole, or not at all."""
         catalog, ident = session.catalog, catalog_name(session, self.name)
-        if self.provider is not None and self.provider.lower() != "delta":
+        if self.provider is not None and self.provider.lower() not in PROVIDERS:
             raise InvalidArgument(
                 f"The catalog {catalog.name} has Delta tables only, so {ident} cannot be USING {self.provider}: write "
                 f"USING delta."
@@ -128,6 +130,10 @@ class CreateTable(Statement):
                 f"The catalog {catalog.name} has a table {ident} already: write CREATE TABLE IF NOT EXISTS, or CREATE "
                 f"OR REPLACE TABLE."
             )
+        if self.columns is None and self.query is None:
+            assert self.location is not None
+            catalog.register_table(ident, self.location)
+            return NOTHING
         properties = dict(self.properties)
         if self.comment is not None:
             properties["comment"] = self.comment
@@ -161,6 +167,12 @@ class CreateTable(Statement):
             if not self.if_not_exists:
                 raise
         return NOTHING
+
+
+def _names_a_table(found: Mapping[str, Any]) -> bool:
+    """Whether the clauses of a CREATE TABLE without columns give a name to the table at a location."""
+    others = {"creating", "if_not_exists", "location", "provider"}
+    return "location" in found and found["creating"] == "create" and found.keys() <= others
 
 
 @dataclass(frozen=True, slots=True)

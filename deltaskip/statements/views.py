@@ -122,11 +122,12 @@ def register_view(
 
 @door
 def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
-    """Run a query over registered views, and return its DataFrame.
+    """Run a query over registered views and tables by path, and return its DataFrame.
 
     Each view that the query names is read at the latest version of its table, through a scan that skips files by the
-    predicate of the view and by what the query requires of its rows. All other names are the session's. Spark runs the
-    query as typed.
+    predicate of the view and by what the query requires of its rows, and in the same way each table whose path stands
+    after `deltaskip.` or `delta.`, as in ``SELECT * FROM deltaskip.`/data/orders` ``. All other names are the
+    session's. Spark runs the query as typed.
 
     Args:
         spark: The session of the views.

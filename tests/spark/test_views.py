@@ -80,6 +80,21 @@ def test_a_view_takes_the_place_of_another_one(spark: Any, table: ds.DeltaTable)
     after.drop()
 
 
+def test_a_query_takes_tables_by_path(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
+    view = ds.register_view(spark, "orders", table, "p = 'a'")
+    path = f"deltaskip.`{tmp_path / 't'}`"
+    found = ds.sql(spark, f"SELECT id FROM {path} WHERE id >= 85")
+    assert (ids(found), files_read(found)) == (list(range(85, 100)), 2)
+    joined = f"SELECT t.id FROM delta.`{table.uri}` t JOIN orders o ON t.id = o.id WHERE t.id < 15"
+    assert ids(ds.sql(spark, joined)) == list(range(10))
+    assert ids(ds.sql(spark, f"SELECT id FROM {path} VERSION AS OF 1")) == list(range(10))
+    view.drop()
+    with pytest.raises(ds.TableNotFound, match="no such path"):
+        ds.sql(spark, f"SELECT * FROM deltaskip.`{tmp_path / 'nowhere'}`")
+    with pytest.raises(ds.PredicateError, match="Write the whole path"):
+        ds.sql(spark, "SELECT * FROM deltaskip.`orders`")
+
+
 @pytest.mark.parametrize(
     ("name", "where", "text", "error", "message"),
     [

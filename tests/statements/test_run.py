@@ -69,6 +69,23 @@ def test_create_table_with_every_clause(catalog: MemoryCatalog, tmp_path: Path) 
     assert table.detail().clustering_columns == ("a",)
 
 
+def test_a_table_that_exists_gets_a_name(catalog: MemoryCatalog, tmp_path: Path) -> None:
+    place = tmp_path / "made elsewhere"
+    ds.DeltaTable.create(place, "id BIGINT").append(pa.table({"id": [1]}))
+    for provider in ("", "USING delta", "USING deltaskip"):
+        answer(catalog, f"CREATE TABLE db.found {provider} LOCATION '{place}'")
+        assert catalog.load_table("db.found").scan().count() == 1
+        answer(catalog, "DROP TABLE db.found")
+    with pytest.raises(TableNotFound):
+        answer(catalog, f"CREATE TABLE db.lost LOCATION '{tmp_path / 'nowhere'}'")
+    for text in (
+        f"CREATE OR REPLACE TABLE db.t LOCATION '{place}'",
+        f"CREATE TABLE db.x LOCATION '{place}' COMMENT 'x'",
+    ):
+        with pytest.raises(PredicateError, match="a table needs columns"):
+            answer(catalog, text)
+
+
 def test_create_replace_and_if_not_exists(catalog: MemoryCatalog) -> None:
     with pytest.raises(TableAlreadyExists, match="CREATE TABLE IF NOT EXISTS"):
         answer(catalog, "CREATE TABLE db.t (x INT)")

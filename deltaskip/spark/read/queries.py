@@ -17,11 +17,8 @@ from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.session.failures import first_reason, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
-# Spark reads formats of Python by a path in SQL only through a view.
-_BY_PATH = (
-    " Instead of a path after the name of the format, name a view: register_view(spark, 'orders', table), or "
-    "spark.read.format('deltaskip').load(path).createOrReplaceTempView('orders')."
-)
+# Names after the format that `statements.session.path_of` does not take for a path.
+_BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
 
 def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
