@@ -88,7 +88,7 @@ from .errors import (
     VersionNotFound,
 )
 from .expr.column import ColumnExpr, col, lit
-from .log.checkpoint.written import WrittenCheckpoint
+from .log.checkpoint.written_checkpoint import WrittenCheckpoint
 from .log.history import History, HistoryEntry
 from .log.symlink_manifests import Manifests
 from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
@@ -96,7 +96,7 @@ from .maintenance.recompute.recomputed import ColumnPlan, Recomputed, RecomputeP
 from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
-from .reading.pieces import ScanPiece
+from .reading.scan_pieces import ScanPiece
 from .reading.table_scan import TableScan
 from .schema.types import (
     ArrayType,

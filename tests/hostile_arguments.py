@@ -290,10 +290,8 @@ RESULTS = {
 }
 # Parameters whose values are not for users: see the docstrings.
 INTERNAL = {
-    "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.evaluate", "Scan.replanned", "Scan",
-    "TableScan.evaluate", "TableScan.replanned", "ColumnExpr", "DistributedScan", "DistributedScan.evaluate",
-    "DistributedScan.replanned", "TableScan.narrowed", "TableScan.with_paths", "DistributedScan.narrowed",
-    "DistributedScan.with_paths",
+    "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.replanned", "Scan", "TableScan.replanned",
+    "ColumnExpr", "DistributedScan", "DistributedScan.replanned",
 }  # fmt: skip
 
 

@@ -31,11 +31,10 @@ NOT_EXPORTED = {
     "TableTransaction": "importing deltaskip does not import the code that writes",
     "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
     "Lane": "the kernels' own",
-    "Snapshot": "the attribute is for other packages of deltaskip",
+    "Snapshot": "a version as the modules that read and write it know it",
     "FileGroup": "how an engine reads the files of a change data feed",
     "Reads": "how an engine reads the files of a change data feed",
-    "Program": "a predicate compiled for the modules of skipping",
-    "PortablePredicate": "how an engine evaluates a predicate in another process",
+    "CompiledPredicate": "a predicate as the modules of skipping evaluate it",
     "Matrix": "the data of a plot",
     "Tree": "an alias of Branch, int and bool",
 }

@@ -9,7 +9,16 @@ from deltaskip.actions.file_fields import (
     REMOVE_FIELDS,
     TEXT_MAP,
 )
-from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.actions.files import (
+    AddCdcFile,
+    AddFile,
+    DeletionVectorDescriptor,
+    RemoveFile,
+    add_files,
+    remove_files,
+    remove_of,
+    unchanged,
+)
 from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
 from deltaskip.actions.partition_values import (
     PartitionValueError,
@@ -32,8 +41,7 @@ from deltaskip.actions.paths import (
     table_key,
     table_keys,
 )
-from deltaskip.actions.rows import add_files, remove_files, remove_of, unchanged
-from deltaskip.actions.table_state import (
+from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,
     DomainMetadata,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
 from deltaskip.actions.files import AddCdcFile, AddFile, RemoveFile
-from deltaskip.actions.table_state import (
+from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,
     DomainMetadata,

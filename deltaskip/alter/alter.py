@@ -34,6 +34,7 @@ from deltaskip.alter.changes import (
     UpdateColumnComment,
     UpdateColumnNullability,
 )
+from deltaskip.alter.column_paths import place_of
 from deltaskip.alter.columns import (
     add_column,
     column_json,
@@ -46,8 +47,7 @@ from deltaskip.alter.columns import (
 )
 from deltaskip.alter.existing_rows import check_existing_rows, extreme_value
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
-from deltaskip.alter.history import truncate_history, vector_tombstones
-from deltaskip.alter.paths import place_of
+from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
 from deltaskip.alter.properties import check_retention, remove_properties, set_comment, set_properties
 from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
 from deltaskip.alter.types import drop_default, set_default, update_type

@@ -20,6 +20,7 @@ from deltaskip.alter.changes import (
     UpdateColumnComment,
     UpdateColumnNullability,
 )
+from deltaskip.alter.column_paths import Place, is_below, place_of, replace_type, struct_at, with_field, with_struct
 from deltaskip.alter.dependents import (
     refuse_dependents,
     remove_from_sort_order,
@@ -28,7 +29,6 @@ from deltaskip.alter.dependents import (
     rename_in_sort_order,
     rename_in_statistics,
 )
-from deltaskip.alter.paths import Place, is_below, place_of, replace_type, struct_at, with_field, with_struct
 from deltaskip.alter.state import TableState, done, with_schema
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json

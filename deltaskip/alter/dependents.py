@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import takewhile
 
-from deltaskip.alter.paths import is_below
+from deltaskip.alter.column_paths import is_below
 from deltaskip.alter.state import TableState, with_property
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, sort_order_text, table_sort_order
 from deltaskip.errors import SchemaError

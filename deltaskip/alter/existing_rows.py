@@ -39,7 +39,7 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
     snapshot = _as_of(state)
     rule = RowRule(name, "check", expression, f"({expression}\n)")
     try:
-        files = Scan(snapshot, ReadOptions(rule.sql)).unproved().files(columns=_FILE_COLUMNS)
+        files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=_FILE_COLUMNS)
     except PredicateError:
         # Spark may know what deltaskip does not.
         files = Scan(snapshot).files(columns=_FILE_COLUMNS)

@@ -16,8 +16,8 @@ from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature, meant
 from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.requirements import uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
-from deltaskip.features.writing import uses_of
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 

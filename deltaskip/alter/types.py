@@ -9,9 +9,9 @@ import re
 from dataclasses import replace
 
 from deltaskip.alter.changes import DropDefault, SetDefault, UpdateColumn
+from deltaskip.alter.column_paths import Place, place_of, replace_type, with_field
 from deltaskip.alter.columns import column_json, set_metadata_key
 from deltaskip.alter.dependents import refuse_dependents
-from deltaskip.alter.paths import Place, place_of, replace_type, with_field
 from deltaskip.alter.state import TableState, done, with_schema
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json

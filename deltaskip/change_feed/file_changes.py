@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
-from deltaskip.change_feed.versions import VersionRange
+from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.log import Snapshot, check_same_table
 from deltaskip.log.commit import Commits, read_commits
 from deltaskip.log.loading import list_log
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name
-from deltaskip.skipping.files import decoded, files_schema, unreadable_value
-from deltaskip.skipping.partition_values import PartitionColumn, map_values
+from deltaskip.skipping.file_list import decoded, files_schema, unreadable_value
+from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
 

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
 from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
-from deltaskip.change_feed.file_groups import FileGroup
 from deltaskip.change_feed.states import check_states
-from deltaskip.change_feed.versions import VersionRange
+from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
@@ -27,9 +26,9 @@ from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
+from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
@@ -44,7 +43,7 @@ from deltaskip.schema.arrow_values import (
 )
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -74,9 +73,7 @@ class ChangeFeedEngine(Protocol):
 class ChangeScan(Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 
-    Made by `DeltaTable.changes`. `snapshot`, `where`, `columns`, `predicate`, `limit`, `time_zone`,
-    `collation_version`, `rows`, `reads` and `replanned` are for other packages of deltaskip; their types can change
-    in any release.
+    Made by `DeltaTable.changes`.
 
     Args:
         versions: The range.
@@ -220,7 +217,7 @@ class ChangeScan(Reopened):
 
         Raises as `to_arrow`, while it is read.
         """
-        from deltaskip.change_feed.rows import arrow_rows
+        from deltaskip.change_feed.change_rows import arrow_rows
 
         return arrow_rows(self._scan, self.rows())
 
@@ -241,11 +238,11 @@ class ChangeScan(Reopened):
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def reads(self) -> tuple[pa.Schema, Reads]:
-        """Return the schema of the changes, and what reads each file of them; for other packages of deltaskip.
+        """Return the schema of the changes, and what reads each file of them.
 
         Raises UnsupportedFeature for a predicate that only Spark can evaluate.
         """
-        from deltaskip.change_feed.rows import change_reads
+        from deltaskip.change_feed.change_rows import change_reads
 
         return change_reads(self._scan, self.rows())
 
@@ -255,7 +252,7 @@ class ChangeScan(Reopened):
 
     @cached_property
     def _found(self) -> _Found:
-        chosen = list(each_candidate(self.snapshot, self._scan.program, self._kept))
+        chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
         else:
@@ -264,8 +261,24 @@ class ChangeScan(Reopened):
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their numbers."""
-        indices = self._scan.evaluate(self._scan.program, batch).indices()
+        indices = self._scan.compiled.kept(batch).indices()
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files with changes, and which rows of each are changes.
+
+    Attributes:
+        files: Rows of `ChangeScan.files()`.
+        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
+        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
+            vector and not in another; None for files of which every row is a change unless it is deleted.
+    """
+
+    files: pa.Table
+    deleted: pa.StructArray
+    positions: RowPositions | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import CollationName, icu_locale, parse_name
-from deltaskip.collations.prefixes import prefix_lane
-from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary

@@ -48,10 +48,10 @@ def available_collations() -> tuple[AvailableCollations, ...]:
         One entry for each provider and version. Every entry with provider "icu" covers all locales of that ICU version.
     """
     from deltaskip.collations.libraries import icu_libraries
-    from deltaskip.collations.spark_order import spark_order_versions
+    from deltaskip.collations.spark_order import lowercase_versions
 
     icu = [AvailableCollations("icu", version, library.source) for version, library in icu_libraries().items()]
-    own = [AvailableCollations("spark", version, "built in") for version in reversed(spark_order_versions())]
+    own = [AvailableCollations("spark", version, "built in") for version in reversed(lowercase_versions())]
     return (*icu, *own)
 
 

@@ -16,8 +16,7 @@ import pyarrow as pa
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.collations.names import BINARY, LCASE, spark_name
-from deltaskip.collations.prefixes import prefix_lane
-from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
@@ -105,7 +104,7 @@ class SparkOrder:
 
 
 def spark_order(identifier: CollationId) -> SparkOrder:
-    """The collation with this identifier. The version of UTF8_LCASE must be one of spark_order_versions.
+    """The collation with this identifier. The version of UTF8_LCASE must be one of lowercase_versions.
 
     The provider is ignored, as in Spark. Raises InvalidCollation for a name that is not UTF8_* or has no version,
     CollationUnavailable if there is no table for the version.
@@ -122,17 +121,12 @@ def spark_order(identifier: CollationId) -> SparkOrder:
     return SparkOrder(identifier, name.rtrim, table)
 
 
-def spark_order_versions() -> tuple[str, ...]:
-    """The versions in which all four orders are available, oldest first. UTF8_BINARY is the same in every version."""
-    return lowercase_versions()
-
-
 # Spark 4.1, CollationAwareUTF8String: each code point by itself through ICU's simple lower case, U+0130 to `i` and
 # U+0307, U+03C2 (final sigma) to U+03C3; bytes that are not UTF-8 become U+FFFD first.
 # The rules do not depend on neighboring characters, so `ß` is not `ss`. They grow with Unicode: 77.1 has 27 more
 # letters than 75.
 def lowercase_versions() -> tuple[str, ...]:
-    """The ICU versions with a lower-case table, oldest first."""
+    """The ICU versions with a lower-case table, in which all four orders are available, oldest first."""
     return tuple(UNICODE_OF)
 
 

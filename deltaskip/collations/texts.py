@@ -1,12 +1,15 @@
-"""Strings as arguments and results of kernels: Arrow layouts and Python values."""
+"""Strings as arguments and results of kernels, and bounds that may contain one with a given prefix."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import pyarrow as pa
 
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.kernels.key_column import KeyColumn
+from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 
 
 def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
@@ -54,3 +57,24 @@ def text_value(array: pa.Array, i: int) -> str | bytes:
         return raw.decode()
     except UnicodeDecodeError:
         return raw
+
+
+def prefix_lane(
+    begins: bytes | None,
+    mins: pa.Array | KeyColumn,
+    maxs: pa.Array | KeyColumn,
+    sort_keys: Callable[[pa.Array], pa.Array],
+) -> Lane:
+    """The keep mask of key(max) >= begins AND key(min) cut to the length of begins <= begins. A missing bound keeps.
+
+    begins: the prefix of the key of every value that starts with the prefix; None keeps every row.
+    """
+    if begins is None:
+        return constant_lane(len(maxs), True)
+    lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(sort_keys(mins))
+    highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(sort_keys(maxs))
+    lane = highest.keep("ge", begins)
+    if len(lowest) != len(highest):
+        raise InvalidArgument(f"mins and maxs must have the same length, not {len(lowest):,} and {len(highest):,}.")
+    and_lanes(lane, lowest.keep("le", begins, prefix=True))
+    return lane

@@ -29,7 +29,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import Footer, read_footer
-from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
+from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import storage_for
 from deltaskip.txn.operation import commit_operation

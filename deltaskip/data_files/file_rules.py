@@ -167,7 +167,7 @@ def _may_violate(snapshot: Snapshot, where: Node, time_zone: str) -> NDArray[np.
         warnings.simplefilter("ignore")
         scan = Scan(snapshot, ReadOptions(where, time_zone=time_zone))
         batch = FileBatch(CommitAdds(snapshot))
-        lane = scan.evaluate(scan.complement, batch)
+        lane = scan.compiled.negated.kept(batch)
     mask: NDArray[np.bool_] = np.asarray(memoryview(lane)).astype(bool)
     return mask
 

@@ -39,7 +39,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.stats.footer import Footer
-from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
+from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INT96 = 3

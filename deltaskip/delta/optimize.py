@@ -56,10 +56,10 @@ class DeltaOptimizeBuilder(Unpicklable):
             where = " AND ".join(f"({each})" for each in self._where) if len(self._where) > 1 else None
             where = self._where[0] if len(self._where) == 1 else where
             zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
-            request = OptimizeRequest(where, None, tuple(columns), False, zone)
-            predicates = [_text(parse_sql(each)) for each in self._where]
+            predicates = tuple(_text(parse_sql(each)) for each in self._where)
+            request = OptimizeRequest(where, zorder_by=tuple(columns), time_zone=zone, predicates=predicates)
             recorded = WriteOptions(user_metadata=user_metadata(self._spark))
-            result = optimize(table.snapshot, request, self._spark, recorded, predicates)
+            result = optimize(table.snapshot, request, self._spark, recorded)
             table.refresh()
             row = optimized_row(table.snapshot, result, _parallelism(self._spark))
             return self._spark.createDataFrame([row], OPTIMIZED)

@@ -35,21 +35,18 @@ class PlannedChange:
     files: FilesToChange
 
 
-def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: str, act: str) -> PlannedChange:
+def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> PlannedChange:
     """Return the plan of a change of the rows that match a predicate. Nothing but the log is read.
 
     Args:
         snapshot: The version of the table.
         where: SQL text of the predicate; None for all rows.
-        spark: The session that would read and write the rows; None for this process.
-        time_zone: Time zone of the predicate; with a session its own applies.
-        act: The change as the beginning of a sentence, such as "Deleting".
+        execution: Reads and writes the rows, from `execution_of`.
 
     Raises:
         PredicateError: The predicate is not valid.
         UnsupportedFeature: The predicate can only be evaluated by Spark.
     """
-    execution = execution_of(snapshot, spark, time_zone, act)
     scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
     return PlannedChange(execution, scan, files_to_change(scan))
 
@@ -57,11 +54,13 @@ def plan_change(snapshot: Snapshot, where: str | None, spark: Any, time_zone: st
 def described_change(
     snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
 ) -> ChangePlan:
-    """Return the plan of an operation on the latest version of a table for its user. Arguments as of `plan_change`.
+    """Return the plan of an operation on the latest version of a table for its user.
 
-    operation: Name of the operation in the table's history.
+    operation: Name of the operation in the table's history. where: as of `plan_change`; the other arguments as of
+    `execution_of`.
     """
-    plan = plan_change(refresh(snapshot), where, spark, time_zone, act)
+    latest = refresh(snapshot)
+    plan = plan_change(latest, where, execution_of(latest, spark, time_zone, act))
     return plan_of(operation, plan.scan, plan.files)
 
 

@@ -34,7 +34,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.footer import stored_file_rows
-from deltaskip.stats.merge import widened_stats
+from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.txn.transaction import Transaction
 
 # Vectors of one file are read together; their rows are in memory until the next ones are read.

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from deltaskip.actions import AddFile
-from deltaskip.dml.change_plan import plan_change
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.change_plan import PlannedChange, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
-from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
-from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -51,12 +49,13 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
         StorageError: Storage failed.
     """
     start = time.monotonic()
+    snapshot = transaction.snapshot
     check_first(transaction, "delete")
     with transaction.cost.phase("plan"):
-        plan = plan_change(transaction.snapshot, where, spark, time_zone, "Deleting")
+        plan = plan_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Deleting"))
     transaction.read_scan(plan.scan, removes=True)
     transaction.set_parameters({"predicate": ["true" if where is None else where]})
-    removed = remove_rows(transaction, plan.files, plan.scan, plan.execution)
+    removed = remove_rows(transaction, plan)
     return _metrics(removed, int((time.monotonic() - start) * 1000))
 
 
@@ -65,20 +64,12 @@ def _metrics(removed: AppliedChanges, milliseconds: int) -> dict[str, int]:
     return found if removed.deleted is None else {**found, "numDeletedRows": removed.deleted}
 
 
-def remove_rows(
-    transaction: Transaction,
-    change: FilesToChange,
-    scan: Scan,
-    execution: RowExecution,
-    inserted: Sequence[AddFile] = (),
-) -> AppliedChanges:
-    """Add the actions that remove the rows for which the predicate of a scan is TRUE, see `apply_changes`.
+def remove_rows(transaction: Transaction, plan: PlannedChange, inserted: Sequence[AddFile] = ()) -> AppliedChanges:
+    """Add the actions that remove the rows of a plan, see `apply_changes`.
 
     Args:
         transaction: The transaction, which depends on the scan already. Its `discard` deletes what is written here.
-        change: The files of the scan, from `files_to_change`.
-        scan: The scan.
-        execution: Reads and writes the rows of files that lose only some.
+        plan: The rows.
         inserted: The new files of the transaction, which the change data feed must contain if files are rewritten.
 
     Raises:
@@ -86,7 +77,7 @@ def remove_rows(
         PredicateError: The predicate fails for a row.
         StorageError: A file cannot be read or written.
     """
-    partly = change.partly
+    execution, partly = plan.execution, plan.files.partly
     with transaction.cost.phase("read"):
-        matches = execution.matching(scan, partly.listed) if len(partly) else RowPositions(())
-    return apply_changes(transaction, ChangedRows(change.whole, partly, deleted=matches), execution, inserted)
+        matches = execution.matching(plan.scan, partly.listed) if len(partly) else RowPositions(())
+    return apply_changes(transaction, ChangedRows(plan.files.whole, partly, deleted=matches), execution, inserted)

@@ -35,7 +35,7 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
@@ -105,7 +105,7 @@ class FilesToChange:
 def files_to_change(scan: Scan) -> FilesToChange:
     """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
     snapshot = scan.snapshot
-    found = list(each_candidate(snapshot, scan.program, partial(_divided, scan)))
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan)))
     whole = _joined(snapshot, _REMOVED, [each[0] for each in found if each[0] is not None])
     return FilesToChange(
         whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
@@ -114,7 +114,7 @@ def files_to_change(scan: Scan) -> FilesToChange:
 
 def kept_files(scan: Scan) -> DataFiles:
     """Return the files that may contain rows for which the predicate of the scan is TRUE."""
-    found = list(each_candidate(scan.snapshot, scan.program, partial(_kept_of, scan)))
+    found = list(each_candidate(scan.snapshot, scan.compiled.program, partial(_kept_of, scan)))
     return _joined(scan.snapshot, FILE_SCHEMA.names, found)
 
 
@@ -134,7 +134,7 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
         partitions: One text for each partition column, as `serialize_partition_value` writes it.
     """
     snapshot = scan.snapshot
-    found = list(each_candidate(snapshot, scan.program, partial(_of_partitions, scan, frozenset(partitions))))
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, frozenset(partitions))))
     return _joined(snapshot, _REMOVED, found)
 
 
@@ -153,7 +153,7 @@ def chosen_files(
         kept = _kept(scan, batch)
         return _files(scan, batch, kept[choose(batch, kept)], columns)
 
-    return _joined(scan.snapshot, columns, list(each_candidate(scan.snapshot, scan.program, chosen)))
+    return _joined(scan.snapshot, columns, list(each_candidate(scan.snapshot, scan.compiled.program, chosen)))
 
 
 def new_files(
@@ -196,7 +196,7 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
 def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
     """The batch's files that go whole, and those that may lose rows; None for none."""
     kept = _kept(scan, batch)
-    unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[kept]
+    unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]
     return (
         _files(scan, batch, whole, _REMOVED) if len(whole) else None,
@@ -230,7 +230,7 @@ def _tuples(columns: Iterable[pa.Array], rows: int) -> tuple[npt.NDArray[Any], n
 
 
 def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
-    found = batch.live(scan.evaluate(scan.program, batch).indices())
+    found = batch.live(scan.compiled.kept(batch).indices())
     return np.arange(batch.num_rows, dtype=np.int64) if found is None else numpy_values(found)
 
 

@@ -14,10 +14,11 @@ from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.change_plan import PlannedChange, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
+from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
@@ -72,6 +73,21 @@ class Overwrite:
             raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedOverwrite:
+    """The plan of an overwrite of a version of a table.
+
+    Attributes:
+        replaced: The rows that go, and the treatment of the schema.
+        execution: Reads and writes the rows of files that lose only some.
+        change: The files that lose rows; None if the partitions of the new rows decide.
+    """
+
+    replaced: Overwrite
+    execution: RowExecution
+    change: PlannedChange | None
+
+
 def predicate_text(where: object, params: object, schema: StructType) -> str | None:
     """Return a predicate as SQL text, in which it is recorded and checked; None for None.
 
@@ -124,38 +140,38 @@ def overwrite_in(
         StorageError: The files cannot be written.
     """
     check_first(transaction, "overwrite")
-    execution = execution_of(transaction.snapshot, rows.frame, time_zone, "Overwriting")
-    scan = replaced_rows(transaction, options, execution)
+    with transaction.cost.phase("plan"):
+        plan = plan_overwrite(transaction.snapshot, options, rows.frame, time_zone)
     written = append_to(
         transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
     )
-    return replace_rows(transaction, options, execution, scan, written)
+    return replace_rows(transaction, plan, written)
 
 
-def replaced_rows(transaction: Transaction, options: Overwrite, execution: RowExecution) -> Scan | None:
-    """Return the scan of the rows that an overwrite replaces, on which the transaction then depends.
+def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zone: str) -> PlannedOverwrite:
+    """Return the plan of an overwrite. Nothing but the log is read.
 
-    It is None if the new rows decide. Raises PredicateError if the predicate is not valid.
+    Args:
+        snapshot: The version of the table.
+        replaced: What the new rows replace.
+        spark: The DataFrame with the new rows; None to read and write rows in this process.
+        time_zone: Time zone of the predicate; with a session its own applies.
+
+    Raises:
+        PredicateError: The predicate is not valid.
+        UnsupportedFeature: The predicate can only be evaluated by Spark.
     """
-    snapshot = transaction.snapshot
-    if options.partitions == "dynamic" and snapshot.partition_columns:
-        return None
-    # The predicate is checked before anything is written.
-    scan = execution.planned(Scan(snapshot, ReadOptions("true" if options.where is None else options.where)))
-    transaction.read_scan(scan, removes=True)
-    return scan
+    execution = execution_of(snapshot, spark, time_zone, "Overwriting")
+    by_rows = replaced.partitions == "dynamic" and snapshot.partition_columns
+    return PlannedOverwrite(replaced, execution, None if by_rows else plan_change(snapshot, replaced.where, execution))
 
 
-def replace_rows(
-    transaction: Transaction, options: Overwrite, execution: RowExecution, scan: Scan | None, written: WrittenRows
-) -> dict[str, int]:
+def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: WrittenRows) -> dict[str, int]:
     """Remove the rows in whose place an overwrite has put others, and return Delta's metrics of it.
 
     Args:
         transaction: The transaction, to which the new files were added.
-        options: What is replaced.
-        execution: Reads and writes the rows of files that lose only some.
-        scan: What `replaced_rows` returned.
+        plan: What is replaced.
         written: The new files.
 
     Raises:
@@ -163,28 +179,26 @@ def replace_rows(
         UnsupportedFeature: The predicate can only be evaluated by Spark, or the table is append-only.
         StorageError: A file cannot be read or written.
     """
-    transaction.set_parameters(_parameters(transaction, options, scan is None))
-    if scan is None:
-        removed = _replace_partitions(transaction, written, execution)
-    else:
-        with transaction.cost.phase("plan"):
-            change = files_to_change(scan)
-        removed = remove_rows(transaction, change, scan, execution, written.files)
-    return _metrics(written, removed, options.where is not None)
+    replaced, dynamic = plan.replaced, plan.change is None
+    transaction.set_parameters(_parameters(transaction, replaced, dynamic))
+    change = plan.change or _change_of_partitions(transaction.snapshot, written, plan.execution)
+    removed = AppliedChanges()
+    if change is not None:
+        transaction.read_scan(change.scan, removes=not dynamic)
+        removed = remove_rows(transaction, change, written.files)
+    return _metrics(written, removed, replaced.where is not None)
 
 
-def _replace_partitions(transaction: Transaction, written: WrittenRows, execution: RowExecution) -> AppliedChanges:
-    """Remove all rows in the partitions of the new rows; nothing if there are none."""
-    snapshot = transaction.snapshot
+def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: RowExecution) -> PlannedChange | None:
+    """The removal of all rows in the partitions of the new rows; None if there are none."""
     fields, mode = snapshot.partition_fields, snapshot.mapping_mode
     names = [physical_name(field, mode) for field in fields]
     partitions = {tuple(file.partition_values[name] for name in names) for file in written.files}
     if not partitions:
-        return AppliedChanges()
+        return None
     scan = execution.planned(Scan(snapshot, ReadOptions(_of_partitions(fields, partitions))))
-    transaction.read_scan(scan)
     whole = files_of_partitions(scan, partitions)
-    return remove_rows(transaction, FilesToChange(whole, whole.take([])), scan, execution)
+    return PlannedChange(execution, scan, FilesToChange(whole, whole.take([])))
 
 
 def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.assignments import NewValue, assignments_of
 from deltaskip.dml.change_plan import plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
@@ -71,7 +72,7 @@ def update_in(
     properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
     with transaction.cost.phase("plan"):
-        plan = plan_change(snapshot, where, spark, time_zone, "Updating")
+        plan = plan_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Updating"))
     transaction.read_scan(plan.scan, removes=True)
     transaction.set_parameters({"predicate": [] if where is None else [where]})
     ids, feed = row_id_columns(properties), properties.change_data_feed

@@ -36,10 +36,10 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
 )
-from deltaskip.expr.places import line_and_column
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
+from deltaskip.schema.sql_text import line_and_column
 from deltaskip.schema.types import STRING
 
 # A method of a column, as in Python.

@@ -7,7 +7,7 @@ from deltaskip.features.registry import (
     has_feature,
     support_table,
 )
-from deltaskip.features.writing import CommitSummary, check_maintainable, check_writable
+from deltaskip.features.requirements import CommitSummary, check_maintainable, check_writable
 
 __all__ = [
     "FEATURES",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument, meant
 from deltaskip.features.registry import FEATURES, has_feature
-from deltaskip.features.writing import uses_of
+from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, delta_property
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION

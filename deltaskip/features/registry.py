@@ -19,7 +19,7 @@ from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES
 FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
-# refused. A feature that a table has but does not use does not block commits (see features.writing).
+# refused. A feature that a table has but does not use does not block commits (see features.requirements).
 Support = Literal["yes", "not needed", "no"]
 
 READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)

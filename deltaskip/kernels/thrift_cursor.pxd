@@ -4,6 +4,9 @@ Those that return an int return FINE or the reason why the bytes cannot be read.
 # Apache Thrift, Thrift compact protocol encoding
 """
 
+# Every reader of a struct has a loop of its own over `read_field`. One loop for all, which takes where numbers go from
+# a table, reads footers at a half to a fifth of the speed.
+
 from libc.stdint cimport INT16_MAX, int64_t, uint8_t, uint64_t
 
 from deltaskip.kernels.byte_cursor cimport FINE, HEADER, SHORT, Cursor, pass_by, read_varint

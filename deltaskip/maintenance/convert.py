@@ -16,7 +16,7 @@ from deltaskip.data_files.given_files import GivenFile, find_files
 from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.rows.merge import replaced_schema
+from deltaskip.rows.schema_merge import replaced_schema
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (

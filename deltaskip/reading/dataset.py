@@ -96,7 +96,7 @@ def _inexact(scan: Scan, files: pa.Table) -> str | None:
     if renamed is not None:
         return f"its column {renamed} has another name in files (delta.columnMapping.mode = name)"
     if scan.where is not None:
-        others = scan.unproved().files(columns=["uri"])["uri"]
+        others = scan.negated().files(columns=["uri"])["uri"]
         if pc.any(pc.is_in(files["uri"], value_set=one_chunk(others))).as_py():
             return "its predicate must be evaluated for the rows of a file: scan without it, and filter the dataset"
     return None

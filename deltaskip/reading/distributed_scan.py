@@ -9,9 +9,9 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
-from deltaskip.log.doors import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
-from deltaskip.skipping.files import chosen_columns
+from deltaskip.skipping.file_list import chosen_columns
 from deltaskip.skipping.log_scan import LogScan
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class DistributedScan(SelectingScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return self.with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
+        return self._with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """See `LogScan.file_batches`. A limit is refused."""

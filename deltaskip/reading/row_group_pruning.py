@@ -102,7 +102,7 @@ class RowGroupPruning:
     @classmethod
     def of(cls, scan: LogScan) -> RowGroupPruning | None:
         """Return the pruning of a scan; None if footers cannot prove anything about its predicate."""
-        root = _by_footers(scan.program.root)
+        root = _by_footers(scan.compiled.program.root)
         wanted = {leaf.field.physical for leaf in Program(root).stat_leaves if leaf.field is not None}
         if not wanted:
             return None

@@ -85,7 +85,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         if columns is not None and not isinstance(columns, dict) and read is not None:
             wanted = {*columns, *read}
             names = [name for name in every if name in wanted]
-        narrowed = scan.narrowed(names, found.predicate if scan.limit is None else None)
+        narrowed = scan._narrowed(names, found.predicate if scan.limit is None else None)
         batches = arrow_batches(narrowed, scan._finished)
         reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), batches)
         return ScanScanner(reader, columns, None if exact else filter, options)

@@ -50,14 +50,14 @@ class SelectingScan(LogScan):
 
     @property
     def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
-        """The path of each returned column, by its name, in their order. For other packages of deltaskip."""
+        """The path of each returned column, by its name, in their order."""
         if self._paths is not None:
             return self._paths
         names = self.snapshot.schema.names if self.columns is None else dict.fromkeys(self.columns)
         return {name: (name,) for name in names}
 
-    def with_paths(self, frame: Any, metadata: bool = False) -> Any:
-        """Return a DataFrame of top-level columns with those of the scan. For other packages of deltaskip."""
+    def _with_paths(self, frame: Any, metadata: bool = False) -> Any:
+        """A DataFrame of top-level columns with those of the scan."""
         if self._paths is None:
             return frame
         chosen = [display_name(path) for path in self._paths.values()]

@@ -11,7 +11,7 @@ from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
 from deltaskip.expr.nodes import And, Node
-from deltaskip.log.doors import of_one_table
+from deltaskip.log.one_table import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
-    from deltaskip.reading.pieces import ScanPiece
+    from deltaskip.reading.scan_pieces import ScanPiece
 
 OF_FRAMES = {
     "filter": "scan(where)",
@@ -56,18 +56,13 @@ class TableScan(SelectingScan, Scan):
     * DataFileMissing and StorageError for files that cannot be read.
     """
 
-    def narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """Return a scan of some of the columns, and of the rows that match another predicate, too.
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        """A scan of some of the columns, and of the rows that match another predicate, too.
 
-        For other packages of deltaskip.
-
-        Args:
-            names: Names of columns that this scan returns.
-            predicate: The other predicate, not bound; None for every row.
-            limit: Most rows; None for those of this scan.
+        names: of columns that this scan returns. predicate: not bound; None for every row. limit: the most rows; None
+        for those of this scan.
         """
         scan = copy(self)
-        scan.__dict__.pop("complement", None)
         known = self.paths_by_name
         paths = {name: known[name] for name in names}
         scan._paths = paths if any(path != (name,) for name, path in paths.items()) else None
@@ -122,7 +117,7 @@ class TableScan(SelectingScan, Scan):
         except NotProvable:
             if not may_read:
                 raise
-        return sum(batch.num_rows for batch in self.narrowed((), None).to_batches())
+        return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
 
     def head(self, n: int = 5) -> pa.Table:
         """Return at most `n` rows as a table of Arrow; which ones is not defined.
@@ -133,11 +128,11 @@ class TableScan(SelectingScan, Scan):
         number = arguments.non_negative("n", n)
         if number is None:
             raise InvalidArgumentType.of("n", "an int", n)
-        return self.narrowed(list(self.paths_by_name), None, number).to_arrow()
+        return self._narrowed(list(self.paths_by_name), None, number).to_arrow()
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """See `Scan.to_spark`. Fields of structs are columns under their own names."""
-        return self.with_paths(super().to_spark(spark, metadata, listing), metadata)
+        return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows that match the predicate as a table of Arrow, with the selected columns and the limit."""
@@ -167,7 +162,7 @@ class TableScan(SelectingScan, Scan):
                 integers with NULL stay integers, and dates dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
-        from deltaskip.reading.pandas_frame import pandas_frame
+        from deltaskip.reading.data_frames import pandas_frame
 
         arguments.choice("types", types, "numpy", "arrow")
         return pandas_frame(self.to_arrow(), types, options)
@@ -192,7 +187,7 @@ class TableScan(SelectingScan, Scan):
         Raises:
             ModuleNotFoundError: Polars is not installed.
         """
-        from deltaskip.reading.lazy_frame import frame_of, lazy_frame
+        from deltaskip.reading.data_frames import frame_of, lazy_frame
 
         return lazy_frame(self) if arguments.flag("lazy", lazy) else frame_of(self.to_arrow())
 
@@ -228,7 +223,7 @@ class TableScan(SelectingScan, Scan):
         Raises:
             InvalidArgument: `n` is 0 or negative, or the scan has a limit.
         """
-        from deltaskip.reading.pieces import pieces_of
+        from deltaskip.reading.scan_pieces import pieces_of
 
         return pieces_of(self, n)
 

@@ -9,12 +9,15 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collations.collation import Collation
+from deltaskip.engine import collation_version
 from deltaskip.errors import PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
 from deltaskip.expr.clock import at_time
@@ -26,8 +29,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, s
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, Step, violation
-from deltaskip.rows.running_collations import RunningCollations
-from deltaskip.rows.values import python_value
+from deltaskip.rows.shown_rows import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.schema.calendar import zone_of
@@ -37,6 +39,7 @@ from deltaskip.schema.types import (
     MapType,
     StructType,
 )
+from deltaskip.skipping.proofs.collated import Collations
 
 # Below this, starting threads takes longer than they save.
 _PARALLEL_BYTES = 1 << 20
@@ -210,6 +213,25 @@ class ArrowRows:
             column.field.name: _shown(columns[column.field.name].slice(at, 1), column.field.type)
             for column in self.plan.columns
         }
+
+
+class RunningCollations:
+    """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.
+
+    It asks for the version when it first compares.
+    """
+
+    @cached_property
+    def _collations(self) -> Collations:
+        return Collations(collation_version())
+
+    def evaluator(self, collation: str) -> Collation | None:
+        """See expr.evaluation.columns.CollatedOrder.evaluator."""
+        return self._collations.evaluator(collation)
+
+    def order(self, collation: str, left: str, right: str) -> int:
+        """See expr.evaluation.columns.CollatedOrder.order."""
+        return self._collations.order(collation, left, right)
 
 
 def _without_empty(values: pa.Array) -> pa.Array:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument
-from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.rules import value_violation
+from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.schema.arrow_values import arrow_array, one_chunk

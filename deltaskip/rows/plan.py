@@ -9,8 +9,8 @@ from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql, type_of_text
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import IdentityColumn, identity_of
-from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
+from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, map_new_columns, with_nested_ids

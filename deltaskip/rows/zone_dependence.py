@@ -7,8 +7,8 @@ from deltaskip.expr import Node, bind_expression, parse_sql
 from deltaskip.expr import nodes as n
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.plan import PlannedColumn, RowPlan
+from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
 # Functions of numbers, strings and dates whose value is the same in every time zone.

@@ -169,6 +169,11 @@ def sql_error(text: str, at: int, reason: str) -> SchemaError:
     return SchemaError(f"Cannot parse the SQL text at line {line}, column {column}: {reason}; in: {shown}")
 
 
+def line_and_column(text: str, at: int) -> tuple[int, int]:
+    """Line and column of a place in a text, both counted from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
 def _follows_dot(token: SqlToken) -> bool:
     return token.kind in ("word", "name") or token.is_symbol("*")
 

@@ -17,7 +17,7 @@ from deltaskip.actions.file_fields import TEXT_MAP
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.schema.arrow_values import TRUE, one_chunk
-from deltaskip.skipping.partition_values import map_values
+from deltaskip.skipping.partition_columns import map_values
 from deltaskip.stats.bound_rules import in_our_calendar
 from deltaskip.stats.cache_keys import (
     CommitsScope,
@@ -45,7 +45,7 @@ _OFTEN = 4
 
 
 class AddColumns:
-    """The columns of some adds of a snapshot, and where their statistics are read (stats.batch.StatisticsSource)."""
+    """The columns of adds of a snapshot, and where their statistics are read (stats.file_stats.StatisticsSource)."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope, num_rows: int) -> None:
         self.snapshot = snapshot
@@ -66,25 +66,25 @@ class AddColumns:
         return indices
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return [None] * len(paths)
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return None
 
     def json(self) -> Iterator[pa.Array]:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         yield self.columns(["stats"])[0]
 
     def nan_recorded(self) -> pa.BooleanArray:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         if self.snapshot.float_bounds_are_exact:
             return pa.repeat(TRUE, self.num_rows)
         return self.cache.array(NanRecordedKey(self.scope, self.snapshot.version), self._nan_recorded)
 
     def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return nan_absent(self.tag_values, path)
 
     def tag_values(self, name: str) -> pa.Array:
@@ -102,7 +102,7 @@ class AddColumns:
         return pc.or_(by_commit, pc.and_not(records_nan(self.tag_values), writers.unknown(paths)))
 
     def computed(self) -> pa.BooleanArray:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return self.snapshot.writers.computed(self.columns(["path"])[0])
 
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
-from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
-from deltaskip.skipping.partition_values import PartitionColumn, map_values
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
-from deltaskip.skipping.row_groups import row_groups_to_read
-from deltaskip.stats.batch import FileStats
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
+from deltaskip.stats.file_stats import FileStats
 
 _T = TypeVar("_T")
 
@@ -137,26 +136,3 @@ class FileBatch:
             return column.encode(map_values(maps, physical_name))
 
         return column, self.cache.array(PartitionCodesKey(self.scope, physical_name), codes)
-
-
-class Pruning(Protocol):
-    """A predicate that can be evaluated over every batch of a snapshot; `Scan` is one."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot that the predicate is bound to."""
-        ...
-
-    @property
-    def program(self) -> Program:
-        """Keeps the files that can contain a row for which the predicate is TRUE."""
-        ...
-
-    @property
-    def complement(self) -> Program:
-        """Keeps the files that can contain a row for which the predicate is not TRUE."""
-        ...
-
-    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
-        """The keep mask of one of the two programs over a batch."""
-        ...

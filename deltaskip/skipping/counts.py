@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
-from deltaskip.skipping.batches import FileBatch, Pruning, candidates
+from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.file_predicates import CompiledPredicate
 
 _ZERO = arrow_scalar(0, pa.int64())
 _MAX_ROWS = 2**63 - 1
@@ -26,9 +27,9 @@ def live_rows(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
     return pc.if_else(pc.less(rows, _ZERO), arrow_scalar(None, pa.int64()), rows)
 
 
-def proved_rows(scan: Pruning, batch: FileBatch, kept: pa.Array | None) -> pa.Array:
+def proved_rows(predicate: CompiledPredicate, batch: FileBatch, kept: pa.Array | None) -> pa.Array:
     """int64 number of rows of each file at `kept` (None: all) that certainly match: all of its live rows, or 0."""
-    unsure = scan.evaluate(scan.complement, batch).to_arrow()
+    unsure = predicate.negated.kept(batch).to_arrow()
     unsure = unsure if kept is None else unsure.take(kept)
     return pc.if_else(unsure, _ZERO, pc.fill_null(live_rows(batch, kept), _ZERO))
 
@@ -46,17 +47,17 @@ def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
     return chosen.take(pc.array_sort_indices(chosen))
 
 
-def exact_count(scan: Pruning) -> int:
+def exact_count(predicate: CompiledPredicate) -> int:
     """Number of rows for which the predicate is TRUE.
 
     Raises NotProvable if a file may contain both rows that match and rows that do not, or has no row count.
     """
-    snapshot = scan.snapshot
+    snapshot = predicate.snapshot
     total, mixed, uncounted = 0, 0, 0
-    for batch in candidates(snapshot, scan.program):
-        kept = batch.live(scan.evaluate(scan.program, batch).indices())
+    for batch in candidates(snapshot, predicate.program):
+        kept = batch.live(predicate.kept(batch).indices())
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
-        unsure = scan.evaluate(scan.complement, batch).to_arrow().take(kept)
+        unsure = predicate.negated.kept(batch).to_arrow().take(kept)
         mixed += unsure.true_count
         rows = live_rows(batch, kept.filter(pc.invert(unsure)))
         uncounted += rows.null_count
@@ -76,14 +77,14 @@ def exact_count(scan: Pruning) -> int:
     return total
 
 
-def estimated_rows(scan: Pruning) -> int:
+def estimated_rows(predicate: CompiledPredicate) -> int:
     """Estimated row count of the kept files; if every file has its row count, an upper bound of the matching rows.
 
     A file without a row count counts as the average of the others; 0 if no file has one.
     """
     known, files_known, files_unknown = 0, 0, 0
-    for batch in candidates(scan.snapshot, scan.program):
-        rows = live_rows(batch, batch.live(scan.evaluate(scan.program, batch).indices()))
+    for batch in candidates(predicate.snapshot, predicate.program):
+        rows = live_rows(batch, batch.live(predicate.kept(batch).indices()))
         known += exact_sum(rows)
         files_known += len(rows) - rows.null_count
         files_unknown += rows.null_count

@@ -23,13 +23,10 @@ from deltaskip.log.replay import Superseded
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import FileBatch
-from deltaskip.skipping.files import batch_files
-from deltaskip.skipping.program import Program
-from deltaskip.skipping.row_groups import row_groups_to_read
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.file_list import batch_files
+from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.stats.cache_keys import CacheKey, GroupScope
-
-_Keep = Callable[[FileBatch], pa.Array | None]
-"""Rows of a batch that the predicate keeps (ascending int64), whether or not they are active; None for all."""
 
 _ROWS = 8192
 _MOST_ROWS = 1 << 17
@@ -38,28 +35,24 @@ _RECORDS = "numRecords"
 
 
 @door
-def file_batches(
-    snapshot: Snapshot, program: Program, planned: Callable[[], _Keep], names: Sequence[str], zone: str | None
-) -> Iterator[pa.RecordBatch]:
+def file_batches(predicate: CompiledPredicate, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file list, in the order of the log.
 
     Args:
-        snapshot: The snapshot.
-        program: Keeps the files of the list; decides which row groups are read.
-        planned: Returns the evaluation of the program over batches that share a cache.
+        predicate: Keeps the files of the list; decides which row groups are read.
         names: Columns of the list.
-        zone: Time zone of partition values without one; None means UTC here.
     """
+    snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     for part in snapshot.checkpoint_parts:
-        for group in row_groups_to_read(program, part, snapshot.cache):
+        for group in row_groups_to_read(predicate.program, part, snapshot.cache):
             # Partition values of a row group have codes of their own, and are forgotten with it.
             own = unshared(snapshot)
-            kept = planned()(FileBatch(CheckpointAdds(own, part, group)))
+            kept = predicate.with_own_codes().matching(FileBatch(CheckpointAdds(own, part, group)))
             yield from _of_group(own, part, group, kept, names, zone)
     if len(snapshot.commit_adds):
         own = unshared(snapshot)
         batch = FileBatch(CommitAdds(own))
-        kept = planned()(batch)
+        kept = predicate.with_own_codes().matching(batch)
         if kept is None or len(kept):
             table = batch_files(batch, kept, names, zone)
             yield from table.combine_chunks().to_batches(max_chunksize=_ROWS)
@@ -171,11 +164,11 @@ class _PieceAdds(AddColumns):
         return [fields.get(path[0]) if len(path) == 1 else None for path in paths]
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         return None if self._parsed is None else self._parsed.is_valid()
 
     def json(self) -> Iterator[pa.Array]:
-        """See stats.batch.StatisticsSource."""
+        """See stats.file_stats.StatisticsSource."""
         text = struct_fields(self._adds).get("stats")
         if text is not None:
             yield text

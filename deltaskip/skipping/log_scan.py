@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cached_property
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +21,6 @@ from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true,
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
-from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened
 from deltaskip.predicates import expression_node, given_predicate
@@ -30,15 +28,11 @@ from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
-from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.counts import estimated_rows, exact_count
-from deltaskip.skipping.files import chosen_columns, files_schema
-from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
+from deltaskip.skipping.file_list import chosen_columns, files_schema
+from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
+from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.pickling import pickled_scan
-from deltaskip.skipping.portable import PortablePredicate, evaluated
-from deltaskip.skipping.program import Program
-from deltaskip.skipping.proofs.collated import Collations
-from deltaskip.skipping.proofs.rewrite import not_true
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
@@ -62,8 +56,7 @@ class LogScan(Reopened):
     Planning starts when a method is called; columns that were read stay cached with the snapshot, so that later scans
     of the same table are faster. Safe to share between threads.
 
-    `snapshot`, `predicate`, `parsed`, `portable`, `program`, `complement`, `evaluate` and `replanned` are for other
-    packages of deltaskip; their types can change in any release.
+    `compiled` is the predicate as it is evaluated over the files of `snapshot`.
 
     Args:
         snapshot: Snapshot to scan.
@@ -110,14 +103,14 @@ class LogScan(Reopened):
         """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
         self.time_zone = time_zone
         self.in_ansi = in_ansi
-        self._predicate = self._bound()
+        node = self._bound()
         if collation_version is None:
-            collation_version = running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
+            collation_version = running_collation_version() if compared_collations(node) else SPARK_VERSION
         self.collation_version = collation_version
         answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
-        self._partition_truth = PartitionTruth(time_zone, Collations(collation_version), answers)
+        predicate = PortablePredicate(node, time_zone, collation_version, self._planned_at)
         try:
-            self.program: Program = self._rewritten(self._predicate)
+            self.compiled: CompiledPredicate = predicate.compiled(self.snapshot, answers)
         except UnicodeEncodeError as error:
             raise PredicateError(
                 "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
@@ -127,8 +120,8 @@ class LogScan(Reopened):
     def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
         """Return this scan, planned in another time zone, for another version of the collations, and in another mode.
 
-        For other packages of deltaskip: the time zone is the one of a Spark session, which may know regions that this
-        process does not have; such a region is accepted if no timestamp is read in it.
+        A region that this process does not know, but that a Spark session may know, is accepted if no timestamp is read
+        in it.
 
         Args:
             time_zone: Session time zone.
@@ -143,7 +136,6 @@ class LogScan(Reopened):
             return self
         self._check_zone(time_zone, required=self._reads_zone())
         scan = copy(self)
-        scan.__dict__.pop("complement", None)
         scan._plan(time_zone, collation_version, ansi)
         return scan
 
@@ -155,14 +147,14 @@ class LogScan(Reopened):
         given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
         shown = html_table([("table", self.snapshot.table_root), *given.items()])
         # Showing a scan does not plan it.
-        drawn = self._is_planned and not self._keeps_all() and self.snapshot.num_files <= _DRAWN_FILES
+        drawn = self._is_planned and not self.compiled.portable.is_true and self.snapshot.num_files <= _DRAWN_FILES
         return shown + (self.explain()._repr_html_() if drawn else "")
 
     def _given(self) -> dict[str, object]:
         """The version and the arguments other than the defaults; reads nothing."""
         given: dict[str, object] = {"version": self.snapshot.version}
         if self.where is not None:
-            text = self.where if isinstance(self.where, str) else to_sql(self._predicate)
+            text = self.where if isinstance(self.where, str) else to_sql(self.predicate)
             given["where"] = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
         if self._named is not None:
             given["columns"] = list(self._named)
@@ -174,35 +166,18 @@ class LogScan(Reopened):
 
     @property
     def predicate(self) -> Node:
-        """The bound, normalized predicate; a TRUE literal if the scan has none. For other packages of deltaskip."""
-        return self._predicate
-
-    @property
-    def portable(self) -> PortablePredicate:
-        """The predicate for another process. For other packages of deltaskip."""
-        return self._portable(self._predicate)
+        """The bound, normalized predicate; a TRUE literal if the scan has none."""
+        return self.compiled.portable.node
 
     @property
     def parsed(self) -> Node | None:
-        """The predicate before it is bound; None if the scan has none. For other packages of deltaskip."""
+        """The predicate before it is bound; None if the scan has none."""
         return self._parsed
 
-    @cached_property
-    def complement(self) -> Program:
-        """The program that keeps the files that can contain a row for which the predicate is not TRUE.
-
-        For other packages of deltaskip.
-        """
-        return self._rewritten(not_true(self._predicate))
-
-    def unproved(self) -> Self:
-        """Return a scan that keeps the files that can contain a row for which the predicate is not TRUE.
-
-        For other packages of deltaskip.
-        """
+    def negated(self) -> Self:
+        """Return a scan of the files that can contain a row for which the predicate is not TRUE."""
         scan = copy(self)
-        scan.__dict__.pop("complement", None)
-        scan._predicate, scan.program = not_true(self._predicate), self.complement
+        scan.compiled = self.compiled.negated
         return scan
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
@@ -224,7 +199,7 @@ class LogScan(Reopened):
         names = chosen_columns(stats, columns)
         from deltaskip.skipping.file_batches import file_batches
 
-        batches = file_batches(self.snapshot, self.program, self._matching_of, names, self.time_zone)
+        batches = file_batches(self.compiled, names)
         return pa.RecordBatchReader.from_batches(files_schema(self.snapshot, names), batches)
 
     def total_files(self) -> int:
@@ -237,7 +212,7 @@ class LogScan(Reopened):
         Raises:
             NotProvable: Some files only partly match, or have no row count.
         """
-        count = exact_count(self)
+        count = exact_count(self.compiled)
         return count if self.limit is None else min(count, self.limit)
 
     def min(self, column: str) -> Any:
@@ -298,9 +273,9 @@ class LogScan(Reopened):
         self._check_no_limit("The distinct values")
         resolved = [self._column(column).logical for column in columns]
         names = dict.fromkeys(path[0] if len(path) == 1 else display_name(path) for path in resolved)
-        from deltaskip.skipping.partitions import distinct_values
+        from deltaskip.skipping.partition_counts import distinct_values
 
-        return distinct_values(self, tuple(names), self.time_zone)
+        return distinct_values(self.compiled, tuple(names))
 
     def partitions(self) -> pa.Table:
         """Return the partitions with files that can contain matching rows, from the log alone, in order of the values.
@@ -312,15 +287,15 @@ class LogScan(Reopened):
         Raises:
             CorruptLog: A partition value in the log cannot be read.
         """
-        from deltaskip.skipping.partitions import partition_counts
+        from deltaskip.skipping.partition_counts import partition_counts
 
-        return partition_counts(self, self.time_zone)
+        return partition_counts(self.compiled)
 
     def _extreme(self, column: str, side: Side) -> Any:
         self._check_no_limit(f"The {side}imum")
         from deltaskip.skipping.min_max import exact_extreme
 
-        return exact_extreme(self, self._column(column), side, self.time_zone)
+        return exact_extreme(self.compiled, self._column(column), side)
 
     def _check_no_limit(self, what: str) -> None:
         if self.limit is not None:
@@ -347,20 +322,13 @@ class LogScan(Reopened):
         Files without `numRecords` count as the average; if all files have it, this is an upper bound of the number of
         matching rows.
         """
-        return estimated_rows(self)
+        return estimated_rows(self.compiled)
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none."""
         from deltaskip.skipping.explain.explain import explain
 
-        return explain(self.snapshot, self.program, self.evaluate)
-
-    def evaluate(self, program: Program, batch: FileBatch) -> Lane:
-        """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.
-
-        For other packages of deltaskip.
-        """
-        return evaluated(program, batch, self._partition_truth)
+        return explain(self.compiled)
 
     def _at_version(self) -> str:
         """The table and version, for the end of a message."""
@@ -456,23 +424,3 @@ class LogScan(Reopened):
 
         left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
         return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None
-
-    def _keeps_all(self) -> bool:
-        return isinstance(self._predicate, Literal) and self._predicate.value is True
-
-    def _rewritten(self, predicate: Node) -> Program:
-        return self._portable(predicate).compiled(self.snapshot)
-
-    def _portable(self, predicate: Node) -> PortablePredicate:
-        return PortablePredicate(predicate, self.time_zone, self.collation_version, self._planned_at)
-
-    def _matching(self, batch: FileBatch) -> pa.Array | None:
-        """Rows of the batch that are kept, whether or not they are part of the snapshot; None for all of them."""
-        if self._keeps_all():
-            return None
-        lane = self.evaluate(self.program, batch)
-        return None if lane.count() == batch.num_rows else lane.indices()
-
-    def _matching_of(self) -> Callable[[FileBatch], pa.Array | None]:
-        """`_matching` for batches with another cache than the snapshot's, which has codes of its own."""
-        return self.portable.matching(self.program)

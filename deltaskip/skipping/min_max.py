@@ -27,10 +27,11 @@ from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_t
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.skipping.batches import FileBatch, Pruning, candidates
+from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.partition_values import readings
+from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.partition_columns import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 from deltaskip.stats.tight_bounds import are_tight
 
@@ -70,25 +71,25 @@ def _spark_order(value: Any) -> tuple[bool, Any]:
     return (value != value, value.encode() if isinstance(value, str) else value)
 
 
-def exact_extreme(scan: Pruning, column: Resolved, side: Side, zone: str | None) -> Any:
+def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) -> Any:
     """The least or greatest value of `column` in the rows for which the predicate is TRUE; None if all are NULL.
 
-    zone: time zone of timestamps without one; None if unknown. Returns a Python value: int, float, bool, str, Decimal,
-    date, or datetime (aware for timestamps). Raises NotProvable with the reason.
+    Returns a Python value: int, float, bool, str, Decimal, date, or datetime (aware for timestamps). Raises NotProvable
+    with the reason.
     """
-    snapshot = scan.snapshot
+    snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     name = display_name(column.logical)
     in_partition = fold_name(column.logical[0]) in {fold_name(p) for p in snapshot.partition_columns}
     reason = None if in_partition else _unfit(column)
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
     found = _Found(side=side)
-    for batch in candidates(snapshot, scan.program):
-        kept = batch.live(scan.evaluate(scan.program, batch).indices())
+    for batch in candidates(snapshot, predicate.program):
+        kept = batch.live(predicate.kept(batch).indices())
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         if not len(kept):
             continue
-        whole = pc.invert(scan.evaluate(scan.complement, batch).to_arrow().take(kept))
+        whole = pc.invert(predicate.negated.kept(batch).to_arrow().take(kept))
         rows = live_rows(batch, kept)
         if in_partition:
             _partition_extreme(found, batch, kept, pc.and_(whole, is_true(pc.greater(rows, _ZERO))), rows, column, zone)

@@ -22,7 +22,7 @@ from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.skipping.partition_values import PartitionColumn, readings
+from deltaskip.skipping.partition_columns import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
 from deltaskip.skipping.proofs.collated import Collations
 

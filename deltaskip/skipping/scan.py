@@ -17,7 +17,7 @@ from deltaskip.log import same_table
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, proved_rows
-from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan
+from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
 
 _NO_ROWS = pa.nulls(0, pa.int64())
@@ -51,7 +51,7 @@ class Scan(LogScan):
         """
         names, begun = chosen_columns(stats, columns), perf_counter()
         tables, proved = [empty_table(files_schema(self.snapshot, names))], []
-        for found in each_candidate(self.snapshot, self.program, partial(self._files_of, names)):
+        for found in each_candidate(self.snapshot, self.compiled.program, partial(self._files_of, names)):
             if found is not None:
                 tables.append(found[0])
                 proved.append(found[1])
@@ -80,7 +80,7 @@ class Scan(LogScan):
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []
         begun = perf_counter()
-        for located, odd in each_candidate(self.snapshot, self.program, self._locations):
+        for located, odd in each_candidate(self.snapshot, self.compiled.program, self._locations):
             paths = located.to_pylist()
             found += map(escape_globs, paths) if odd else paths
         log_plan(self.snapshot, len(found), begun)
@@ -119,7 +119,7 @@ class Scan(LogScan):
         kept = self._kept(batch)
         if kept is not None and not len(kept):
             return None
-        proved = _NO_ROWS if self.limit is None else proved_rows(self, batch, kept)
+        proved = _NO_ROWS if self.limit is None else proved_rows(self.compiled, batch, kept)
         return batch_files(batch, kept, names, self.time_zone), proved
 
     def _locations(self, batch: FileBatch) -> tuple[pa.Array, bool]:
@@ -130,5 +130,5 @@ class Scan(LogScan):
 
     def _kept(self, batch: FileBatch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
-        rows = self._matching(batch)
+        rows = self.compiled.matching(batch)
         return batch.live(rows) if rows is None or len(rows) else rows

@@ -24,7 +24,7 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, StructField, StructType
-from deltaskip.skipping.coverage import clustering_columns
+from deltaskip.skipping.table_coverage import clustering_columns
 from deltaskip.table.table import DeltaTable
 
 NOTHING = pa.table({})

@@ -15,8 +15,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
+from deltaskip.statements.identifiers import Parts, StatementTable
 from deltaskip.statements.references import Reference, query_with, references
-from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

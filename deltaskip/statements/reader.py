@@ -12,7 +12,7 @@ from deltaskip.schema.ddl import DdlParser
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_error
 from deltaskip.schema.types import StructType
-from deltaskip.statements.values import PartitionValue, Parts, StatementTable
+from deltaskip.statements.identifiers import PartitionValue, Parts, StatementTable
 
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 _SIGNS = ("+", "-", "*", "/", "%", "||")

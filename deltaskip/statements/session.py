@@ -8,8 +8,8 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.schema.resolve import display_name
+from deltaskip.statements.identifiers import Parts, StatementTable
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.values import Parts, StatementTable
 from deltaskip.table.table import DeltaTable
 
 

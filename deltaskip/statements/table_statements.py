@@ -30,13 +30,13 @@ from deltaskip.schema.sql_text import sql_error
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.identifiers import Creating, Parts, StatementTable
 from deltaskip.statements.namespace_statements import (
     NAMESPACES,
 )
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, catalog_name, path_of
 from deltaskip.statements.statement import Statement
-from deltaskip.statements.values import Creating, Parts, StatementTable
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.given import parse_transform
 

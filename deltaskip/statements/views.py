@@ -140,7 +140,7 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
         InvalidArgument: The text is another statement.
         DeltaSkipError: A table cannot be read.
     """
-    from deltaskip.statements.view_queries import query_views
+    from deltaskip.statements.run import query_views
 
     return query_views(spark, _views(spark), text, params)
 

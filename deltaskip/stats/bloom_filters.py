@@ -31,7 +31,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.stats.footer import DAMAGE, Footer
-from deltaskip.stats.parquet_schema import ParquetNode, source_of
+from deltaskip.stats.footer_columns import ParquetNode, source_of
 from deltaskip.storage.range_file import read_ranges
 
 Stored = Callable[[int | bytes], bytes | None]

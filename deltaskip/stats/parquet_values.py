@@ -25,7 +25,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
-from deltaskip.stats.parquet_schema import ParquetNode
+from deltaskip.stats.footer_columns import ParquetNode
 from deltaskip.stats.values import Bound, StoredType, converters
 
 _DECIMAL128_DIGITS = 38

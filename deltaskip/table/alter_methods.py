@@ -125,8 +125,7 @@ class AlteringMethods(TableMethods):
 
         purge = OptimizeRequest(purge=True)
         self.snapshot = refresh(self.snapshot)
-        _, _, plan = optimize_plan(self.snapshot, purge)
-        if plan.bins:
+        if optimize_plan(self.snapshot, purge).bins:
             # Otherwise other writers could mark rows again meanwhile.
             alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], options)
             optimize(self.snapshot, purge, write=options)

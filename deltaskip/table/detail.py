@@ -21,8 +21,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.shown import Shown
 from deltaskip.skipping.batches import candidates
-from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
+from deltaskip.skipping.table_coverage import clustering_columns
 
 
 @dataclass(frozen=True, slots=True, repr=False)

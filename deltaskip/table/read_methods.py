@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaskip.change_feed.scan import ChangeScan
-    from deltaskip.change_feed.versions import RangeEnd
+    from deltaskip.change_feed.version_range import RangeEnd
 
 
 class ReadingMethods(TableMethods):
@@ -74,7 +74,7 @@ class ReadingMethods(TableMethods):
         """
         # Reading a table at one version must not import what the feed needs.
         from deltaskip.change_feed.scan import ChangeScan
-        from deltaskip.change_feed.versions import version_range
+        from deltaskip.change_feed.version_range import version_range
         from deltaskip.skipping.read_options import ReadOptions
 
         bounds = self._bound("start", start), self._bound("end", end)
@@ -186,7 +186,7 @@ class ReadingMethods(TableMethods):
         return engine(f"Following {root} through Spark").stream_to_dataframe(spark, {"path": root, **options})
 
     def _bound(self, argument: str, value: object) -> RangeEnd | None:
-        from deltaskip.change_feed.versions import RangeEnd
+        from deltaskip.change_feed.version_range import RangeEnd
 
         if value is None:
             return None

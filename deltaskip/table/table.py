@@ -16,10 +16,10 @@ from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
-from deltaskip.log.doors import of_one_table
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
 from deltaskip.log.new_table import check_no_files
+from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import OF_FRAMES, TableScan
 from deltaskip.schema.json import simple_string
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaskip.data_files.sort_order import SortOrder
-    from deltaskip.log.checkpoint.written import WrittenCheckpoint
+    from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
     from deltaskip.log.history import History
     from deltaskip.reading.distributed_scan import DistributedScan
     from deltaskip.stats.coverage import TableCoverage
@@ -458,7 +458,7 @@ class DeltaTable(
         Args:
             overlap: If False, do not measure overlap and make no recommendations, which is faster.
         """
-        from deltaskip.skipping.coverage import table_coverage
+        from deltaskip.skipping.table_coverage import table_coverage
 
         return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
 

@@ -48,7 +48,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.stats.merge import widened_stats
+from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, active_adds, known_files
 from deltaskip.txn.validation.statistics import num_records, parsed_stats

@@ -329,7 +329,7 @@ class Transaction(Unpicklable):
     def remove_whole(self, files: RemovedFiles) -> None:
         """Remove active files that were read from the snapshot, with all their rows.
 
-        For other packages of deltaskip: as `remove`, but without an object for each file.
+        As `remove`, but without an object for each file.
 
         Args:
             files: The files.
@@ -439,9 +439,7 @@ class Transaction(Unpicklable):
         self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
 
     def set_system_domain(self, domain: DomainMetadata) -> None:
-        """Set a metadata domain that the protocol reserves, for the feature that owns it.
-
-        For other packages of deltaskip, which know what the feature requires.
+        """Set a metadata domain that the protocol reserves, as the feature that owns it requires.
 
         Args:
             domain: The action.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from deltaskip.expr.regex.syntax import Syntax
-from deltaskip.expr.regex.tree import Assertion, Choice, Group, Part, Ranges, Repeat, Series, Set
+from deltaskip.expr.regex.syntax_tree import Assertion, Choice, Group, Part, Ranges, Repeat, Series, Set
 
 _LINE_ENDS = "\n\r\u0085\u2028\u2029"
 Groups: TypeAlias = dict[int, tuple[int, int]]

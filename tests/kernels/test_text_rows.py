@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.expr import strings, url_parts
+from deltaskip.expr import strings
 from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.functions import urls
 from deltaskip.kernels import text_rows
 from tests.kernels.test_texts import NUMBER, PART, START, STRINGS, TEXT, checked, each, sliced
 
@@ -62,7 +63,7 @@ def test_repetitions(rows: list[tuple[str | None, int]], type_: pa.DataType, sta
 
 @given(st.lists(st.none() | st.text(max_size=8), max_size=20), STRINGS, START)
 def test_encoding_of_forms(values: list[str | None], type_: pa.DataType, start: int) -> None:
-    assert checked(text_rows.form_encoded(sliced(values, type_, start))) == each(values, url_parts.encoded)
+    assert checked(text_rows.form_encoded(sliced(values, type_, start))) == each(values, urls.encoded)
 
 
 @given(st.lists(st.none() | FORM, max_size=20), STRINGS, START)
@@ -71,7 +72,7 @@ def test_decoding_of_forms(values: list[str | None], type_: pa.DataType, start: 
 
     def decoded(text: str) -> Any:
         try:
-            return url_parts.decoded(text)
+            return urls.decoded(text)
         except EvaluationError:
             return None
 

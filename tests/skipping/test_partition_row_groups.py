@@ -13,7 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.schema.types import DATE, INTEGER, STRING
-from deltaskip.skipping.row_groups import row_groups_to_read
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from tests.builder import TableBuilder
 
 DAYS = [1, 2, 3, 3, 5, None, 7, 8]
@@ -86,12 +86,14 @@ def test_row_groups_of_other_partitions_are_not_read(
 ) -> None:
     scan = table.scan(where)
     [part] = table.snapshot.checkpoint_parts
-    found = row_groups_to_read(scan.program, part, table.snapshot.cache)
+    found = row_groups_to_read(scan.compiled.program, part, table.snapshot.cache)
     assert set(found) <= set(groups)
     assert len(scan.files()) == files
 
 
 def test_ranges_do_rule_row_groups_out(table: ds.DeltaTable) -> None:
     [part] = table.snapshot.checkpoint_parts
-    read = {w: row_groups_to_read(table.scan(w).program, part, table.snapshot.cache) for w in ("n = 1", "n >= 7")}
+    read = {
+        w: row_groups_to_read(table.scan(w).compiled.program, part, table.snapshot.cache) for w in ("n = 1", "n >= 7")
+    }
     assert read == {"n = 1": [0, 2], "n >= 7": [2, 3]}

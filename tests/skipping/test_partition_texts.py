@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, STRING, DataType
-from deltaskip.skipping.partition_values import PartitionColumn
+from deltaskip.skipping.partition_columns import PartitionColumn
 from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.hostile import VALUES

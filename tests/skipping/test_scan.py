@@ -111,14 +111,14 @@ def test_a_scan_planned_again_is_that_of_the_other_time_zone(tmp_path: Path) -> 
     where = "p = timestamp'2024-01-01 00:00:00Z'"
     scan = found.scan(where, columns=["p"], limit=3)
     assert scan.replanned("UTC", scan.collation_version) is scan
-    assert scan.paths() and scan.complement
+    assert scan.paths() and scan.compiled.negated.program
     again = scan.replanned("+02:00", "1.2")
     assert (again.time_zone, again.collation_version) == ("+02:00", "1.2")
     assert (again.columns, again.limit, again.where) == (("p",), 3, where)
     fresh = found.scan(where, columns=["p"], limit=3, time_zone="+02:00")
     assert again.paths() == fresh.paths() == []
     assert again.files().equals(fresh.files())
-    assert again.complement == fresh.complement
+    assert again.compiled.negated.program == fresh.compiled.negated.program
     assert (scan.time_zone, len(scan.paths())) == ("UTC", 1)
 
 
@@ -141,8 +141,8 @@ def test_an_extreme_needs_the_name_of_a_column_and_no_limit(table: ds.DeltaTable
         table.scan(limit=1).min("i")
 
 
-def test_evaluate_gives_the_keep_mask_of_either_program(table: ds.DeltaTable) -> None:
+def test_a_predicate_and_its_negation_have_a_keep_mask(table: ds.DeltaTable) -> None:
     scan = table.scan("i < 10")
-    [batch] = candidates(table.snapshot, scan.program)
-    assert scan.evaluate(scan.program, batch).to_arrow().to_pylist() == [True, False]
-    assert scan.evaluate(scan.complement, batch).to_arrow().to_pylist() == [False, True]
+    [batch] = candidates(table.snapshot, scan.compiled.program)
+    assert scan.compiled.kept(batch).to_arrow().to_pylist() == [True, False]
+    assert scan.compiled.negated.kept(batch).to_arrow().to_pylist() == [False, True]

@@ -13,7 +13,7 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 import deltaskip as ds
-from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session import checks
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.failures import predicate_errors_named, spark_errors_named
@@ -142,8 +142,8 @@ def test_workers_of_a_local_session_run_this_interpreter(monkeypatch: pytest.Mon
 @looped(
     "uri, settings, options, expected",
     [
-        ("file:///a/b.parquet", {}, None, "file:///a/b.parquet"),
-        ("s3://b/k%20x.parquet", {}, None, "s3a://b/k%20x.parquet"),
+        ("file:///a/b.parquet", {}, None, "file:/a/b.parquet"),
+        ("s3://b/k%20x.parquet", {}, None, "s3a://b/k x.parquet"),
         ("s3n://b/k", {}, None, "s3a://b/k"),
         ("s3a://b/k", {}, None, "s3a://b/k"),
         ("s3://b/k", {"spark__hadoop__fs__s3__impl": "x.Y"}, None, "s3://b/k"),
@@ -160,10 +160,10 @@ def test_schemes_are_those_that_hadoop_knows(
     uri: str, settings: dict[str, str], options: dict[str, str] | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
-    assert hadoop_uris(session(**settings), [uri, uri], options) == [expected, expected]
+    assert spark_paths(session(**settings), [uri, uri], options) == [expected, expected]
 
 
 def test_an_azure_container_without_its_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
     with pytest.raises(ds.StorageError, match=r"az://c.*abfss://c@ACCOUNT"):
-        hadoop_uris(session(), ["az://c/k"], None)
+        spark_paths(session(), ["az://c/k"], None)

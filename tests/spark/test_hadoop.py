@@ -144,7 +144,7 @@ class TestHdfs:
     def test_footers_that_prove_nothing_are_not_looked_for_further(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
     ) -> None:
-        monkeypatch.setattr("deltaskip.spark.recompute.hadoop._FIRST_FOOTERS", first)
+        monkeypatch.setattr("deltaskip.spark.recompute.hadoop_files._FIRST_FOOTERS", first)
         here = make_table(tmp_path / "t")
         there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, f"first{first}")))
         for columns in (["id"], ["x"]):

@@ -19,7 +19,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.schema.types import LONG, STRING
 from deltaskip.skipping import file_batches
-from deltaskip.skipping.files import FILE_COLUMNS
+from deltaskip.skipping.file_list import FILE_COLUMNS
 from deltaskip.spark.planning import planned_files as planning
 from deltaskip.spark.planning import planned_rows as rows
 from deltaskip.spark.planning import reading, tasks

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.maintenance.optimize import optimize as module
+from deltaskip.maintenance.optimize import jobs as module
 from tests.dml.tables import rows_of
 from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, files_of, made, row_ids
 

@@ -10,12 +10,12 @@ import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.statements.grammar import GRAMMAR, NEAREST
+from deltaskip.statements.identifiers import StatementTable
 from deltaskip.statements.row_statements import MergeInto, Update
 from deltaskip.statements.run import parse_statement
 from deltaskip.statements.show_statements import DescribeTable
 from deltaskip.statements.statement import Statement
 from deltaskip.statements.table_statements import CreateTable
-from deltaskip.statements.values import StatementTable
 from tests.looped import looped
 from tests.statements.texts import STATEMENTS
 

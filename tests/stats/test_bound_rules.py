@@ -26,10 +26,10 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.stats.batch import FileStats
 from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.decode import from_struct
+from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import Side, StatField
 from deltaskip.stats.parsed_stats import StatsStruct, stats_json
 
@@ -42,7 +42,7 @@ def field(type_: DataType, *before: str) -> StatField:
 
 
 class Texts:
-    """Adds with statistics as text only (stats.batch.StatisticsSource)."""
+    """Adds with statistics as text only (stats.file_stats.StatisticsSource)."""
 
     def __init__(self, texts: pa.Array) -> None:
         self._texts = texts

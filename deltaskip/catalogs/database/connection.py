@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemy
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import Executable
 
-from deltaskip.catalogs.database.schema import STEPS, schema_version, upgrade
+from deltaskip.catalogs.database.catalog_tables import STEPS, schema_version, upgrade
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.redaction import HIDDEN, is_secret_name, keep_secret, redacted
 from deltaskip.storage.kill_points import kill_point

@@ -24,7 +24,7 @@ from deltaskip.errors import (
 from deltaskip.storage import join, parse_location
 
 if TYPE_CHECKING:
-    from deltaskip.catalogs.database.rows import CatalogRows
+    from deltaskip.catalogs.database.catalog_rows import CatalogRows
 
 _OLDEST_SQLALCHEMY = 2
 # A part of a folder's name, which shows people what is in it; the random part tells folders apart.
@@ -184,8 +184,8 @@ def _rows(url: str, catalog: str) -> CatalogRows:
             f"A catalog in a database needs SQLAlchemy {_OLDEST_SQLALCHEMY} or newer, not {sqlalchemy.__version__}: "
             f"{install}."
         )
+    from deltaskip.catalogs.database.catalog_rows import CatalogRows
     from deltaskip.catalogs.database.connection import Database
-    from deltaskip.catalogs.database.rows import CatalogRows
 
     return CatalogRows(Database(url), catalog)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
-from deltaskip.dml.merge.names import Names, Side
+from deltaskip.dml.merge.name_resolution import Names, Side
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of
 from deltaskip.expr.clock import at_time
@@ -22,7 +22,7 @@ from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_colum
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
-from deltaskip.rows.running_collations import RunningCollations
+from deltaskip.rows.arrow import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY

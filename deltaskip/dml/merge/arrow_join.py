@@ -19,7 +19,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.records import dataclass
-from deltaskip.rows.merge import all_nullable
+from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.arrow_nested import list_items, list_offsets
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, ArrayType, DataType, StructType

@@ -24,11 +24,11 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.column_values import check_stored, clause_groups, group_plan
 from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
-from deltaskip.dml.merge.names import Names
+from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
-from deltaskip.dml.merge.values import check_stored, clause_groups, group_plan
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.literal_list import SHORTEST, integers, texts

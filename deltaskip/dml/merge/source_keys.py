@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from deltaskip.dml.merge.names import Names
+from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of

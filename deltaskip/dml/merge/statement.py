@@ -21,7 +21,7 @@ from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
-from deltaskip.dml.merge.names import Names, check_sides
+from deltaskip.dml.merge.name_resolution import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine
 from deltaskip.expr.nodes import Literal

@@ -1,6 +1,6 @@
-"""Functions of URLs.
+"""Functions of URLs, whose parts are those that java.net.URI finds.
 
-# Spark 4.1, urlExpressions.scala
+# Spark 4.1, urlExpressions.scala; Java 17, java.net.URI, URLEncoder, URLDecoder
 """
 
 from __future__ import annotations
@@ -9,35 +9,147 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote_plus
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes, uncast
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages.monotone import injective
-from deltaskip.expr.url_parts import (
-    ANY,
-    HOST_NAME,
-    KEY,
-    LONGEST_HOST,
-    PATH,
-    BadUrl,
-    decoded,
-    encoded,
-    parsed,
-    value_of_key,
-)
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
 from deltaskip.kernels.text_rows import form_decoded, form_encoded
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING
 
+_ESCAPE = "%[0-9A-Fa-f]{2}"
+_PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
+_ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HIERARCHY = re.compile(rf"(?://([^/?#]*))?({_PATH})(?:\?({_ANY}))?(?:#({_ANY}))?")
+_OPAQUE = re.compile(rf"[^/#](?:{_ANY})(?:#({_ANY}))?")
+_USER = re.compile(rf"(?:[A-Za-z0-9_.!~*'();:&=+$,-]|{_ESCAPE})+")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST_NAME = rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?"
+_NAME = re.compile(_HOST_NAME)
+_NUMBERS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
+_REGISTERED = re.compile(r"[A-Za-z0-9_.-]*_[A-Za-z0-9_.-]*")
+_PORT = re.compile("(?::[0-9]{0,9})?")
+_ILLEGAL = re.compile(r'[\0- "<>\\^`{|}\x7f]')
+_KEY = re.compile("[A-Za-z0-9_-]+")
+_ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_LONGEST_HOST = 255
+
+
+class BadUrl(EvaluationError):
+    """A text that is no URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The parts of a URL as they are written; None for those that it does not have."""
+
+    scheme: str | None = None
+    authority: str | None = None
+    user: str | None = None
+    host: str | None = None
+    path: str | None = None
+    query: str | None = None
+    fragment: str | None = None
+
+    def part(self, name: str) -> str | None:
+        """`parse_url(url, name)`."""
+        match name:
+            case "HOST":
+                return self.host
+            case "PATH":
+                return self.path
+            case "QUERY":
+                return self.query
+            case "REF":
+                return self.fragment
+            case "PROTOCOL":
+                return self.scheme
+            case "FILE":
+                return self.path if self.query is None else f"{self.path}?{self.query}"
+            case "AUTHORITY":
+                return self.authority
+            case "USERINFO":
+                return self.user
+        return None
+
+
+def parsed(text: str) -> Url:
+    """The parts of a URL. Raises BadUrl for a text that is none, and Undecided for one whose parts are not sure."""
+    if _ILLEGAL.search(text):
+        raise BadUrl(f"{shown(text)} is no URL (INVALID_URL).")
+    found = _SCHEME.match(text)
+    scheme, rest = (found[1], text[found.end() :]) if found else (None, text)
+    opaque = _OPAQUE.fullmatch(rest) if scheme is not None else None
+    if opaque:
+        return Url(scheme, fragment=opaque[1])
+    parts = _HIERARCHY.fullmatch(rest)
+    if parts is None or (scheme is None and ":" in re.split("[/?#]", rest, maxsplit=1)[0]) or not rest:
+        raise _undecided(text)
+    authority, path, query, fragment = parts.groups()
+    if not authority:
+        if authority is not None and rest == "//":
+            raise _undecided(text)
+        return Url(scheme, path=path, query=query, fragment=fragment)
+    user, host = _server(text, authority)
+    return Url(scheme, authority, user, host, path, query, fragment)
+
+
+def _server(text: str, authority: str) -> tuple[str | None, str | None]:
+    """The user and the host of an authority."""
+    if _REGISTERED.fullmatch(authority):
+        # Such a name is no host.
+        return None, None
+    user, at, server = authority.rpartition("@")
+    host, colon, port = server.partition(":")
+    named = len(host) <= _LONGEST_HOST and (_NAME.fullmatch(host) or _NUMBERS.fullmatch(host))
+    if not named or not _PORT.fullmatch(colon + port) or (at and not _USER.fullmatch(user)):
+        raise _undecided(text)
+    return user if at else None, host
+
+
+def _undecided(text: str) -> Undecided:
+    return Undecided(f"The parts of {shown(text)} are left to Spark.")
+
+
+def value_of_key(query: str, key: str) -> str | None:
+    """`parse_url(url, 'QUERY', key)`. The key is a regular expression in Spark."""
+    if not _KEY.fullmatch(key):
+        raise Undecided(f"The key {shown(key)}, a regular expression, is left to Spark.")
+    values = (part[len(key) + 1 :] for part in query.split("&") if part.startswith(f"{key}="))
+    return next(values, None)
+
+
+def encoded(text: str) -> str:
+    """`url_encode(text)`."""
+    return quote_plus(text, safe="*").replace("~", "%7E")
+
+
+def decoded(text: str) -> str:
+    """`url_decode(text)`. Raises EvaluationError for a text with an incomplete escape."""
+    plain = _ENCODED.sub("", text)
+    if "%" in plain:
+        if re.search("%(?:[+]|[^\0-\x7f]|.[^\0-\x7f])", plain):
+            raise Undecided(f"The escapes in {shown(text)} are left to Spark.")
+        raise EvaluationError(f"{shown(text)} has an escape that is not one (CANNOT_DECODE_URL).")
+    try:
+        return _ENCODED.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(), text.replace("+", " "))
+    except UnicodeDecodeError as error:
+        raise Undecided(f"The escapes in {shown(text)}, which are no UTF-8, are left to Spark.") from error
+
+
 _USUAL = (
-    rf"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>{HOST_NAME})(?P<port>(?::[0-9]{{0,9}})?)(?P<path>(?:/{PATH})?)"
-    rf"(?P<query>(?:[?]{ANY})?)(?P<fragment>(?:#{ANY})?)$"
+    rf"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>{_HOST_NAME})(?P<port>(?::[0-9]{{0,9}})?)(?P<path>(?:/{_PATH})?)"
+    rf"(?P<query>(?:[?]{_ANY})?)(?P<fragment>(?:#{_ANY})?)$"
 )
 
 
@@ -79,12 +191,12 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | 
     """Parts of URLs with a scheme and the name of a host, without a user; others are left over."""
     matched = pc.extract_regex(urls, _USUAL)
     scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
-    long = is_true(pc.greater(pc.binary_length(host), LONGEST_HOST))
+    long = is_true(pc.greater(pc.binary_length(host), _LONGEST_HOST))
     rest = numpy_values(pc.or_(long, pc.and_(matched.is_null(), urls.is_valid())))
     found: Values
     match part:
         case "QUERY" if key is not None:
-            if not KEY.fullmatch(key):
+            if not _KEY.fullmatch(key):
                 raise NotByColumn
             found = pc.struct_field(pc.extract_regex(query, rf"^[?](?:[^&]*&)*?{re.escape(key)}=(?P<value>[^&]*)"), 0)
         case "QUERY":

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.regex.syntax import read
-from deltaskip.expr.regex.tree import Assertion, Group, Part, Repeat, Series, Set
+from deltaskip.expr.regex.syntax_tree import Assertion, Group, Part, Repeat, Series, Set
 
 # What stands for bytes that are no UTF-8.
 _REPLACEMENT = 0xFFFD

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-from deltaskip.expr.regex.tree import LAST, Ranges, Set, complement, union
+from deltaskip.expr.regex.syntax_tree import LAST, Ranges, Set, complement, union
 
 _DIGIT: Ranges = ((0x30, 0x39),)
 _UPPER: Ranges = ((0x41, 0x5A),)

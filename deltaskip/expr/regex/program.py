@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.regex.syntax import Syntax, read
-from deltaskip.expr.regex.tree import (
+from deltaskip.expr.regex.syntax_tree import (
     Assertion,
     Choice,
     Group,

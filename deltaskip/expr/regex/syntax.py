@@ -13,7 +13,7 @@ from typing import NoReturn
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.regex.classes import OF_ESCAPES, either_case, inverted, property_named
-from deltaskip.expr.regex.tree import (
+from deltaskip.expr.regex.syntax_tree import (
     ALL,
     LAST,
     Assertion,

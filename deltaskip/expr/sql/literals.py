@@ -12,7 +12,6 @@ from decimal import Decimal
 from deltaskip.errors import PredicateError, SchemaError, shown
 from deltaskip.expr.clock import special_time
 from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
-from deltaskip.expr.places import line_and_column
 from deltaskip.schema.calendar import (
     has_zone,
     is_special_date,
@@ -23,6 +22,7 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import nearest_float
 from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.sql_text import line_and_column
 from deltaskip.schema.types import (
     BINARY,
     BYTE,

@@ -1,4 +1,4 @@
-"""SQL text for other packages: its node, its columns, its type, and what it depends on.
+"""SQL text as a node, with its columns, its type, and what it depends on.
 
 SQL without a node becomes Opaque, which keeps files.
 """

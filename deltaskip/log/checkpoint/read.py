@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DeltaSkipError
-from deltaskip.log.checkpoint.columns import wrong_column
+from deltaskip.log.checkpoint.parquet_columns import wrong_column
 from deltaskip.log.checkpoint.parquet_reader import open_reader, read_metadata
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back

@@ -24,10 +24,10 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
-from deltaskip.log.checkpoint.columns import STATE_TYPES
+from deltaskip.log.checkpoint.action_rows import AddRows, state_rows
+from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.checkpoint.rows import AddRows, state_rows
-from deltaskip.log.checkpoint.written import WrittenCheckpoint
+from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint

@@ -37,7 +37,7 @@ READ_COLUMNS = (
 _MOST_DELETED = 0.05
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bin:
     """Files of one partition that are rewritten together.
 
@@ -59,18 +59,22 @@ class Bin:
         return self.files.size_in_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The files of one version of a table that are rewritten.
 
     Attributes:
+        scan: The files of the partitions to optimize.
+        strategy: How their rows are ordered.
         bins: The files, those of one new file or cube together.
         considered: Number of files of the partitions to optimize.
         considered_bytes: Their size.
         clustered: Number and size of files that are clustered by the same columns, and the ids of their cubes.
     """
 
-    bins: list[Bin]
+    scan: Scan
+    strategy: Strategy
+    bins: tuple[Bin, ...]
     considered: int
     considered_bytes: int
     clustered: tuple[int, int, frozenset[str]] = field(default=(0, 0, frozenset()))
@@ -103,8 +107,8 @@ def plan_of(scan: Scan, strategy: Strategy) -> Plan:
     considered, considered_bytes = int(counts[0]), int(counts[1])
     if strategy.kind == "clustering":
         chosen = to_cluster(files, strategy)
-        bins = [_ordered_bin(chosen.files.take(numbers), 0, strategy) for numbers in chosen.cubes]
-        return Plan(bins, considered, considered_bytes, chosen.clustered)
+        cubes = tuple(_ordered_bin(chosen.files.take(numbers), 0, strategy) for numbers in chosen.cubes)
+        return Plan(scan, strategy, cubes, considered, considered_bytes, chosen.clustered)
     bins = []
     for partition, numbers in enumerate(_partitions(files)):
         if strategy.kind == "purge":
@@ -115,14 +119,14 @@ def plan_of(scan: Scan, strategy: Strategy) -> Plan:
             bins += [_ordered_bin(files.take(part.tolist()), partition, strategy) for part in parts]
         else:
             bins += [Bin(each, partition, 1) for each in _packed(files, numbers, strategy.target_bytes)]
-    return Plan(bins, considered, considered_bytes)
+    return Plan(scan, strategy, tuple(bins), considered, considered_bytes)
 
 
 def _check_decided(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any]) -> None:
     """Refuse a predicate that is not certainly TRUE for every row of the files that it keeps."""
     if scan.where is None or not len(rows):
         return
-    unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[rows]
+    unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[rows]
     if unsure.any():
         snapshot = scan.snapshot
         raise UnsupportedFeature(

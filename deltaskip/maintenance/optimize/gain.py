@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow.compute as pc
+
 from deltaskip.errors import DeltaSkipError
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, load_snapshot
@@ -12,7 +14,8 @@ from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize_plan
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
-from deltaskip.skipping.coverage import table_coverage
+from deltaskip.schema.arrow_values import exact_sum, one_chunk
+from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 
 _MOST_COLUMNS = 4
@@ -81,18 +84,16 @@ def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain |
     coverage: The statistics of the version, with overlap.
     """
     try:
-        strategy, _, plan = optimize_plan(snapshot, OptimizeRequest())
+        plan = optimize_plan(snapshot, OptimizeRequest())
     except DeltaSkipError:
         return None
-    deleted = 0
-    for each in plan.bins:
-        vectors = each.files.listed["deletion_vector"].to_pylist()
-        deleted += sum(vector["cardinality"] or 0 for vector in vectors if vector is not None)
+    vectors = (one_chunk(each.files.listed["deletion_vector"]) for each in plan.bins)
+    deleted = sum(exact_sum(pc.struct_field(each, "cardinality")) for each in vectors)
     size = sum(each.size_in_bytes for each in plan.bins)
     counts = sum(len(each.files) for each in plan.bins), size, sum(each.new_files for each in plan.bins)
-    files = coverage.files if strategy.columns else coverage.files - counts[0] + counts[2]
-    ordered = () if strategy.columns else tuple(_zorder(coverage, max(1, files)))
-    return ExpectedGain(strategy.kind, *counts, deleted, ordered)
+    files = coverage.files if plan.strategy.columns else coverage.files - counts[0] + counts[2]
+    ordered = () if plan.strategy.columns else tuple(_zorder(coverage, max(1, files)))
+    return ExpectedGain(plan.strategy.kind, *counts, deleted, ordered)
 
 
 def measured_gain(snapshot: Snapshot, coverage: TableCoverage, history: Iterable[HistoryEntry]) -> MeasuredGain | None:

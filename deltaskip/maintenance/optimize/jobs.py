@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import field, replace
 from functools import partial
-from typing import Any, Protocol
+from threading import Condition
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
 
 from deltaskip.actions import AddFile, table_keys
 from deltaskip.data_files.layout import layout_after
@@ -24,44 +28,68 @@ from deltaskip.data_files.parquet_files import DataFileLayout
 from deltaskip.data_files.written import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files import remove_actions
+from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
-from deltaskip.maintenance.optimize.bins import Bin
+from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
-from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine, RowOrder
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.arrow_values import numpy_values, one_chunk
+from deltaskip.settings import options
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
+# Bytes of files that this process rewrites at once. Ordered rows are in memory, several times as large.
+_MEMORY_BYTES = 1 << 30
 # The mark of identity columns moves with every append, and no file depends on it.
 _IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
 
 
-class Engines(Protocol):
-    """The engines that rewrite files, in the order in which they are tried."""
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The execution of an OPTIMIZE, which is the same for all of its jobs.
 
-    def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """Return the engines for a version of the table."""
-        ...
+    Attributes:
+        strategy: How the rows of the bins are ordered.
+        parameters: Parameters of the operation in the table's history.
+        spark: The session that rewrites files; None to do it in this process.
+        small: Whether this process rewrites the files first, since they are small in all.
+        finished: Called with each bin whose new files are written.
+    """
 
-    @property
-    def threads(self) -> int:
-        """Number of bins that are rewritten at once."""
-        ...
+    strategy: Strategy
+    parameters: Mapping[str, object]
+    spark: Any
+    small: bool
+    finished: Callable[[Bin], None]
+
+    def rewritings(self, snapshot: Snapshot) -> Sequence[Rewriting]:
+        """Return what rewrites files of a version of the table, in the order in which they are tried."""
+        here = ArrowRewriting(snapshot)
+        if self.spark is None:
+            return [here]
+        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
+        by_spark = asked.rewriting(self.spark, snapshot)
+        return [here, by_spark] if self.small else [by_spark, here]
 
     def session(self) -> AbstractContextManager[None]:
         """Return a context in which several threads may rewrite files."""
-        ...
+        return nullcontext() if self.spark is None else engine("OPTIMIZE").writing_session(self.spark)
 
-    def turn(self, size_bytes: int) -> AbstractContextManager[None]:
-        """Return a context to rewrite files of this size in, which waits until there is memory for them."""
-        ...
+
+def execution_of(
+    plan: Plan, spark: Any, parameters: Mapping[str, object], finished: Callable[[Bin], None]
+) -> Execution:
+    """Return the execution of a plan. Arguments as the attributes of `Execution`."""
+    total = sum(each.size_in_bytes for each in plan.bins)
+    small = options.spark_jobs == "auto" and total <= options.optimize_here_bytes
+    return Execution(plan.strategy, parameters, spark, small, finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +113,16 @@ class _Done:
 def run_job(
     snapshot: Snapshot,
     bins: Sequence[Bin],
-    strategy: Strategy,
-    engines: Engines,
-    parameters: Mapping[str, object],
-    options: WriteOptions = PLAIN_WRITE,
-    finished: Callable[[Bin], None] = lambda _bin: None,
+    execution: Execution,
+    write: WriteOptions = PLAIN_WRITE,
 ) -> tuple[CommittedBins | None, list[Bin]]:
     """Rewrite bins and commit the new files.
 
     Args:
         snapshot: The version of the table that contains the files of the bins.
         bins: The bins.
-        strategy: How their rows are ordered.
-        engines: The engines that rewrite them.
-        parameters: Parameters of the operation in the table's history.
-        options: How the commit is recorded.
-        finished: Called with each bin whose new files are written.
+        execution: What rewrites them.
+        write: How the commit is recorded.
 
     Returns:
         The commit, None if there is none; and the bins whose files others have changed.
@@ -110,17 +132,18 @@ def run_job(
         StorageError: A file cannot be read or written. Nothing of the job is left.
         CommitConflict: Others committed first in every attempt.
     """
-    done = _gaining(snapshot, _rewritten(snapshot, bins, strategy, engines, finished), strategy)
+    done = _gaining(snapshot, _rewritten(snapshot, bins, execution), execution.strategy)
     base = snapshot
     broken: list[Bin] = []
     left = MAX_TRIES
     while True:
         left -= 1
         keep: list[_Done] = []
-        transaction = Transaction(base, strategy.operation, parameters, False, options.user_metadata)
+        operation, parameters = execution.strategy.operation, execution.parameters
+        transaction = Transaction(base, operation, parameters, False, write.user_metadata)
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
-            txn = options.txn
+            txn = write.txn
             if txn is not None:
                 already = transaction.read_app(txn[0])
                 if already is not None and already >= txn[1]:
@@ -150,6 +173,18 @@ def run_job(
         return CommittedBins(version, tuple(each.bin for each in done), adds), broken
 
 
+def parts_in_memory(each: Bin, strategy: Strategy) -> Iterator[Bin]:
+    """Yield the bin, or the parts of it that fit in memory."""
+    if each.size_in_bytes <= _MEMORY_BYTES:
+        yield each
+        return
+    sizes = numpy_values(one_chunk(each.files.logged["size"]))
+    parts = (np.cumsum(sizes, dtype=np.int64) - 1) // _MEMORY_BYTES
+    for part in np.unique(parts):
+        files = each.files.take(np.flatnonzero(parts == part).tolist())
+        yield Bin(files, each.partition, max(1, files.size_in_bytes // strategy.target_bytes))
+
+
 def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
     """Return for each bin whether the table has all of its files, with the same deletion vectors."""
     root = snapshot.table_root
@@ -164,30 +199,46 @@ def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
     return found
 
 
-def _rewritten(
-    snapshot: Snapshot,
-    bins: Sequence[Bin],
-    strategy: Strategy,
-    engines: Engines,
-    finished: Callable[[Bin], None],
-) -> list[_Done]:
+@dataclass(slots=True)
+class _Memory:
+    """Turns of files that are rewritten at the same time."""
+
+    _running_bytes: int = 0
+    _changed: Condition = field(default_factory=Condition)
+
+    @contextmanager
+    def turn(self, size_bytes: int) -> Iterator[None]:
+        """Wait until the files that are rewritten here take at most _MEMORY_BYTES with these, or are these alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running_bytes or self._running_bytes + size_bytes <= _MEMORY_BYTES)
+            self._running_bytes += size_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running_bytes -= size_bytes
+                self._changed.notify_all()
+
+
+def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) -> list[_Done]:
     """Write the new files of all bins, several at once. After an error no file is left."""
     row_ids = row_id_columns(snapshot.table_properties)
     layout = layout_after(snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC")
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)
-    rewritings = engines.of(snapshot)
+    strategy, rewritings = execution.strategy, execution.rewritings(snapshot)
+    memory = _Memory()
 
     def one(each: Bin) -> _Done:
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
-        with engines.turn(each.size_in_bytes):
+        with nullcontext() if execution.spark is not None else memory.turn(each.size_in_bytes):
             written = _by_first(rewritings, each, order, row_ids, layout)
-        finished(each)
+        execution.finished(each)
         return _Done(each, written, tuple(_adds(written, strategy)))
 
     if len(bins) == 1:
         return [one(bins[0])]
-    with engines.session(), ThreadPoolExecutor(engines.threads, "deltaskip") as pool:
+    with execution.session(), ThreadPoolExecutor(max(2, int(pa.cpu_count())), "deltaskip") as pool:
         running: list[Future[_Done]] = [pool.submit(one, each) for each in bins]
         try:
             return [each.result() for each in running]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
-from threading import Condition
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +15,12 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
 from deltaskip.dml.files import chosen_files
-from deltaskip.engine import engine
-from deltaskip.features.writing import CommitSummary, check_writable
+from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
-from deltaskip.maintenance.optimize.jobs import CommittedBins, Engines, intact, run_job
+from deltaskip.maintenance.optimize.jobs import CommittedBins, execution_of, intact, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
-from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
@@ -36,19 +32,16 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-# Bytes of files that this process rewrites at once. Ordered rows are in memory, several times as large.
-_MEMORY_BYTES = 1 << 30
 _MOST_TRIES = 3
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of files that were rewritten so far, and of all files to rewrite."""
 
 
-def optimize_plan(snapshot: Snapshot, request: OptimizeRequest) -> tuple[Strategy, Scan, Plan]:
+def optimize_plan(snapshot: Snapshot, request: OptimizeRequest) -> Plan:
     """Return what OPTIMIZE rewrites of a version of a table. Raises as `optimize` does for its arguments."""
     strategy = strategy_of(snapshot, request)
-    scan = scan_of(snapshot, request)
-    return strategy, scan, plan_of(scan, strategy)
+    return plan_of(scan_of(snapshot, request), strategy)
 
 
 def optimize(
@@ -56,7 +49,6 @@ def optimize(
     request: OptimizeRequest,
     spark: Any = None,
     write: WriteOptions = PLAIN_WRITE,
-    predicates: Sequence[str] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> OptimizeResult:
@@ -68,29 +60,30 @@ def optimize(
         spark: The session that rewrites large files; None to do it in this process.
         write: How the commits are recorded. Only the last one has the version of the application, so that the rest
             is done if the process is killed.
-        predicates: Texts of the predicate in the table's history; None for `request.where`.
         dry_run: Whether only the plan is returned.
         progress: Called after each group of files, in place of a bar.
     """
     if progress is None:
         with ProgressBar(f"Optimizing {table_name(snapshot.root)}", blocks=True) as bar:
-            return optimize(snapshot, request, spark, write, predicates, dry_run, bar.reach)
+            return optimize(snapshot, request, spark, write, dry_run, bar.reach)
     started = _now()
     snapshot = refresh(snapshot)
     _check_writable(snapshot)
     check_permitted(snapshot, "DATA_REORGANIZATION", "OPTIMIZE")
-    strategy, scan, plan = optimize_plan(snapshot, request)
-    done = _Running(strategy, plan, started)
+    plan = optimize_plan(snapshot, request)
+    done = _Running(plan, started)
     if dry_run:
         return done.expected(plan.bins)
     txn = write.txn
     known = None if txn is None else snapshot.txns.get(txn[0])
     if txn is not None and known is not None and known.version >= txn[1]:
         return done.result()
-    engines = _Engines(spark, sum(each.size_in_bytes for each in plan.bins))
-    pending = deque(each for bin_ in plan.bins for each in engines.divided(bin_, strategy))
+    # Where Spark does not order rows, those of a bin must fit in memory.
+    divides = plan.strategy.columns and spark is None
+    pending = deque(
+        each for bin_ in plan.bins for each in (parts_in_memory(bin_, plan.strategy) if divides else (bin_,))
+    )
     total = sum(each.size_in_bytes for each in pending)
-    parameters = _parameters(strategy, request, predicates)
     rewritten, planned = 0, snapshot.version
 
     def finished(each: Bin) -> None:
@@ -98,99 +91,37 @@ def optimize(
         rewritten += each.size_in_bytes
         progress(min(rewritten, total), total)
 
+    execution = execution_of(plan, spark, _parameters(plan.strategy, request), finished)
     while pending or txn is not None:
         job = list(_next_job(pending))
         latest = refresh(snapshot)
         if latest.version > planned:
             # Bins that wait are of the version of the plan, however often others were planned again.
             job, broken = _still_there(latest, job)
-            pending.extend(_again(latest, scan, broken, strategy, done))
+            pending.extend(_again(latest, broken, done))
             snapshot = latest
             if not job and (pending or txn is None):
                 continue
         last = None if pending else txn
-        committed, broken = run_job(snapshot, job, strategy, engines, parameters, replace(write, txn=last), finished)
+        committed, broken = run_job(snapshot, job, execution, replace(write, txn=last))
         if committed is not None:
-            done.add(committed)
+            done.commits.append(committed)
         if last is not None and (committed is not None or not job):
             txn = None
         if broken:
             snapshot = refresh(snapshot)
-            pending.extend(_again(snapshot, scan, broken, strategy, done))
+            pending.extend(_again(snapshot, broken, done))
     return done.result()
-
-
-@dataclass(slots=True)
-class _Engines(Engines):
-    """This process, and Spark for files that are large in all."""
-
-    spark: Any
-    total_bytes: int
-    _running_bytes: int = 0
-    _changed: Condition = field(default_factory=Condition)
-
-    def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        driver: Rewriting = ArrowRewriting(snapshot)
-        if self.spark is None:
-            return [driver]
-        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
-        by_spark = asked.rewriting(self.spark, snapshot)
-        here = options.spark_jobs == "auto" and self.total_bytes <= options.optimize_here_bytes
-        return [driver, by_spark] if here else [by_spark, driver]
-
-    @property
-    def threads(self) -> int:
-        return max(2, int(pa.cpu_count()))
-
-    def session(self) -> AbstractContextManager[None]:
-        if self.spark is None:
-            return nullcontext()
-        return engine("OPTIMIZE").writing_session(self.spark)
-
-    @contextmanager
-    def turn(self, size_bytes: int) -> Iterator[None]:
-        """Wait until the files that are rewritten here take at most _MEMORY_BYTES with these, or are these alone."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: (
-                    self.spark is not None
-                    or not self._running_bytes
-                    or self._running_bytes + size_bytes <= _MEMORY_BYTES
-                )
-            )
-            self._running_bytes += size_bytes
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running_bytes -= size_bytes
-                self._changed.notify_all()
-
-    def divided(self, each: Bin, strategy: Strategy) -> Iterator[Bin]:
-        """The bin, or the parts of it that fit in memory where Spark does not order them."""
-        if not strategy.columns or self.spark is not None or each.size_in_bytes <= _MEMORY_BYTES:
-            yield each
-            return
-        sizes = numpy_values(one_chunk(each.files.logged["size"]))
-        parts = (np.cumsum(sizes, dtype=np.int64) - 1) // _MEMORY_BYTES
-        for part in np.unique(parts):
-            files = each.files.take(np.flatnonzero(parts == part).tolist())
-            yield Bin(files, each.partition, max(1, files.size_in_bytes // strategy.target_bytes))
 
 
 @dataclass(slots=True)
 class _Running:
     """The commits so far."""
 
-    strategy: Strategy
     plan: Plan
     started: int
     commits: list[CommittedBins] = field(default_factory=list)
     left_out: int = 0
-
-    def add(self, committed: CommittedBins) -> None:
-        """Count a commit."""
-        self.commits.append(committed)
 
     def result(self) -> OptimizeResult:
         """Return the result of all commits."""
@@ -213,7 +144,7 @@ class _Running:
         return self._of(bins, FileSizes(count, size))
 
     def _of(self, bins: Sequence[Bin], added: FileSizes) -> OptimizeResult:
-        strategy, removed = self.strategy, FileSizes()
+        strategy, removed = self.plan.strategy, FileSizes()
         vectors = deleted = 0
         for each in bins:
             removed = removed.and_files(each.files.logged["size"].to_pylist())
@@ -245,13 +176,13 @@ class _Running:
         )
 
 
-def _parameters(strategy: Strategy, request: OptimizeRequest, predicates: Sequence[str] | None) -> dict[str, object]:
+def _parameters(strategy: Strategy, request: OptimizeRequest) -> dict[str, object]:
     """# delta-spark, DeltaOperations.Optimize, Reorg"""
     given = [request.where] if request.where is not None else []
     if strategy.kind == "purge":
         return {"predicate": given, "applyPurge": True}
     found: dict[str, object] = {
-        "predicate": list(given if predicates is None else predicates),
+        "predicate": list(given if request.predicates is None else request.predicates),
         "zOrderBy": strategy.names if strategy.kind == "zorder" else [],
         "clusterBy": strategy.names if strategy.kind == "clustering" else [],
         "auto": False,
@@ -275,8 +206,9 @@ def _still_there(latest: Snapshot, bins: Sequence[Bin]) -> tuple[list[Bin], list
     )
 
 
-def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strategy, done: _Running) -> Iterator[Bin]:
+def _again(latest: Snapshot, broken: Sequence[Bin], done: _Running) -> Iterator[Bin]:
     """The bins with those of their files that the table still has, as it has them now."""
+    strategy, time_zone = done.plan.strategy, done.plan.scan.time_zone
     for each in broken:
         if each.tries + 1 >= _MOST_TRIES:
             done.left_out += len(each.files)
@@ -288,7 +220,7 @@ def _again(latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strate
             found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
 
-        files = chosen_files(Scan(latest, ReadOptions(time_zone=scan.time_zone)), READ_COLUMNS, there)
+        files = chosen_files(Scan(latest, ReadOptions(time_zone=time_zone)), READ_COLUMNS, there)
         if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)

@@ -43,6 +43,7 @@ class OptimizeRequest:
         full: Whether all files of a clustered table are rewritten.
         time_zone: Time zone of the predicate.
         purge: Whether each file with a deletion vector is rewritten, alone, and no other.
+        predicates: Texts of the predicate in the table's history; None for `where`.
     """
 
     where: str | None = None
@@ -51,6 +52,7 @@ class OptimizeRequest:
     full: bool = False
     time_zone: str = "UTC"
     purge: bool = False
+    predicates: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

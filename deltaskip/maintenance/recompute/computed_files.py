@@ -18,7 +18,7 @@ from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.footer import read_footer
-from deltaskip.stats.merge import merged_stats
+from deltaskip.stats.merged_stats import merged_stats
 from deltaskip.storage import Storage, storage_for
 
 # Round trips of a store overlap; more threads would wait for the GIL.

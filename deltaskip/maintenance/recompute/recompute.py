@@ -122,11 +122,11 @@ class _OtherWriters:
         latest = refresh(self.snapshot)
         if latest.version > self.snapshot.version:
             winners = read_winners(self.snapshot, latest, self.snapshot.version)
-            own = set(self._done.versions)
+            own = arrow_array(self._done.versions, pa.int64())
             for is_remove in (False, True):
                 paths, _, versions = winners.paths(is_remove)
-                others = [version not in own for version in versions.to_pylist()]
-                self.touched = pa.concat_arrays([self.touched, paths.filter(arrow_array(others, pa.bool_()))])
+                others = pc.invert(pc.is_in(versions, value_set=own))
+                self.touched = pa.concat_arrays([self.touched, paths.filter(others)])
         self.snapshot = latest
         return latest
 

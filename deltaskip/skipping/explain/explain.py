@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
-from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import is_true
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.explain.matrix import Bins
@@ -28,6 +27,7 @@ from deltaskip.skipping.explain.reasons import (
     without_nan_guard,
 )
 from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
+from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
 from deltaskip.stats.layout import StatLeaf
 
@@ -37,18 +37,19 @@ _Bits = npt.NDArray[np.uint8]
 _EXAMPLES = 3
 
 
-def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, FileBatch], Lane]) -> Explain:
-    """Evaluate each leaf of the program over every file of the snapshot, and their combination.
+def explain(predicate: CompiledPredicate) -> Explain:
+    """Evaluate each leaf of the program of a predicate over every file of the snapshot, and their combination.
 
     No object is created for a file: a batch's result is one bit per file and leaf.
     """
+    snapshot, program = predicate.snapshot, predicate.program
     leaves: list[Leaf] = []
     tree = _tree(program.root, leaves)
     tally = _Tally(leaves, tree)
     generated = generated_columns(snapshot)
     for batch in candidates(snapshot, Program(Keep())):
         batch.prepare(program)
-        tally.add(batch, lane_of)
+        tally.add(batch, predicate)
     reports = tuple(
         LeafReport(
             predicate=leaf.text,
@@ -97,19 +98,19 @@ class _Tally:
         """Return what evaluation has shown about leaf `i`."""
         return LeafFacts(self.files, self.dropped[i], self.lacking[i], self._nan_hidden[i])
 
-    def add(self, batch: FileBatch, lane_of: Callable[[Program, FileBatch], Lane]) -> None:
+    def add(self, batch: FileBatch, predicate: CompiledPredicate) -> None:
         """Count the active files of `batch`."""
         live = _live(batch)
         bins = self.bins.reserve(int(live.sum()))
         lanes = []
         for i, leaf in enumerate(self._leaves):
-            keep = _keep(lane_of(Program(leaf), batch))[live]
+            keep = _keep(predicate.evaluated(Program(leaf), batch))[live]
             self.bins.count(i, bins[keep])
             self.dropped[i] += len(keep) - int(keep.sum())
             lanes.append(np.packbits(keep))
             unguarded = self._unguarded[i]
             if unguarded is not None:
-                self._nan_hidden[i] += int((keep & ~_keep(lane_of(Program(unguarded), batch))[live]).sum())
+                self._nan_hidden[i] += int((keep & ~_keep(predicate.evaluated(Program(unguarded), batch))[live]).sum())
         self._add_missing(batch, live)
         kept = _truth(self._tree, lanes, len(bins))
         self._add_needed(lanes, kept, len(bins))

@@ -102,7 +102,7 @@ class Explain:
         kept_bytes: Size of the kept files.
         leaves: A report for each leaf of the predicate, left to right.
         tree: How AND and OR combine the leaves.
-        matrix: Data of the plot. For other packages of deltaskip; its type can change in any release.
+        matrix: Data of the plot.
     """
 
     table_root: str

@@ -16,9 +16,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from deltaskip.dml.merge.column_values import ClauseGroup, clause_groups, column_text, expressions_of, group_plan
 from deltaskip.dml.merge.merge_assignments import DEFAULT, AssignedExpression, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
-from deltaskip.dml.merge.values import ClauseGroup, clause_groups, column_text, expressions_of, group_plan
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.records import dataclass

@@ -17,11 +17,11 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource, ArrowSourceRows
 from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
-from deltaskip.dml.merge.names import Names, default_aliases
+from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
-from deltaskip.dml.merge.values import expressions_of
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
 from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, Node, columns_of

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.literals import decoded_sql
 from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
-from deltaskip.spark.read.locations import spark_path
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
-from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
 
@@ -91,22 +91,22 @@ class ParquetRows(Proxy):
         conf = self.jvm.spark._jsparkSession.sessionState().conf()
         opening = int(conf.filesOpenCostInBytes())
         cores = int(self.jvm.spark.sparkContext.defaultParallelism)
-        total: int = sum(self._files["size"].to_pylist()) + opening * len(self._files)
+        total = exact_sum(self._files["size"]) + opening * len(self._files)
         return min(int(conf.filesMaxPartitionBytes()), max(opening, int(total) // max(1, cores)))
 
     def _pieces(self) -> Iterator[Any]:
         """The files, large ones in pieces, the greatest first."""
         jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
-        paths = jvm.view.org.apache.spark.paths.SparkPath
         options = getattr(self._snapshot.storage, "options", None)
-        uris = hadoop_uris(jvm.spark, self._files["uri"].to_pylist(), options)
+        paths = spark_paths(jvm.spark, self._files["uri"].to_pylist(), options)
+        hadoop_path = jvm.view.org.apache.spark.paths.SparkPath.fromPathString
         table = partition_table(self._files, self._snapshot.schema, [each.name for each in self._partition_fields])
         values = _partition_rows(jvm, table)
         hosts, metadata = jvm.strings(()), getattr(sources.PartitionedFile, "apply$default$8")()
         sizes, times = self._files["size"].to_pylist(), milliseconds(self._files["modification_time"])
         pieces = []
-        for row, (uri, size, time) in enumerate(zip(uris, sizes, times, strict=True)):
-            of, path = values[int(table.codes[row])], paths.fromPathString(spark_path(uri))
+        for row, (name, size, time) in enumerate(zip(paths, sizes, times, strict=True)):
+            of, path = values[int(table.codes[row])], hadoop_path(name)
             for start in range(0, max(size, 1), self._most_bytes):
                 length = min(self._most_bytes, size - start)
                 pieces.append((length, sources.PartitionedFile(of, path, start, length, hosts, time, size, metadata)))

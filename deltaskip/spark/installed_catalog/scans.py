@@ -21,6 +21,7 @@ from deltaskip.expr import nodes as n
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
@@ -186,7 +187,7 @@ class InstalledScan(Proxy):
 
     @cached_property
     def _size_bytes(self) -> int:
-        total = sum(self._pushed.scan.files(columns=["size"])["size"].to_pylist())
+        total = exact_sum(self._pushed.scan.files(columns=["size"])["size"])
         schema = self._pushed.scan.snapshot.schema
         share = (8 + self._schema.defaultSize()) / (8 + self.jvm.schema(spark_schema(schema)).defaultSize())
         return max(1, int(total * share))

@@ -20,8 +20,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.predicates import exact_predicate
-from deltaskip.spark.read.locations import spark_path
-from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.settings import session_settings
 from deltaskip.spark.write.parquet_files import WRITE_SETTINGS, new_folder
@@ -237,8 +236,8 @@ class StagedWrite(Proxy):
     @property
     def _path(self) -> str:
         storage, root, folder = self._folder
-        [uri] = hadoop_uris(self.jvm.spark, [uri_of(join(root, folder))], getattr(storage, "options", None))
-        return spark_path(uri)
+        [path] = spark_paths(self.jvm.spark, [uri_of(join(root, folder))], getattr(storage, "options", None))
+        return path
 
     @answers()
     def createBatchWriterFactory(self, info: Any) -> Any:

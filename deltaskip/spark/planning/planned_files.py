@@ -20,10 +20,10 @@ from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import from_arrow
-from deltaskip.skipping.files import files_schema
+from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.skipping.file_list import files_schema
+from deltaskip.skipping.file_predicates import reads_provenance
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.skipping.portable import reads_provenance
-from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.spark.columns.types import spark_schema
 from deltaskip.spark.planning.tasks import (
     ENDED_SCHEMA,
@@ -82,11 +82,11 @@ class FilesPlan:
             UnsupportedFeature: Another process cannot read the log.
         """
         snapshot = scan.snapshot
-        portable = PortableSnapshot.of(snapshot, reads_provenance(scan.program))
+        portable = PortableSnapshot.of(snapshot, reads_provenance(scan.compiled.program))
         commits = list(_commit_tasks(snapshot.segment.commits))
         older: list[Sequence[Task]] = [*_group_tasks(scan, cores), *_inline_tasks(snapshot)]
         keyed = len(commits) > 1 or bool(commits and older)
-        request = PlanRequest(uuid4().hex, portable, scan.portable, tuple(names), keyed)
+        request = PlanRequest(uuid4().hex, portable, scan.compiled.portable, tuple(names), keyed)
         return cls(
             request,
             [pack(task) for task in (*older, *([commit] for commit in commits))],
@@ -144,7 +144,7 @@ def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
     found = []
     total = 0
     for part in scan.snapshot.checkpoint_parts:
-        for group in row_groups_to_read(scan.program, part, scan.snapshot.cache):
+        for group in row_groups_to_read(scan.compiled.program, part, scan.snapshot.cache):
             rows = part.add_rows(group)
             found.append((part, group, rows))
             total += rows

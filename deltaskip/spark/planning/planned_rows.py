@@ -18,7 +18,7 @@ from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
-from deltaskip.skipping.files import files_schema
+from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files

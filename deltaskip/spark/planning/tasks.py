@@ -33,9 +33,8 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.file_batches import kept_pieces, listed, unshared
-from deltaskip.skipping.files import batch_files, decoded
-from deltaskip.skipping.portable import PortablePredicate
-from deltaskip.skipping.program import Program
+from deltaskip.skipping.file_list import batch_files, decoded
+from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 
 CHECKPOINT = -1
 """The order of a checkpoint. That of commits is the number of their task, from 0 on."""
@@ -164,11 +163,11 @@ def ended_runner(
 
 @dataclass(slots=True)
 class _Opened:
-    """A plan in this process: the snapshot without files, the program, and the part of the checkpoint read last."""
+    """A plan in this process: the snapshot without files, the predicate, and the part of the checkpoint read last."""
 
     request: PlanRequest
     snapshot: Snapshot
-    program: Program
+    predicate: CompiledPredicate
     parts: OrderedDict[str, CheckpointPart] = field(default_factory=OrderedDict)
 
     def kept(self, task: Task) -> Iterator[pa.Table]:
@@ -218,7 +217,7 @@ class _Opened:
 
     def _of_group(self, part: CheckpointPart, group: int) -> Iterator[pa.Table]:
         own, request = unshared(self.snapshot), self.request
-        kept = request.predicate.matching(self.program)(FileBatch(CheckpointAdds(own, part, group)))
+        kept = self.predicate.with_own_codes().matching(FileBatch(CheckpointAdds(own, part, group)))
         adds = own.add_group(part, group)
         for piece in kept_pieces(adds, kept, request.names, _DECODED_ROWS):
             paths, vectors = add_column(piece, "path"), add_column(piece, "deletion_vector")
@@ -233,7 +232,7 @@ class _Opened:
             chosen = adds.slice(start, _COMMIT_ROWS)
             own = request.snapshot.with_files(self.snapshot, chosen)
             batch = FileBatch(CommitAdds(own))
-            kept = request.predicate.matching(self.program)(batch)
+            kept = self.predicate.with_own_codes().matching(batch)
             if kept is not None and not len(kept):
                 continue
             table = batch_files(batch, kept, request.names, request.predicate.time_zone)

@@ -33,11 +33,11 @@ from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
 from deltaskip.spark.read.listing import listed_here
-from deltaskip.spark.read.locations import check_not_hidden, spark_path
+from deltaskip.spark.read.locations import check_not_hidden
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.read.schemes import hadoop_uris
+from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.session.failures import predicate_errors_named
@@ -219,7 +219,7 @@ def source_of(
     for field in schema.fields:
         if field.name in stored:
             data.add(field.name, logical_type(field))
-    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), table.storage_options)]
+    paths = spark_paths(spark, files["uri"].to_pylist(), table.storage_options)
     sizes = files["size"].to_pylist() if "size" in files.column_names else None
     times = None if listing else milliseconds(files["modification_time"])
     partitions = partition_table(files, schema, table.partition_columns)

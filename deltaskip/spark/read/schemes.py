@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import StorageError
+from deltaskip.spark.read.locations import spark_path
 
 _S3 = "s3a"
 _ALIASES = {"s3": _S3, "s3n": _S3, "gcs": "gs"}
@@ -18,11 +19,11 @@ _ACCOUNT_OPTIONS = ("azure_storage_account_name", "account_name")
 _ACCOUNT_VARIABLE = "AZURE_STORAGE_ACCOUNT_NAME"
 
 
-def hadoop_uris(spark: SparkSession, uris: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
-    """The absolute URIs of files for Spark's Hadoop; local ones and those of other schemes stay as they are.
+def spark_paths(spark: SparkSession, uris: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
+    """The paths of files in Spark's Hadoop, as `spark_path` makes them, by their absolute URIs.
 
-    An alias is replaced only where the session's Hadoop has no file system of this name. options: storage options of
-    the table. Raises StorageError for an Azure container without its account.
+    An alias of a scheme is replaced only where the session's Hadoop has no file system of this name. options: storage
+    options of the table. Raises StorageError for an Azure container without its account.
     """
     found: dict[str, str] = {}
     renamed = []
@@ -30,7 +31,7 @@ def hadoop_uris(spark: SparkSession, uris: Iterable[str], options: Mapping[str, 
         base, path = _split(uri)
         if base not in found:
             found[base] = _hadoop_base(spark, base, options)
-        renamed.append(found[base] + path)
+        renamed.append(spark_path(found[base] + path))
     return renamed
 
 

@@ -16,7 +16,7 @@ from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.computed_files import ComputedFile, DataFile, computed_tables
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.file_tasks import pack, task_runner
-from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
+from deltaskip.spark.recompute.hadoop_files import rows_by_way_of_spark
 from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import without_pandas_warning

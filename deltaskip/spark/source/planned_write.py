@@ -11,8 +11,7 @@ import pyarrow as pa
 from deltaskip.data_files.append import PlannedAppend, add_rows, plan_append, write_metrics
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
 from deltaskip.data_files.written import WrittenRows
-from deltaskip.dml.arrow_execution import ArrowExecution
-from deltaskip.dml.overwrite import Overwrite, replace_rows, replaced_rows
+from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows
 from deltaskip.engine import collation_version
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
@@ -22,7 +21,7 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.incoming_schema import incoming_schema
-from deltaskip.rows.merge import replaced_schema
+from deltaskip.rows.schema_merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.spark.source.session_checks import untold_zone
@@ -76,8 +75,9 @@ class PlannedWrite:
             append = plan_append(transaction, incoming, "keep", *given, where=where)
         else:
             transaction = Transaction(table.snapshot, _WRITE)
-            if replaced is not None:
-                replaced_rows(transaction, replaced, ArrowExecution(table.snapshot, given[0]))
+            if replaced is not None and where is not None:
+                # The predicate is checked before anything is written.
+                plan_overwrite(table.snapshot, replaced, None, given[0])
             chosen = None if replaced is None else replaced.partition_by
             mode = options.schema_mode
             append = plan_append(transaction, incoming, mode, *given, where=where, partition_by=chosen)
@@ -188,10 +188,9 @@ class PlannedWrite:
             add_rows(transaction, append, written)
             transaction.set_parameters({"mode": mode, "partitionBy": list(append.metadata.partition_columns)})
             return write_metrics(written)
-        execution = ArrowExecution(transaction.snapshot, self.time_zone or "UTC")
-        scan = replaced_rows(transaction, self.replaced, execution)
+        plan = plan_overwrite(transaction.snapshot, self.replaced, None, self.time_zone or "UTC")
         add_rows(transaction, append, written)
-        return replace_rows(transaction, self.replaced, execution, scan, written)
+        return replace_rows(transaction, plan, written)
 
 
 def _created(options: SourceWriteOptions, incoming: StructType) -> Transaction:

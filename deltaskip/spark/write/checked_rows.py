@@ -19,8 +19,8 @@ from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import condition, value_violation, violation
+from deltaskip.rows.shown_rows import row_of_json
 from deltaskip.rows.store import VIOLATION, sql_string
-from deltaskip.rows.values import row_of_json
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType

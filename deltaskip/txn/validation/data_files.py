@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, AddCdcFile, AddFile, DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.features.writing import CommitSummary, check_writable
+from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.arrow_values import arrow_array

@@ -10,7 +10,7 @@ from typing import NoReturn
 from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.registry import FEATURES, READER_VERSIONS, has_feature
-from deltaskip.features.writing import CommitSummary, uses_of
+from deltaskip.features.requirements import CommitSummary, uses_of
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import TableProperties

@@ -15,7 +15,8 @@ import pytest
 import sqlalchemy
 
 from deltaskip import CatalogIdentifier, DeltaTable, RemoveProperty, SetProperty
-from deltaskip.catalogs.database import SqlCatalog, schema
+from deltaskip.catalogs.database import SqlCatalog
+from deltaskip.catalogs.database import catalog_tables as schema
 from deltaskip.catalogs.database.connection import Database
 from deltaskip.catalogs.located import TableEntry
 from deltaskip.errors import (

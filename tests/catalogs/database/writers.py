@@ -12,7 +12,7 @@ import pandas  # noqa: F401
 import psycopg2  # noqa: F401
 import pyarrow as pa
 
-import deltaskip.catalogs.database.rows
+import deltaskip.catalogs.database.catalog_rows
 import deltaskip.data_files.append
 import deltaskip.data_files.data
 import deltaskip.data_files.parquet_files

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.dml.merge.names import Names
+from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_template, scan_of
 from deltaskip.expr import parse_sql
 from deltaskip.expr.literal_list import integers

@@ -184,9 +184,8 @@ def test_a_generated_column_is_named_where_it_stands_for_its_source(tmp_path: Pa
     builder.commit(*[add(f"{i}", partitionValues={"day": f"2026-01-{i:02}"}) for i in range(1, 10)])
     snapshot = ds.DeltaTable(tmp_path / "t").snapshot
     scan = ds.DeltaTable(tmp_path / "t").scan(where="ts < '2026-01-03' AND day > '2025-01-01'")
-    scan.program = rewrite(
-        scan.predicate, snapshot.schema, "none", "UTC", snapshot.partition_columns, snapshot.properties
-    )
+    program = rewrite(scan.predicate, snapshot.schema, "none", "UTC", snapshot.partition_columns, snapshot.properties)
+    scan.compiled = replace(scan.compiled, program=program)
     first, second = sorted(scan.explain().leaves, key=lambda leaf: leaf.predicate, reverse=True)
     assert first.predicate.startswith("ts < ")
     assert first.used[-1] == "generated column day"

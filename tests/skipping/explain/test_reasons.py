@@ -78,7 +78,7 @@ class Case:
     def leaf(self, table: ds.DeltaTable) -> tuple[LeafReport, Leaf]:
         scan = table.scan(self.where)
         [report] = scan.explain().leaves
-        [leaf] = leaves_of(scan.program.root)
+        [leaf] = leaves_of(scan.compiled.program.root)
         return report, leaf
 
     def field(self, name: str) -> StructField:
@@ -501,7 +501,7 @@ def test_every_claim_is_true_and_stated_somewhere(tmp_path: Path) -> None:
 STRUCT_ONLY = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
 
 
-@pytest.mark.filterwarnings("ignore::deltaskip.stats.batch.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::deltaskip.stats.file_stats.StatisticsWarning")
 @looped("properties", [{}, STRUCT_ONLY])
 @looped("files", text_files(text(CI)))
 def test_a_checkpoint_changes_no_reason(

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def kept(table: ds.DeltaTable | Path, where: Any, time_zone: str = "UTC") -> lis
     opened = table if isinstance(table, ds.DeltaTable) else ds.DeltaTable(table)
     scan = opened.scan(where=where, time_zone=time_zone)
     snapshot = opened.snapshot
-    scan.program = rewrite(
+    program = rewrite(
         scan.predicate,
         snapshot.schema,
         snapshot.mapping_mode,
@@ -54,6 +55,7 @@ def kept(table: ds.DeltaTable | Path, where: Any, time_zone: str = "UTC") -> lis
         snapshot.partition_columns,
         snapshot.properties,
     )
+    scan.compiled = replace(scan.compiled, program=program)
     found: list[str] = scan.files()["path"].to_pylist()
     return found
 

@@ -10,7 +10,7 @@ from deltaskip.schema.types import STRING, DecimalType, StructField, StructType
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import StatisticsRequest
-from deltaskip.stats.merge import has_statistics, merged_stats, widened_stats
+from deltaskip.stats.merged_stats import has_statistics, merged_stats, widened_stats
 
 SCHEMA = StructType(
     (

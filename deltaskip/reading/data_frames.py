@@ -1,17 +1,20 @@
-"""A scan as a LazyFrame of Polars, which reads what a query needs of it."""
+"""Rows of a scan as a LazyFrame of Polars, which reads what a query needs of it, and as a DataFrame of pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
 
 if TYPE_CHECKING:
+    import pandas
     import polars
 
     from deltaskip.reading.table_scan import TableScan
@@ -34,6 +37,17 @@ def frame_of(table: pa.Table) -> polars.DataFrame:
     return found
 
 
+def pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:
+    """Return a table as a DataFrame, see `TableScan.to_pandas`."""
+    if arguments.choice("types", types, "numpy", "arrow") == "numpy":
+        return table.to_pandas(**options)
+    if "types_mapper" in options:
+        raise InvalidArgument("types='arrow' and types_mapper both choose the types: pass one of them.")
+    import pandas
+
+    return table.to_pandas(types_mapper=pandas.ArrowDtype, **options)
+
+
 def _frames(
     scan: TableScan, columns: list[str] | None, predicate: Any, rows: int | None, batch_rows: int | None
 ) -> Iterator[polars.DataFrame]:
@@ -49,7 +63,7 @@ def _frames(
     names = list(scan.paths_by_name) if columns is None else columns
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
-    narrowed = scan.narrowed(names, pushed, rows)
+    narrowed = scan._narrowed(names, pushed, rows)
     for batch in arrow_batches(narrowed, scan._finished):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)

@@ -22,7 +22,7 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
-from deltaskip.log.checkpoint.columns import STATE_TYPES
+from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar

@@ -107,9 +107,5 @@ def upgrade(connection: Connection, shown: str) -> None:
 _LOCK = int.from_bytes(b"dltskip")
 
 
-def _create(connection: Connection) -> None:
-    METADATA.create_all(connection)
-
-
-STEPS: tuple[Callable[[Connection], None], ...] = (_create,)
+STEPS: tuple[Callable[[Connection], None], ...] = (METADATA.create_all,)
 """Step i brings the tables from version i to i + 1; version 0 has none."""

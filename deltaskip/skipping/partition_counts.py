@@ -29,10 +29,11 @@ from deltaskip.schema.arrow_values import (
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import FileBatch, Pruning, each_candidate
+from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.files import partition_fields, unreadable_value
-from deltaskip.skipping.partition_values import PartitionColumn, readings
+from deltaskip.skipping.file_list import partition_fields, unreadable_value
+from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.partition_columns import PartitionColumn, readings
 
 _ZERO = arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
@@ -49,20 +50,23 @@ class _Read:
     sure: pa.Array
 
 
-def partition_counts(scan: Pruning, zone: str | None) -> pa.Table:
+def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     """Return one row for each partition with files that can contain matching rows, in the order of the values.
 
     The columns are `partition_values` (a struct, typed by the schema), `num_files`, `num_rows` (null if a file has no
     row count; deleted rows are not counted) and `size_in_bytes`.
 
-    zone: time zone of timestamps without one; None means UTC here.
     Raises CorruptLog for a partition value that is not of the column's type.
     """
-    fields = partition_fields(scan.snapshot)
+    snapshot, zone = predicate.snapshot, predicate.portable.time_zone
+    fields = partition_fields(snapshot)
     keys = [f"{number}" for number in range(len(fields))]
-    columns, found = _read(scan, fields, True, False)
+    columns, found = _read(predicate, fields, True, False)
     files = pa.table(
-        [*_equal_codes(scan.snapshot, fields, columns, [each.codes for each in found], zone or "UTC"), *_sums(found)],
+        [
+            *_equal_codes(snapshot, fields, columns, [each.codes for each in found], zone or "UTC"),
+            *_sums(found),
+        ],
         [*keys, "num_rows", "size_in_bytes"],
     )
     wanted: list[Any] = [("num_rows", "sum", _STRICT), ("size_in_bytes", "sum"), ([], "count_all")]
@@ -82,20 +86,20 @@ def partition_counts(scan: Pruning, zone: str | None) -> pa.Table:
     return table.take(_order(values)) if fields and len(table) > 1 else table
 
 
-def distinct_values(scan: Pruning, names: Sequence[str], zone: str | None) -> pa.Table:
+def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Table:
     """Return the distinct values, or tuples of values, of partition columns in the matching rows, in their order.
 
     names: the columns, as the schema has them; the result has them in this order.
     Raises NotProvable if a column is no partition column, or the log does not prove that a value is in a matching row,
     and CorruptLog for a partition value that is not of the column's type.
     """
-    snapshot = scan.snapshot
+    snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     by_name = {field.name: field for field in partition_fields(snapshot)}
     other = next((name for name in names if name not in by_name), None)
     if other is not None:
         raise _refusal(snapshot, names, f"{display_name([other])} is not a partition column")
     fields = [by_name[name] for name in names]
-    columns, found = _read(scan, fields, False, True)
+    columns, found = _read(predicate, fields, False, True)
     codes = _equal_codes(snapshot, fields, columns, [each.codes for each in found], zone or "UTC")
     rows, sure = (
         pa.chunked_array([getattr(each, name) for each in found], type_)
@@ -120,32 +124,32 @@ def distinct_values(scan: Pruning, names: Sequence[str], zone: str | None) -> pa
 
 
 def _read(
-    scan: Pruning, fields: Sequence[StructField], sizes: bool, proved: bool
+    predicate: CompiledPredicate, fields: Sequence[StructField], sizes: bool, proved: bool
 ) -> tuple[list[PartitionColumn], list[_Read]]:
     """The partition columns, and the columns of the kept files of every batch that are needed."""
-    snapshot = scan.snapshot
+    snapshot = predicate.snapshot
     names = [physical_name(field, snapshot.mapping_mode) for field in fields]
 
     def read(batch: FileBatch) -> tuple[list[PartitionColumn], _Read]:
-        kept = _kept(scan, batch)
+        kept = _kept(predicate, batch)
         pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
         codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
         rows = live_rows(batch, kept)
         nothing = pa.nulls(len(rows), pa.int64())
-        unsure = scan.evaluate(scan.complement, batch).to_arrow() if proved else None
+        unsure = predicate.negated.kept(batch).to_arrow() if proved else None
         unsure = unsure.take(kept) if unsure is not None and kept is not None else unsure
         sure = pa.repeat(FALSE, len(rows)) if unsure is None else pc.invert(unsure)
         [size] = batch.rows(["size"], kept) if sizes else [nothing]
         return [column for column, _ in pairs], _Read(codes, rows, size, sure)
 
-    found = list(each_candidate(snapshot, scan.program, read))
+    found = list(each_candidate(snapshot, predicate.program, read))
     columns = found[0][0] if found else [PartitionColumn(field.type) for field in fields]
     return columns, [each for _, each in found]
 
 
-def _kept(scan: Pruning, batch: FileBatch) -> pa.Array | None:
+def _kept(predicate: CompiledPredicate, batch: FileBatch) -> pa.Array | None:
     """Rows of the batch that are kept and part of the snapshot; None for all of them."""
-    mask = scan.evaluate(scan.program, batch)
+    mask = predicate.kept(batch)
     return batch.live(None if mask.count() == batch.num_rows else mask.indices())
 
 

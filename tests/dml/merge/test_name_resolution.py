@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable, col
-from deltaskip.dml.merge.names import default_aliases
+from deltaskip.dml.merge.name_resolution import default_aliases
 from deltaskip.errors import PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import to_node
 from tests.dml.tables import files_below, rows_of

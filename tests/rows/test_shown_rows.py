@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from deltaskip.rows.values import row_of_json
+from deltaskip.rows.shown_rows import row_of_json
 from deltaskip.schema.ddl import parse_columns
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.errors import SchemaError
-from deltaskip.rows.merge import merged_schema, replaced_schema, widens
 from deltaskip.rows.plan import plan_rows
+from deltaskip.rows.schema_merge import merged_schema, replaced_schema, widens
 from deltaskip.rows.store import check_assignable
 from deltaskip.schema import (
     BYTE,

@@ -16,7 +16,7 @@ from deltaskip.actions import Metadata, RemoveFile
 from deltaskip.actions.partition_folders import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.deletion_vectors import vector_keys
-from deltaskip.features.writing import uses_of
+from deltaskip.features.requirements import uses_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.commit import members_of, read_commits

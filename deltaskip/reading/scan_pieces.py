@@ -59,13 +59,13 @@ class ScanPiece:
             types: As for `TableScan.to_pandas`.
             options: Arguments of `pyarrow.Table.to_pandas`.
         """
-        from deltaskip.reading.pandas_frame import pandas_frame
+        from deltaskip.reading.data_frames import pandas_frame
 
         return pandas_frame(self.to_arrow(), types, options)
 
     def to_polars(self) -> polars.DataFrame:
         """Return the rows as a DataFrame of Polars. Raises as that of the scan."""
-        from deltaskip.reading.lazy_frame import frame_of
+        from deltaskip.reading.data_frames import frame_of
 
         return frame_of(self.to_arrow())
 

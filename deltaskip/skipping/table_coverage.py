@@ -18,13 +18,13 @@ from deltaskip.schema import Resolved, collation_of, display_name, fold_name, le
 from deltaskip.schema.arrow_values import exact_sum, is_true
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.batches import FileBatch, candidates
-from deltaskip.skipping.partition_values import map_values
+from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
-from deltaskip.stats.batch import FileStats
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
+from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
 
 _GROUP_BYTES = 256 << 20

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
+from deltaskip.catalogs.database.catalog_tables import NAMESPACES, TABLES, name_id
 from deltaskip.catalogs.database.connection import ConstraintViolated, Database
-from deltaskip.catalogs.database.schema import NAMESPACES, TABLES, name_id
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.located import TableEntry
 from deltaskip.json_text import parse_json

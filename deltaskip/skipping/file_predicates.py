@@ -1,0 +1,122 @@
+"""A predicate over the files of a snapshot: as it is sent to another process, and as it is compiled there or here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from deltaskip.expr import Node
+from deltaskip.expr.clock import Clock, reads_clock
+from deltaskip.expr.nodes import Literal
+from deltaskip.kernels.lane import Lane
+from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
+from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
+from deltaskip.skipping.program import PartitionTerm, Program
+from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.skipping.proofs.rewrite import not_true, rewrite
+from deltaskip.stats.layout import BoundKind
+
+
+@dataclass(frozen=True, slots=True)
+class PortablePredicate:
+    """A bound predicate, and what decides beside it which files are kept. It can be pickled.
+
+    A program cannot: its collations are libraries of this process. The same predicate over the same snapshot compiles
+    to the same program, except that a process without the library of a collation keeps the files that it would skip.
+
+    Attributes:
+        node: The bound, normalized predicate.
+        time_zone: Time zone of timestamps without one; None if unknown.
+        collation_version: Version of the collations that the rows are compared with.
+        planned_at: When the scan was made, in microseconds since the epoch.
+    """
+
+    node: Node
+    time_zone: str | None
+    collation_version: str
+    planned_at: int
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the predicate is TRUE for every row."""
+        return isinstance(self.node, Literal) and self.node.value is True
+
+    def compiled(self, snapshot: Snapshot, answers: PartitionAnswers | None = None) -> CompiledPredicate:
+        """Return the predicate as it is evaluated over the files of a snapshot.
+
+        answers: what is known about partition values of the snapshot.
+        """
+        truth = PartitionTruth(self.time_zone, Collations(self.collation_version), answers)
+        return CompiledPredicate(self, snapshot, self._program(snapshot), truth)
+
+    def _program(self, snapshot: Snapshot) -> Program:
+        zone, columns, properties = self.time_zone or "UTC", snapshot.partition_columns, snapshot.properties
+        clock = Clock(self.planned_at, self.time_zone) if reads_clock(self.node) else None
+        collations = Collations(self.collation_version)
+        schema, mode = snapshot.schema, snapshot.mapping_mode
+        return rewrite(self.node, schema, mode, zone, columns, properties, collations, clock)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledPredicate:
+    """A predicate that is compiled for a snapshot: the log then shows which files can have rows that match it.
+
+    Attributes:
+        portable: The predicate.
+        snapshot: The snapshot.
+        program: Keeps the files that can contain a row for which the predicate is TRUE.
+        truth: The terms over partition values, for batches that share the codes of these values.
+    """
+
+    portable: PortablePredicate
+    snapshot: Snapshot
+    program: Program
+    truth: PartitionTruth
+
+    def __repr__(self) -> str:
+        return f"CompiledPredicate({self.snapshot!r})"
+
+    @cached_property
+    def negated(self) -> CompiledPredicate:
+        """The condition that the predicate is not TRUE."""
+        portable = replace(self.portable, node=not_true(self.portable.node))
+        return CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
+
+    def with_own_codes(self) -> CompiledPredicate:
+        """Return it for batches whose partition values have other codes than those of the snapshot."""
+        portable = self.portable
+        truth = PartitionTruth(portable.time_zone, Collations(portable.collation_version))
+        return CompiledPredicate(portable, self.snapshot, self.program, truth)
+
+    def kept(self, batch: FileBatch) -> Lane:
+        """Return the mask of the files that the program keeps: one byte per add of the batch, live or not."""
+        return self.evaluated(self.program, batch)
+
+    def evaluated(self, program: Program, batch: FileBatch) -> Lane:
+        """Return the mask of `kept` for another program, such as a part of this one."""
+        batch.prepare(program)
+
+        def partitions(term: PartitionTerm) -> Lane:
+            return self.truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
+
+        return evaluate(program.root, batch.statistics, partitions)
+
+    def matching(self, batch: FileBatch) -> pa.Array | None:
+        """Return the rows of the batch that are kept, live or not (ascending int64); None for all of them."""
+        if self.portable.is_true:
+            return None
+        lane = self.kept(batch)
+        return None if lane.count() == batch.num_rows else lane.indices()
+
+
+def reads_provenance(program: Program) -> bool:
+    """Return whether a program may ask who wrote the statistics: about NaN, and about strings under a collation."""
+    return any(
+        leaf.collation or (leaf.field is not None and leaf.field.kind is BoundKind.DOUBLE)
+        for leaf in program.stat_leaves
+    )
