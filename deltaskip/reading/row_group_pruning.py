@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ from deltaskip.skipping.program import (
     Program,
     Term,
 )
+from deltaskip.stats.bloom_filters import has_filter
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
@@ -94,10 +96,13 @@ class RowGroupPruning:
         self._columns = tuple(columns)
         self._mode = mode
         self._planner = Planner(self._columns, mode, exact_floats=True)
-        self._sought = SoughtValues.of(root)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowGroupPruning, (self._root, self._columns, self._mode)
+
+    @cached_property
+    def _sought(self) -> SoughtValues | None:
+        return SoughtValues.of(self._root)
 
     @classmethod
     def of(cls, scan: LogScan) -> RowGroupPruning | None:
@@ -143,8 +148,10 @@ class RowGroupPruning:
             kept = numpy_values(evaluate(self._root, statistics, statistics.partitions).to_arrow())
             if len(footer.row_groups) != groups:
                 return None
-            if self._sought is not None and kept.any():
-                left = np.flatnonzero(kept)
+            left = np.flatnonzero(kept)
+            leaves = [plan.nodes[-1].first_leaf for plan in plans if plan.nodes and plan.nodes[-1].is_leaf]
+            filtered = any(has_filter(footer, group, leaf) for leaf in leaves for group in left.tolist())
+            if filtered and self._sought is not None:
                 found = self._sought.kept(source, footer, plans, left, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):

@@ -28,7 +28,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
 from deltaskip.storage.remote_errors import naming
-from deltaskip.storage.uploads import PART_BYTES, Begin, PartsUpload
+from deltaskip.storage.uploads import PART_BYTES, UPLOADS, Begin, PartsUpload
 
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
@@ -336,8 +336,8 @@ class ObjectStorage:
         with suppress(FileNotFoundError):
             self.size(path)
             return
-        with naming(path, "write"):
-            obstore.put(self._store, self._key(path), file, chunk_size=PART_BYTES)
+        with naming(path, "write"), UPLOADS.one_more() as at_once:
+            obstore.put(self._store, self._key(path), file, chunk_size=PART_BYTES, max_concurrency=at_once)
 
     def delete(self, path: str) -> None:
         """Delete the object. A missing object is not an error."""

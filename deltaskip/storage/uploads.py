@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from deltaskip.errors import StorageError
 from deltaskip.storage.catalog_storage import storage_below
@@ -13,6 +13,11 @@ from deltaskip.storage.interface import Storage
 
 # Larger files are uploaded in parts of this size, as obstore does.
 PART_BYTES = 5 << 20
+
+# Parts that are in flight at once, of all uploads of this process, of which each has at least a few. Each part is held
+# in memory. One connection carries some megabytes a second, so the last parts of a file should not wait for others.
+_PARTS_IN_FLIGHT = 32
+_LEAST_IN_FLIGHT = 4
 
 _POLL_SECONDS = 0.02
 
@@ -36,6 +41,28 @@ def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple
         if isinstance(below, ObjectStorage):
             return below.publish_growing(path)
     return _published_whole(storage, path)
+
+
+class _Uploads:
+    """The uploads of this process that are under way."""
+
+    def __init__(self) -> None:
+        self._lock, self._count = Lock(), 0
+
+    @contextmanager
+    def one_more(self) -> Iterator[int]:
+        """Yield how many parts of one more upload may be in flight at once; it is under way until the block ends."""
+        with self._lock:
+            self._count += 1
+            share = max(_LEAST_IN_FLIGHT, _PARTS_IN_FLIGHT // self._count)
+        try:
+            yield share
+        finally:
+            with self._lock:
+                self._count -= 1
+
+
+UPLOADS = _Uploads()
 
 
 @contextmanager

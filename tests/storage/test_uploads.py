@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,7 @@ import deltaskip as ds
 from deltaskip.data_files.data_file import OpenDataFile
 from deltaskip.errors import StorageError
 from deltaskip.storage import LocalStorage, Storage
-from deltaskip.storage.uploads import PART_BYTES, publish_growing
+from deltaskip.storage.uploads import PART_BYTES, _Uploads, publish_growing
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 
@@ -144,3 +146,36 @@ def test_rows_of_several_row_groups_are_sent_while_later_ones_are_encoded(
     [path] = table.scan("id > 0").files()["path"].to_pylist()
     found = pq.read_table(server.folder / "bucket" / "t" / path)
     assert found.equals(rows)
+
+
+def test_uploads_share_the_parts_that_are_in_flight() -> None:
+    """Each part is held in memory, so that many uploads have fewer at once, but each some."""
+    uploads, shares = _Uploads(), []
+    with ExitStack() as stack:
+        for _ in range(20):
+            shares.append(stack.enter_context(uploads.one_more()))
+    assert shares[0] == 32 and shares[1] == 16 and shares[-1] == 4
+    assert sum(shares) * PART_BYTES < 1 << 30
+    with uploads.one_more() as share:
+        assert share == 32
+
+
+def test_more_parts_are_in_flight_than_the_store_sends_by_itself(
+    server: SlowS3, storage: tuple[Storage, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import obstore
+
+    put, asked = obstore.put, []
+
+    def recorded(*given: Any, **named: Any) -> Any:
+        asked.append(named["max_concurrency"])
+        return put(*given, **named)
+
+    monkeypatch.setattr(obstore, "put", recorded)
+    for begun in (False, True):
+        with publish_growing(storage[0], f"{storage[1]}/many-{begun}") as (name, begin):
+            if begun:
+                begin()
+            Path(name).write_bytes(bytes(3 * PART_BYTES))
+        assert (server.folder / f"bucket/t/many-{begun}").stat().st_size == 3 * PART_BYTES
+    assert asked == [32, 32]
