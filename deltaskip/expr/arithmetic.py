@@ -17,7 +17,6 @@ from decimal import (
     Decimal,
     InvalidOperation,
 )
-from fractions import Fraction
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -25,13 +24,11 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
-# Enough digits for every exact sum or product of two decimals of 38.
+# Enough digits for every exact sum or product of two decimals of 38, and for a quotient to be rounded as the exact one.
+# Spark cuts products to 39 digits and quotients to 39 places before it rounds them half up, which is the same.
 _EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
-# Spark multiplies in a context of 39 digits and divides to 39 places before it rounds to the result's scale.
-_SPARK = Context(prec=39, rounding=ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
 # The context of scala.BigDecimal, where Spark leaves arithmetic to it.
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
-_DIVISION_SCALE = 39
 # Digits for every double, rounded to as many places as this.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
 _PLACES = 400
@@ -211,21 +208,14 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
         case "-":
             return to_decimal(_EXACT.subtract(left, right), type_)
         case "*":
-            return to_decimal(_SPARK.multiply(left, right), type_)
+            return to_decimal(_EXACT.multiply(left, right), type_)
         case "/":
-            return to_decimal(_quotient(left, right), type_)
+            return to_decimal(_EXACT.divide(left, right), type_)
         case "%":
             return to_decimal(_EXACT.remainder(left, right), type_)
     quotient = to_decimal(_EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
     # Decimal.toLong takes the lower 64 bits, in ANSI mode, too.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _quotient(left: Decimal, right: Decimal) -> Decimal:
-    """`left / right` to 39 places, half up."""
-    exact = Fraction(left) / Fraction(right) * 10**_DIVISION_SCALE
-    units = (2 * abs(exact.numerator) + exact.denominator) // (2 * exact.denominator)
-    return _EXACT.scaleb(Decimal(units if exact >= 0 else -units), -_DIVISION_SCALE)
 
 
 def _floating(op: str, left: float, right: float) -> float:

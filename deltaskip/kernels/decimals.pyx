@@ -4,7 +4,7 @@ Every function returns the results and a state for each row: 0 is done, where a 
 caller (more than 127 bits, or more digits than the type of the result has), 2 is a division of a number by zero. What
 stands in rows of other states than 0 is null.
 
-# Spark 4.1, Decimal.scala: a quotient is rounded half up to 39 places, and then to the scale of its type
+# Spark 4.1, Decimal.scala: what is cut to 39 digits or places before it is rounded half up is rounded as the exact number
 """
 
 import pyarrow as pa
@@ -50,9 +50,6 @@ cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, 
 cdef dict ROUNDINGS = {
     "half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING, "towards zero": TOWARDS_ZERO
 }
-
-# Two roundings give the digits of one unless the divisor has more digits than this allows.
-cdef int PLACES = 39
 
 
 def compute(object left, object right, int left_scale, int right_scale, str op, int precision, int scale):
@@ -142,16 +139,13 @@ cdef int _compute(
     cdef const int128* b = <const int128*>second.values
     # What each side is multiplied by, and the scale of the integer that comes out.
     cdef int up, down, common, wide = left_scale if left_scale > right_scale else right_scale
-    cdef int128 left_factor = 1, right_factor = 1, limit, most = 0, unit = 1, one, other, result
+    cdef int128 left_factor = 1, right_factor = 1, limit, unit = 1, one, other, result
     cdef int64_t i
     if op == QUOTIENT:
         up = right_scale - left_scale + scale
         down = -up if up < 0 else 0
         up = up if up > 0 else 0
         common = scale
-        # Below it, rounding to 39 places first makes no difference.
-        if scale + wide - right_scale < PLACES:
-            most = power(PLACES - 1 - scale - wide + right_scale)
     elif op == PRODUCT:
         up, down, common = 0, 0, left_scale + right_scale
     else:
@@ -186,8 +180,6 @@ cdef int _compute(
             if multiplied_beyond(one, other, &result):
                 continue
         elif op == QUOTIENT:
-            if magnitude(unaligned(b + i)) > most:
-                continue
             result = half_up(one, other)
         else:
             result = one / other

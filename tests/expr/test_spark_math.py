@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.expr import EvaluationError, bind_expression, parse_sql
+from deltaskip.expr.arithmetic import arithmetic_type
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.kernels import agreed_math, strict_math
-from deltaskip.schema.types import DOUBLE, FLOAT, StructField, StructType
+from deltaskip.schema.arrow import from_arrow
+from deltaskip.schema.types import DOUBLE, FLOAT, DecimalType, StructField, StructType
 from tests.extent import extent, seed
 from tests.kernels.java_math import AGREED, STRICT, STRICT_PAIRS, asked, sample
 
@@ -86,3 +90,46 @@ def values(evaluator: Evaluator, columns: dict[str, pa.Array], rows: int) -> lis
     one = {name: each.slice(0, half) for name, each in columns.items()}
     other = {name: each.slice(half) for name, each in columns.items()}
     return values(evaluator, one, half) + values(evaluator, other, rows - half)
+
+
+def test_decimals_are_rounded_once_as_in_spark(spark: Any, tmp_path: Path) -> None:
+    """Products and quotients whose exact value is rounded another way than one of 39 digits, or of 39 places."""
+    chance, context = random.Random(seed()), Context(prec=150)
+    cases = [("/", (38, 38), (20, 0)), ("/", (20, 20), (18, 0)), ("/", (38, 37), (20, 0)), ("*", (38, 38), (38, 0)),
+             ("*", (38, 10), (38, 0)), ("*", (38, 20), (38, 20))]  # fmt: skip
+    columns: dict[str, pa.Array] = {}
+    asked: list[str] = []
+    for number, (op, *sides_of) in enumerate(cases):
+        types = [DecimalType(*each) for each in sides_of]
+        result = arithmetic_type(op, *types)
+        assert isinstance(result, DecimalType)
+
+        def at(value: Decimal, places: int) -> Decimal:
+            return value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, context)
+
+        pairs: list[tuple[Decimal, ...]] = []
+        for _ in range(20_000):
+            pair = [
+                Decimal(chance.randrange(1, 10 ** chance.randrange(1, of.precision + 1))).scaleb(-of.scale, context)
+                for of in types
+            ]
+            exact = context.multiply(*pair) if op == "*" else context.divide(*pair)
+            fits = 2 * exact < Decimal(10) ** (result.precision - result.scale)
+            first = Context(prec=39, rounding=ROUND_HALF_UP).plus(exact) if op == "*" else at(exact, 39)
+            if fits and at(exact, result.scale) != at(first, result.scale):
+                pairs.append(tuple(pair))
+            if len(pairs) == 20:
+                break
+        for side, values, of in zip("ab", zip(*pairs, strict=True), types, strict=False):
+            filled = [*values, *[None] * (20 - len(values))]
+            columns[f"{side}{number}"] = pa.array(filled, pa.decimal128(of.precision, of.scale))
+        if pairs:
+            asked.append(f"a{number} {op} b{number}")
+    assert len(asked) == len(cases)
+    table, path = pa.table(columns), str(tmp_path / "d.parquet")
+    pq.write_table(table, path)
+    wanted = spark.read.parquet(path).selectExpr(*asked).toArrow()
+    schema, arrays = from_arrow(table.schema), {name: table[name].combine_chunks() for name in table.column_names}
+    for text, of_spark in zip(asked, wanted.columns, strict=True):
+        node = bind_expression(parse_sql(text), schema)
+        assert Evaluator(node).values(arrays, len(table)).to_pylist() == of_spark.to_pylist(), text

@@ -36,7 +36,7 @@ def compute(
             case "*":
                 exact = x * y
             case "/":
-                exact = Fraction(_half_up(x / y * 10**39), 10**39)
+                exact = x / y
             case "%":
                 exact = x - _towards_zero(x / y) * y
             case _:
