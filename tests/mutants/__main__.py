@@ -164,7 +164,7 @@ def failing(copy: Path, tests: list[str], environment: dict[str, str]) -> bool:
 
 def run_history(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Take back the package's part of commits that changed the package and its tests, the newest first."""
-    log = _git("log", "--no-merges", "--format=%h %s")
+    log = _git("log", "--max-parents=1", "--min-parents=1", "--format=%h %s")
     found: list[dict[str, Any]] = []
     with Copies(1) as copies:
         for line in log.splitlines():
@@ -174,13 +174,13 @@ def run_history(chosen: argparse.Namespace) -> list[dict[str, Any]]:
             changed = _git("diff", "--name-only", "--diff-filter=M", f"{commit}^", commit).splitlines()
             tests = [name for name in changed if re.fullmatch(r"tests/.*/?test_\w+\.py", name)]
             sources = [name for name in changed if re.fullmatch(r"deltaskip/.*\.py", name)]
-            if not tests or not 0 < len(sources) <= 4:
+            if not tests or not 0 < len(sources) <= 8:
                 continue
             patch = _git("diff", f"{commit}^", commit, "--", *sources)
             with copies.taken() as copy:
                 kept = {name: (copy / name).read_bytes() for name in sources if (copy / name).exists()}
                 # A merge of three sides would need the repository.
-                back = ["git", "apply", "-R", "--unidiff-zero", "-"]
+                back = ["git", "apply", "-R", "-C1", "-"]
                 taken_back = subprocess.run(back, cwd=copy, input=patch, text=True, capture_output=True, check=False)
                 if taken_back.returncode:
                     continue
