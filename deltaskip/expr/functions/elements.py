@@ -140,13 +140,23 @@ def _extract_signature(args: tuple[Node, ...]) -> Typed:
         case ArrayType(StructType() as element, contains_null) if isinstance(key, Literal) and type_of(key) == STRING:
             field = _field(element, str(key.value))
             return None if field is None else (args, ArrayType(field.type, contains_null or field.nullable))
-        case ArrayType(element):
+        case ArrayType(element) if not _without_null(*args):
             place = key if type_of(key) in INTEGRAL_BITS or type_of(key) == VOID else None
             return None if place is None else ((args[0], cast_to(place, LONG)), element)
         case MapType(of, value):
             cast = implicit_cast(key, of)
             return None if cast is None or not is_orderable(of) else ((args[0], cast), value)
     return None
+
+
+def _without_null(array: Node, place: Node) -> bool:
+    """Whether Spark takes an element for never NULL though its place may be: a NULL place then has any value.
+
+    # Spark 4.1, GetArrayItem and ElementAt: computeNullabilityFromArray does not ask the place
+    """
+    type_ = type_of(array)
+    never = isinstance(type_, ArrayType) and not type_.contains_null and not is_nullable(array)
+    return never and is_nullable(place)
 
 
 def _field(struct: StructType, name: str) -> StructField | None:
@@ -202,6 +212,10 @@ def _at(args: Sequence[Values], outside: str) -> Values:
 
 
 def _element_at_signature(args: tuple[Node, ...]) -> Typed:
+    return None if len(args) == 2 and _without_null(*args) else _try_element_at_signature(args)
+
+
+def _try_element_at_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) != 2 or is_collated(*args):
         return None
     match type_of(args[0]):
@@ -290,7 +304,7 @@ ELEMENTS: Mapping[str, Row] = {
     # `x[i]`, `x[key]` and `x.field`.
     "[]": Function(_extract_signature, _extract, by_column=_extract_column, ansi_only=True),
     "element_at": Function(_element_at_signature, _element_at(False), by_column=_element_at_column, ansi_only=True),
-    "try_element_at": Function(_element_at_signature, _element_at(True), by_column=_element_at_column),
+    "try_element_at": Function(_try_element_at_signature, _element_at(True), by_column=_element_at_column),
     "get": Function(
         array_to(lambda array: array.element, INTEGER),
         lambda args, call, zone: args[0][args[1]] if 0 <= args[1] < len(args[0]) else None,

@@ -143,3 +143,11 @@ def hiding(column: pa.Array, seed: int) -> pa.Array:
         entries = pa.StructArray.from_arrays([column.keys, column.items], fields=list(column.type.field(0).type))
         return pa.Array.from_buffers(column.type, len(column), buffers, children=[entries])
     return pa.Array.from_buffers(column.type, len(column), buffers, children=[column.values])
+
+
+def test_elements_that_spark_takes_for_never_null_are_left_to_it() -> None:
+    schema = parse_columns("i INT, j INT NOT NULL, a ARRAY<INT>")
+    left = ("array(1, 2)[i]", "element_at(array(1, 2), i)", "sequence(1, 3)[i]", "slice(array(1, 2), 1, 1)[i]")
+    taken = ("array(1, 2)[j]", "array(1, i)[i]", "a[i]", "element_at(a, i)", "try_element_at(array(1, 2), i)")
+    for text in (*left, *taken):
+        assert (type_of(bind_expression(parse_sql(text), schema)) is None) == (text in left), text
