@@ -164,7 +164,7 @@ def path(argument: str, value: object) -> str:
     if not isinstance(found, str):
         raise InvalidArgumentType.of(argument, "a str or os.PathLike", value)
     if not found.strip():
-        raise InvalidArgument(f"{argument} must be a path or URI, not {found!r}: write '.' for the working directory.")
+        raise InvalidArgument(f"{argument} must be a path or URI, not {found!r}: name a folder or file.")
     try:
         if b"\0" not in os.fsencode(found):
             return found

@@ -93,8 +93,6 @@ def _by_folder(root: str, paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _location(root: str, path: str) -> str:
-    if not path:
-        raise InvalidArgument(f"A path of a file to add to {root} is empty.")
     location = parse_location(path) if scheme_of(path) is not None or path.startswith("/") else join(root, path)
     if is_local(location):
         return posixpath.normpath(location)

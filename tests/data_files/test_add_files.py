@@ -457,7 +457,7 @@ def test_paths_that_name_no_data_file_are_refused(tmp_path: Path) -> None:
             ("_delta_log/00000000000000000000.json", InvalidArgument, "is part of the log"),
             ("text.parquet", StorageError, "is not a complete Parquet file"),
             ("other", InvalidArgument, "is a Delta table, whose files may contain deleted rows"),
-            ("", InvalidArgument, "is empty"),
+            ("", InvalidArgument, "must be a path or URI, not .*: name a folder or file"),
             ("s3://bucket/a.parquet", InvalidArgument, "could not open it"),
             (None, InvalidArgumentType, "paths must be a path or a list of paths"),
             ([1], InvalidArgumentType, "Each of paths"),
