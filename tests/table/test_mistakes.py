@@ -162,7 +162,7 @@ def test_a_blank_path_is_not_the_working_directory(table: ds.DeltaTable) -> None
     ]  # fmt: skip
     for door in doors:
         for path in ("", " "):
-            with pytest.raises(ds.errors.InvalidArgument, match="must be a path or URI, not .*: name a folder"):
+            with pytest.raises(ds.errors.InvalidArgument, match=r"must be a path or URI, not .*: name a folder"):
                 door(path)
     assert sorted(each.name for each in Path().iterdir()) == ["orders", "x.parquet"]
 
