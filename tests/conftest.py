@@ -140,6 +140,9 @@ def without_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
 def settings_of_the_session_stay() -> Iterator[None]:
     """No module leaves another session active, or a setting in the session. Reads of tables with ids leave theirs."""
     yield
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    if connect is not None:
+        connect.SparkSession._active_session.session = None
     sql = sys.modules.get("pyspark.sql")
     session = None if sql is None else sql.SparkSession._instantiatedSession
     if session is None or not hasattr(session.conf, "getAll"):
