@@ -135,7 +135,8 @@ def choice(argument: str, value: object, *choices: str) -> str:
     found = text(argument, value)
     if found not in choices:
         shown = found if len(found) <= _SHOWN else found[: _SHOWN - 1] + "…"
-        raise InvalidArgument(f"{argument} must be {', '.join(choices[:-1])} or {choices[-1]}, not {shown!r}.")
+        known = f"{', '.join(choices[:-1])} or {choices[-1]}" if len(choices) > 1 else choices[0]
+        raise InvalidArgument(f"{argument} must be {known}, not {shown!r}.")
     return found
 
 

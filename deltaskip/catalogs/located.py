@@ -441,8 +441,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         provider = given.get(PROVIDER, "delta")
         if provider.lower() not in PROVIDERS:
             raise InvalidArgument(
-                f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING or the format of "
-                f"saveAsTable. In Spark's own SQL df.writeTo(name).create() needs no format."
+                f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING. A DataFrame is "
+                f"written by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
+                f"without a format has that of spark.sql.sources.default."
             )
         external = given.get(EXTERNAL, "false").lower()
         if external not in ("true", "false"):

@@ -47,6 +47,11 @@ def _changes_rows(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
+def _check_every(every: bool, where: tuple[str, ...]) -> None:
+    if every == bool(where):
+        raise click.UsageError("Specify either --where or --all.")
+
+
 @program.command("delete")
 @written_table
 @_changes_rows
@@ -61,8 +66,7 @@ def _delete(
     chosen: dict[str, Any],
 ) -> None:
     """Delete the rows that match a predicate, in one commit."""
-    if every == bool(where):
-        raise click.UsageError("Specify either --where or --all.")
+    _check_every(every, where)
     from deltaskip.cli import changing
 
     bar = not as_json and sys.stderr.isatty()
@@ -74,19 +78,22 @@ def _delete(
 @written_table
 @click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
 @_changes_rows
+@click.option("--all", "every", is_flag=True, help="Update all rows.")
 def _update(
     table: str,
     storage_options: dict[str, str],
     assignments: tuple[str, ...],
     where: tuple[str, ...],
     params: tuple[str, ...],
+    every: bool,
     as_json: bool,
     chosen: dict[str, Any],
 ) -> None:
-    """Set columns of the rows that match a predicate, in one commit; of all rows without --where.
+    """Set columns of the rows that match a predicate, in one commit.
 
     ASSIGNMENT is 'column = expression', such as 'price = price * 1.1', 'st.b = NULL' or 'state = DEFAULT'.
     """
+    _check_every(every, where)
     from deltaskip.cli import changing
 
     bar = not as_json and sys.stderr.isatty()

@@ -142,9 +142,10 @@ def overwrite_in(
     check_first(transaction, "overwrite")
     with transaction.cost.phase("plan"):
         plan = plan_overwrite(transaction.snapshot, options, rows.frame, time_zone)
-    written = append_to(
-        transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
-    )
+    with transaction.cost.phase("write"):
+        written = append_to(
+            transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
+        )
     return replace_rows(transaction, plan, written)
 
 

@@ -39,8 +39,9 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
-from deltaskip.schema.sql_text import line_and_column
-from deltaskip.schema.types import STRING
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.sql_text import line_and_column, quoted_name
+from deltaskip.schema.types import STRING, StructType
 
 # A method of a column, as in Python.
 _METHOD = re.compile(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
@@ -80,6 +81,25 @@ def never_true(bound: Node) -> Iterator[str]:
                 yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
         case In(child, tuple(values)) if values and all(_is_null(value) for value in values) and not _is_null(child):
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
+
+
+def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
+    """Yield a sentence for each text that is compared with constants, and is the name of a column."""
+    names = {fold_name(field.name) for field in schema.fields}
+    for part in _walk(parsed):
+        match part:
+            case Compare(_, Literal() as left, Literal() as right):
+                texts = [left, right]
+            case In(Literal() as left) | Like(Literal() as left):
+                texts = [left]
+            case _:
+                continue
+        for each in texts:
+            if isinstance(each.value, str) and fold_name(each.value) in names:
+                yield (
+                    f"{to_sql(each)} is a text, as everything in single or double quotes, and not the column: write "
+                    f"{quoted_name(each.value)} for the column."
+                )
 
 
 def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:

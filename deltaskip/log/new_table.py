@@ -98,7 +98,10 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
 
 def already_exists(root: str) -> TableAlreadyExists:
     """Return the error for a location that has a table."""
-    return TableAlreadyExists(f"There is a table at {root} already: open it, or replace it with mode='replace'.")
+    return TableAlreadyExists(
+        f"There is a table at {root} already: open it, keep it with mode='ignore', or replace it with its rows by "
+        "mode='replace'."
+    )
 
 
 def table_after(base: Snapshot) -> str:

@@ -17,7 +17,14 @@ from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql
 from deltaskip.expr.collation import compared_collations
-from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
+from deltaskip.expr.diagnosis import (
+    cast_strings,
+    failing_constant,
+    never_true,
+    place_of,
+    quoted_names,
+    unknown_functions,
+)
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
@@ -393,7 +400,8 @@ class LogScan(Reopened):
         if not self._diagnosed:
             self._diagnosed = True
             unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
-            for slip in (*never_true(bound), *cast_strings(self._parsed, bound), *unknown):
+            quoted = quoted_names(self._parsed, snapshot.schema)
+            for slip in (*never_true(bound), *quoted, *cast_strings(self._parsed, bound), *unknown):
                 warn(f"{slip} {self._at_version()}", PredicateWarning)
             self._refuse_failing_constants(bound)
         return normalize(bound)

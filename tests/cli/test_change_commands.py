@@ -41,11 +41,12 @@ def test_the_cost_is_shown(run: Run, table: Path) -> None:
 
 
 def test_all_rows_go_only_if_the_command_names_them(run: Run, table: Path) -> None:
-    for more in ([], ["--all", "--where", "id = 1"]):
-        ran = run("delete", table, *more)
-        assert (ran.status, ran.err.count("\n")) == (2, 1)
-        assert "either --where or --all" in ran.err
-    assert len(ids_of(ds.DeltaTable(table))) == 12
+    for command, *more in (["delete"], ["update", "x = 1"]):
+        for where in ([], ["--all", "--where", "id = 1"]):
+            ran = run(command, table, *more, *where)
+            assert (ran.status, ran.err.count("\n")) == (2, 1)
+            assert "either --where or --all" in ran.err
+    assert ds.DeltaTable(table).version == 1
 
 
 def test_columns_are_set(run: Run, table: Path) -> None:
@@ -57,9 +58,9 @@ def test_columns_are_set(run: Run, table: Path) -> None:
         {"id": 5, "p": "z", "x": 50, "st": {"a": None, "tags": ["5"]}},
         {"id": 6, "p": None, "x": 60, "st": {"a": None, "tags": ["6"]}},
     ]
-    done = json.loads(run("update", table, "x = 1", "--json", "--txn", "job:7").out)
+    done = json.loads(run("update", table, "x = 1", "--all", "--json", "--txn", "job:7").out)
     assert (done["version"], done["metrics"]["numUpdatedRows"]) == (3, 12)
-    again = run("update", table, "x = 2", "--txn", "job:7")
+    again = run("update", table, "x = 2", "--all", "--txn", "job:7")
     assert again.out.startswith("updated nothing")
 
 
@@ -78,12 +79,12 @@ def test_a_dry_run_shows_the_files_and_changes_nothing(run: Run, table: Path) ->
 
 @looped("given", ["x", "= 1", "x =", "x = 'open", "nope = 1", "x = nope", "x = 'text'"])
 def test_update_names_what_is_wrong(run: Run, table: Path, given: str) -> None:
-    ran = run("update", table, given)
+    ran = run("update", table, given, "--all")
     assert ran.status in (1, 2)
     assert ran.err.count("\n") == 1
     assert ds.DeltaTable(table).version == 1
 
 
 def test_a_column_is_set_once(run: Run, table: Path) -> None:
-    assert "set twice" in run("update", table, "x = 1", "x = 2").err
-    assert "set twice" in run("update", table, "x = 1", "X = 2").err
+    assert "set twice" in run("update", table, "x = 1", "x = 2", "--all").err
+    assert "set twice" in run("update", table, "x = 1", "X = 2", "--all").err

@@ -212,7 +212,7 @@ def test_a_message_names_options_as_a_command_has_them(run: Run, tmp_path: Path)
     assert ran.status == 1 and "add it with --schema-mode merge." in ran.err
     assert run("append", table.uri, tmp_path / "new.csv", "--schema-mode", "merge").status == 0
     assert "--schema-mode merge" in run("merge", table.uri, tmp_path / "few.csv", "--on", "id").err
-    assert "replace it with --mode replace" in run("create", table.uri, "id INT").err
+    assert "replace it with its rows by --mode replace" in run("create", table.uri, "id INT").err
 
 
 @pytest.mark.parametrize("txn", [(), ("--txn", "job:1")])

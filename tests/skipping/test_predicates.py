@@ -258,3 +258,15 @@ def test_a_plan_keeps_its_time(days: ds.DeltaTable, monkeypatch: pytest.MonkeyPa
     assert scan.paths() == before
     assert scan.replanned("+02:00", scan.collation_version).total_files() == 33
     assert len(kept(days, "day >= current_date()")) == 33
+
+
+def test_the_name_of_a_column_in_quotes_is_told(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, name STRING")
+    for where in ("\"name\" <> 'Anna'", "'NAME' = 'Anna'", "'name' LIKE 'A%'", "'name' IN ('a', 'b')"):
+        for door in (lambda text: table.scan(text).files(), table.delete):
+            with pytest.warns(ds.PredicateWarning, match="is a text, .*and not the column: write `"):
+                door(where)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for where in ("name = 'name'", "'x' = 'y'", "`name` <> 'Anna'"):
+            table.scan(where).files()
