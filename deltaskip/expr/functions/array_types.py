@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.expr.coerce import (
+    INTEGRAL_BITS,
     cast_to,
     implicit_cast,
     is_nested,
@@ -26,6 +27,7 @@ from deltaskip.expr.vectors import (
     valid,
 )
 from deltaskip.schema.types import (
+    FLOAT,
     ArrayType,
     DataType,
 )
@@ -38,7 +40,9 @@ def array_of(node: Node) -> ArrayType | None:
 
 
 def plain_wider(left: DataType, right: DataType) -> DataType | None:
-    """The common type without promotion of strings."""
+    """The common type without promotion of strings: of a float and an integer it is a float in ANSI mode, too."""
+    if FLOAT in (left, right) and (left in INTEGRAL_BITS or right in INTEGRAL_BITS):
+        return FLOAT
     if is_nested(left) and is_nested(right) and not same_type(left, right):
         return None
     return plain_wider_type(left, right)

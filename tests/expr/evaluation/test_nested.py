@@ -12,6 +12,7 @@ import pytest
 from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.render import to_sql
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.ddl import parse_columns
@@ -151,3 +152,19 @@ def test_elements_that_spark_takes_for_never_null_are_left_to_it() -> None:
     taken = ("array(1, 2)[j]", "array(1, i)[i]", "a[i]", "element_at(a, i)", "try_element_at(array(1, 2), i)")
     for text in (*left, *taken):
         assert (type_of(bind_expression(parse_sql(text), schema)) is None) == (text in left), text
+
+
+def test_functions_of_arrays_meet_as_in_spark() -> None:
+    """Spark 4.1 compares a float and an integer as floats here, and as doubles elsewhere in ANSI mode."""
+    schema = parse_columns("i INT, f FLOAT, a ARRAY<INT>, af ARRAY<FLOAT>, al ARRAY<BIGINT>, m MAP<FLOAT, INT>")
+    for text, bound in (
+        *((f"{name}(a, f)", f"{name}(CAST(a AS ARRAY<FLOAT>), f)") for name in ("array_position", "array_contains")),
+        *((f"{name}(a, f)", f"{name}(CAST(a AS ARRAY<FLOAT>), f)") for name in ("array_remove", "array_append")),
+        *((f"{name}(a, af)", f"{name}(CAST(a AS ARRAY<FLOAT>), af)") for name in ("array_union", "arrays_overlap")),
+        ("array_position(al, f)", "array_position(CAST(al AS ARRAY<FLOAT>), f)"),
+        ("array_contains(af, i)", "array_contains(af, CAST(i AS FLOAT))"),
+        ("element_at(m, i)", "element_at(m, CAST(i AS FLOAT))"),
+        ("concat(a, af)", "concat(CAST(a AS ARRAY<DOUBLE>), CAST(af AS ARRAY<DOUBLE>))"),
+        ("array(i, f)", "array(CAST(i AS DOUBLE), CAST(f AS DOUBLE))"),
+    ):
+        assert to_sql(bind_expression(parse_sql(text), schema)) == bound
