@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltaskip.data_files.append import PlannedAppend, add_rows, plan_append, write_metrics
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
 from deltaskip.data_files.written import WrittenRows
+from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows
 from deltaskip.engine import collation_version
 from deltaskip.errors import UnsupportedFeature
@@ -24,6 +25,8 @@ from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.schema_merge import replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
+from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.skipping.scan import Scan
 from deltaskip.spark.source.session_checks import untold_zone
 from deltaskip.spark.source.write_options import SourceWriteOptions
 from deltaskip.storage import open_storage
@@ -75,9 +78,9 @@ class PlannedWrite:
             append = plan_append(transaction, incoming, "keep", *given, where=where)
         else:
             transaction = Transaction(table.snapshot, _WRITE)
-            if replaced is not None and where is not None:
-                # The predicate is checked before anything is written.
-                plan_overwrite(table.snapshot, replaced, None, given[0])
+            if where is not None:
+                # The predicate is checked before anything is written. Its files are planned with the commit.
+                ArrowExecution(table.snapshot, given[0]).planned(Scan(table.snapshot, ReadOptions(where)))
             chosen = None if replaced is None else replaced.partition_by
             mode = options.schema_mode
             append = plan_append(transaction, incoming, mode, *given, where=where, partition_by=chosen)
