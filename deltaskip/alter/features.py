@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from deltaskip.actions import Protocol
 from deltaskip.alter.changes import AddFeature, DropFeature
 from deltaskip.alter.state import TableState, done, with_property
-from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature, meant
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
@@ -151,10 +151,7 @@ def _spelled(name: str, table: str) -> str:
     # Where names differ in letter case only, the first one is the protocol's.
     found = next((known for known in FEATURES if known.lower() == name.lower()), None)
     if found is None:
-        raise InvalidArgument(
-            f"There is no table feature {name!r} (table {table}).{meant(name, FEATURES)} The features are "
-            f"{', '.join(sorted(FEATURES))}."
-        )
+        raise InvalidArgument(no_feature(name, table))
     return found
 
 

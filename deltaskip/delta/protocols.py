@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.errors import feature_error
-from deltaskip.errors import meant
 from deltaskip.features.enabling import with_features, with_versions
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.table.table import DeltaTable
 
 _FEATURE = "delta.feature."
@@ -35,11 +34,7 @@ def add_feature(table: DeltaTable, name: str) -> None:
     """
     known = _known(name)
     if known is None:
-        raise feature_error(
-            "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
-            f"There is no table feature {name!r} (table {table.uri}).{meant(name, FEATURES)} The features are "
-            f"{', '.join(sorted(FEATURES))}.",
-        )
+        raise feature_error("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", no_feature(name, table.uri))
     before = table.refresh().protocol
     _commit(table, before, with_features(before, [known]), {f"{_FEATURE}{known}": "supported"})
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import Protocol
-from deltaskip.errors import InvalidArgument, meant
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.errors import InvalidArgument
+from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, delta_property
@@ -178,10 +178,7 @@ def _with_requirements(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         feature = FEATURES.get(name)
         if feature is None:
-            known = ", ".join(sorted(FEATURES))
-            raise InvalidArgument(
-                f"There is no table feature {name!r}.{meant(name, FEATURES)} The features are {known}."
-            )
+            raise InvalidArgument(no_feature(name))
         yield name
         yield from _with_requirements(feature.requires)
 

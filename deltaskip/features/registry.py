@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from deltaskip.errors import CorruptLog, UnsupportedFeature
+from deltaskip.errors import CorruptLog, UnsupportedFeature, meant
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import TableProperties
@@ -162,6 +162,13 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     return _implied(feature.legacy_reader_version, protocol.min_reader_version, FEATURES_READER_VERSION) or _implied(
         feature.legacy_writer_version, protocol.min_writer_version, FEATURES_WRITER_VERSION
     )
+
+
+def no_feature(name: str, table: str = "") -> str:
+    """Return the message for the name of a feature that there is not; table: where it was asked for, "" if nowhere."""
+    where = f" (table {table})" if table else ""
+    known = ", ".join(sorted(FEATURES))
+    return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} The features are {known}."
 
 
 def feature_names(name: str) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from deltaskip.errors import StorageError
+from deltaskip.errors import StorageError, nearest
 from deltaskip.storage.location import scheme_of
 from deltaskip.storage.remote_errors import plain_http
 
@@ -118,9 +117,9 @@ def unknown_option(location: str, key: str) -> StorageError:
     prefix = _PREFIXES.get(kind or "", "")
     known = [f"{prefix}{name}" for name in _NAMES.get(kind or "", ())] + sorted(_CLIENT)
     # Unprefixed spellings are accepted as well.
-    close = get_close_matches(key.lower(), known, 1, 0.6) or get_close_matches(f"{prefix}{key.lower()}", known, 1, 0.6)
-    if close:
-        cure = f"did you mean {close[0]!r}?"
+    near = nearest(key, known) or nearest(f"{prefix}{key}", known)
+    if near is not None:
+        cure = f"did you mean {near!r}?"
     elif kind is None:
         cure = f"a location of this scheme accepts {', '.join(sorted(_CLIENT))}."
     else:
