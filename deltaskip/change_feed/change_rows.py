@@ -92,11 +92,11 @@ def _of_file(
     chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
     for _, each in rows.live(file):
         batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
-        if not len(batch.positions):
+        if not len(batch):
             continue
-        batch = StoredBatch(batch.positions, {**batch.columns, **_feed_columns(file, batch)})
+        batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})
         batch = batch.filter(matching.mask(batch))
-        if len(batch.positions):
+        if len(batch):
             columns = {name: batch.columns[name] for name in schema.names}
             columns |= {name: padded(columns[name], declared) for name, declared in chars.items()}
             columns |= {name: with_void_fields(columns[name], data_type) for name, data_type in voids.items()}
@@ -108,7 +108,7 @@ def _of_file(
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
     """The columns of the feed; a change file has the types of its rows itself."""
-    nothing = arrow_array(np.zeros(len(batch.positions), np.int64))
+    nothing = arrow_array(np.zeros(len(batch), np.int64))
     names = ("version", "timestamp", "change_type")
     version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)
     columns = {COMMIT_VERSION: version, COMMIT_TIMESTAMP: time.cast(pa.timestamp("us", "UTC"))}

@@ -23,7 +23,6 @@ from deltaskip.engine import engine
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
 from deltaskip.features.registry import has_feature
-from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
@@ -31,7 +30,7 @@ from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.scan import Scan
@@ -147,7 +146,7 @@ class ArrowExecution(RowExecution):
                 return
             for _, batch in rows.live(part.files.slice(number, 1)):
                 batch = _chosen(batch, chosen, part.only)
-                if len(batch.positions):
+                if len(batch):
                     yield _written(part, number, batch, columns, row_ids)
 
         return read_ahead(reads(), _AHEAD_BYTES, remote=self._snapshot.storage.remote)
@@ -191,10 +190,9 @@ def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> Ro
 
 def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:
     """The rows at these positions of the file, or all others."""
-    if positions is None or not len(batch.positions):
+    if positions is None or not len(batch):
         return batch
-    first, last = int(batch.positions[0]), int(batch.positions[-1])
-    others = numpy_values(live_rows(positions, first, last - first + 1).to_arrow())[batch.positions - first]
+    others = batch.not_at(positions)
     return batch.filter(~others if only else others)
 
 
@@ -209,5 +207,5 @@ def _written(
         arrays[row_ids.commit_version] = pc.coalesce(batch.columns[row_ids.commit_version], version)
     if part.change is not None:
         kind = arrow_array([part.change], pa.string())
-        arrays[CHANGE_TYPE.name] = kind.take(arrow_array(np.zeros(len(batch.positions), np.int64)))
+        arrays[CHANGE_TYPE.name] = kind.take(arrow_array(np.zeros(len(batch), np.int64)))
     return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))

@@ -73,7 +73,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
     evaluator = Evaluator(scan.predicate, time_zone)
 
     def true_rows(batch: StoredBatch) -> npt.NDArray[Any]:
-        return evaluator.mask(batch.columns, len(batch.positions))
+        return evaluator.mask(batch.columns, len(batch))
 
     try:
         return positions_where(rows, files, true_rows)
@@ -97,7 +97,7 @@ def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     try:
         for _, batch in rows.live(file.combine_chunks()):
             chosen = batch.filter(np.isin(batch.positions, numpy_values(positions)))
-            if evaluator.mask(chosen.columns, len(chosen.positions)).any():
+            if evaluator.mask(chosen.columns, len(chosen)).any():
                 return True
     except DeltaSkipError:
         return True

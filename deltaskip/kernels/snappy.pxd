@@ -78,14 +78,13 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
         # The last write of each of these may be some bytes too long.
         if offset == 1 or offset == 2 or offset == 4 or offset == 8:
             # Numbers that are alike: nothing is read that was just written.
-            word = 0
-            memcpy(&word, source, offset)
+            memcpy(&word, source, 8)
             if offset == 1:
-                word |= word << 8
+                word = (word & 0xFF) | (word & 0xFF) << 8
             if offset <= 2:
-                word |= word << 16
+                word = (word & 0xFFFF) | (word & 0xFFFF) << 16
             if offset <= 4:
-                word |= word << 32
+                word = word << 32 >> 32 | word << 32
             while out < stop:
                 memcpy(out, &word, 8)
                 out += 8

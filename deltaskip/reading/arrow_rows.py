@@ -176,9 +176,9 @@ class RowReader:
         many = False
         for _, batch in self.rows.live(file, groups):
             chosen = batch if self.matching is None else self._selected(batch).filter(self.matching.mask(batch))
-            many |= len(chosen.positions) * ROWS_PER_MATCH > len(batch.positions)
-            if len(chosen.positions):
-                yield self._record_batch(chosen.columns, len(chosen.positions))
+            many |= len(chosen) * ROWS_PER_MATCH > len(batch)
+            if len(chosen):
+                yield self._record_batch(chosen.columns, len(chosen))
         self.matches.add(many)
 
     def read_files(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -213,11 +213,11 @@ class RowReader:
             batch = rows.together(files, opened, positions)
             if batch is None:
                 return None
-            batch = StoredBatch(batch.positions, {**columns, **batch.columns})
+            batch = StoredBatch(batch.rows, {**columns, **batch.columns})
             if matching is not None:
                 batch = batch.filter(matching.mask(batch))
                 positions = batch.positions
-            columns, left = dict(batch.columns), len(batch.positions)
+            columns, left = dict(batch.columns), len(batch)
         self.rows.count_row_groups(len(files))
         return self._record_batch(columns, left)
 
@@ -248,15 +248,15 @@ class RowReader:
             self.matches.add(len(positions) * ROWS_PER_MATCH > groups[number].num_rows)
             start = 0
             for batch in others.at(file, groups[number].with_rows(positions), positions, opened):
-                end = start + len(batch.positions)
+                end = start + len(batch)
                 chosen = {name: array.slice(start, end - start) for name, array in keys.items()}
                 start = end
-                yield self._record_batch({**chosen, **batch.columns}, len(batch.positions))
+                yield self._record_batch({**chosen, **batch.columns}, len(batch))
 
     def _selected(self, batch: StoredBatch) -> StoredBatch:
         """Without the columns that only the predicate has."""
         shown = self.schema.names if self.paths is None else {path[0] for path in self.paths.values()}
-        return StoredBatch(batch.positions, {n: each for n, each in batch.columns.items() if n in shown})
+        return StoredBatch(batch.rows, {n: each for n, each in batch.columns.items() if n in shown})
 
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
@@ -315,7 +315,7 @@ def _matches_of(
     rows = 0
     for number, batch in batches:
         waiting.append((number, batch))
-        rows += len(batch.positions)
+        rows += len(batch)
         if rows >= _EVALUATED_ROWS:
             yield from _matches_among(matching, waiting, selected)
             waiting, rows = [], 0
@@ -330,7 +330,7 @@ def _matches_among(
 ) -> Iterator[tuple[int, StoredBatch]]:
     mask, start = matching.mask(StoredBatch.joined([batch for _, batch in batches])), 0
     for number, batch in batches:
-        end = start + len(batch.positions)
+        end = start + len(batch)
         if mask[start:end].any():
             yield number, (selected(batch) if selected else batch).filter(mask[start:end])
         start = end

@@ -77,7 +77,7 @@ class MatchingRows:
         """
         node, root = self._predicate, self._table
         try:
-            return Evaluator(node, self._zone, self._collations).mask(batch.columns, len(batch.positions))
+            return Evaluator(node, self._zone, self._collations).mask(batch.columns, len(batch))
         except Undecided as error:
             raise UnsupportedFeature(
                 f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: {error} "

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -18,6 +21,18 @@ _T = TypeVar("_T")
 _IN_FLIGHT = 32
 # Bytes of rows that are held before their turn.
 _HELD_BYTES = 128 << 20
+
+_this_thread = threading.local()
+
+
+@cache
+def _threads(count: int) -> ThreadPoolExecutor:
+    """The threads that read, for all reads of the process: new threads would get new memory for each read."""
+    return ThreadPoolExecutor(count, "deltaskip", initializer=lambda: setattr(_this_thread, "reads", True))
+
+
+# A forked process has none of the threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 def read_ahead(
@@ -38,15 +53,15 @@ def read_ahead(
     """
     reads = iter(reads)
     beginning = list(islice(reads, 2))
-    if len(beginning) == 1:
-        # A thread would only take time to start.
-        [(size, read)] = beginning
-        yield from read()
-        done(size)
+    within = getattr(_this_thread, "reads", False)
+    if len(beginning) == 1 or within:
+        # A thread would only take time to start, and one that reads must not wait for another.
+        for size, read in chain(beginning, reads):
+            yield from read()
+            done(size)
         return
     at_once = max(2, pa.cpu_count())
     ahead = _IN_FLIGHT if remote else at_once
-    pool: ThreadPoolExecutor | None = None
     waiting: deque[tuple[int, Future[Iterable[_T]] | Callable[[], Iterable[_T]]]] = deque()
     total, held = 0, _HELD_BYTES // (ahead + 2)
 
@@ -64,8 +79,7 @@ def read_ahead(
         for size, read in chain(beginning, reads):
             small = size <= most_bytes // at_once
             if small:
-                pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
-                waiting.append((size, pool.submit(_begun, read, held)))
+                waiting.append((size, _threads(ahead).submit(_begun, read, held)))
                 total += size
             else:
                 waiting.append((size, read))
@@ -74,8 +88,10 @@ def read_ahead(
         while waiting:
             yield from first()
     finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
+        begun = [read for _, read in waiting if isinstance(read, Future) and not read.cancel()]
+        # Who closes the rows early finds the files closed. The garbage collector may run in one of the threads.
+        if not getattr(_this_thread, "reads", False):
+            wait(begun)
 
 
 def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:

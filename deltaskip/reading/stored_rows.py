@@ -64,15 +64,27 @@ _LENGTH_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """Some rows of a file: their positions in it, ascending, and their columns."""
+    """Some rows of a file: their positions in it, ascending, and their columns.
 
-    positions: npt.NDArray[Any]
+    rows: The positions; a range if the rows follow each other.
+    """
+
+    rows: npt.NDArray[Any] | range
     columns: Mapping[str, pa.Array]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def positions(self) -> npt.NDArray[Any]:
+        """Positions of the rows in the file."""
+        rows = self.rows
+        return np.arange(rows.start, rows.stop, dtype=np.int64) if isinstance(rows, range) else rows
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows in memory."""
-        found: int = self.positions.nbytes + sum(column.nbytes for column in self.columns.values())
+        """Bytes of the rows in memory, with their positions."""
+        found: int = 8 * len(self) + sum(column.nbytes for column in self.columns.values())
         return found
 
     @classmethod
@@ -83,16 +95,26 @@ class StoredBatch:
         columns = {name: pa.concat_arrays([each.columns[name] for each in batches]) for name in batches[0].columns}
         return cls(np.concatenate([each.positions for each in batches]), columns)
 
+    def not_at(self, positions: pa.Int64Array) -> npt.NDArray[Any]:
+        """Return whether each row, of which there is one, is at none of these positions of the file."""
+        first, last = int(self.rows[0]), int(self.rows[-1])
+        others = numpy_values(live_rows(positions, first, last + 1 - first).to_arrow())
+        return others if isinstance(self.rows, range) else others[self.rows - first]
+
     def filter(self, mask: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows where the mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, numbers: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows of these numbers within the batch, which are ascending."""
-        if len(numbers) == len(self.positions):
+        if len(numbers) == len(self):
             return self
+        if isinstance(self.rows, range):
+            rows = numbers + self.rows.start if self.rows.start else numbers
+        else:
+            rows = self.rows[numbers]
         chosen = arrow_array(numbers, pa.int64())
-        return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
+        return StoredBatch(rows, {name: each.take(chosen) for name, each in self.columns.items()})
 
 
 class StoredRows:
@@ -178,11 +200,9 @@ class StoredRows:
                 vector = vectors.slice(number, 1)
                 [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
             for batch in self._batches(files.slice(number, 1), groups, opened):
-                if deleted is not None and len(batch.positions):
-                    first, last = batch.positions[[0, -1]].tolist()
-                    keep = numpy_values(live_rows(deleted, first, last + 1 - first).to_arrow())
-                    batch = batch.filter(keep[batch.positions - first])
-                if len(batch.positions):
+                if deleted is not None and len(batch):
+                    batch = batch.filter(batch.not_at(deleted))
+                if len(batch):
                     yield number, batch
 
     def at(
@@ -207,9 +227,10 @@ class StoredRows:
                 continue
             group = RowGroups(groups.footer, [number], [start])
             for batch in self._read(opened, constants, group):
-                first, last = np.searchsorted(wanted, (batch.positions[0], batch.positions[-1] + 1))
+                begin = int(batch.rows[0])
+                first, last = np.searchsorted(wanted, (begin, int(batch.rows[-1]) + 1))
                 if first < last:
-                    yield batch.take(wanted[first:last] - batch.positions[0])
+                    yield batch.take(wanted[first:last] - begin if begin else wanted[first:last])
 
     def small_files(self, files: pa.Table) -> Iterator[tuple[pa.Table, SmallFiles | None]]:
         """Yield files that follow each other, and these opened to be read together; None for what `live` has to read.
@@ -264,12 +285,13 @@ class StoredRows:
         found = opened.columns(layout.names, positions)
         if found is None:
             return None
-        rows = np.arange(opened.starts[-1]) if positions is None else positions
         batch = pa.RecordBatch.from_arrays(list(found.values()), names=list(found)) if found else None
         constants = self._constants(files)
         if constants:
-            numbers = arrow_array(np.searchsorted(opened.starts, rows, "right") - 1, pa.int64())
+            numbers = np.arange(opened.starts[-1]) if positions is None else positions
+            numbers = arrow_array(np.searchsorted(opened.starts, numbers, "right") - 1, pa.int64())
             constants = {name: each.take(numbers) for name, each in constants.items()}
+        rows = range(opened.starts[-1]) if positions is None else positions
         return self._batch(batch, layout, constants, rows, self._root)
 
     def count_row_groups(self, read: int) -> None:
@@ -400,16 +422,16 @@ class StoredRows:
         for start, rows, numbers in groups.runs():
             if not layout.names:
                 for first in range(start, start + rows, _BATCH_ROWS):
-                    positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
-                    yield self._batch(None, layout, constants, positions, location)
+                    following = range(first, min(first + _BATCH_ROWS, start + rows))
+                    yield self._batch(None, layout, constants, following, location)
                 continue
             end = start + rows
             with self._naming(location):
                 for batch in self._record_batches(opened, numbers, layout, rows):
                     if legacy:
                         self._check_calendar(batch, location)
-                    positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
-                    yield self._batch(batch, layout, constants, positions, location)
+                    following = range(start, start + batch.num_rows)
+                    yield self._batch(batch, layout, constants, following, location)
                     start += batch.num_rows
                 self._check_rows(start, end, location)
 
@@ -505,7 +527,7 @@ class StoredRows:
         batch: pa.RecordBatch | None,
         layout: FileLayout,
         constants: Mapping[str, pa.Array],
-        positions: npt.NDArray[Any],
+        positions: npt.NDArray[Any] | range,
         location: str,
     ) -> StoredBatch:
         """Rows of files in the table's types; constants: partition values, one for all rows or one for each."""

@@ -105,10 +105,16 @@ def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryvi
     if isinstance(source, RemoteInput):
         found = source.read_side_by_side(spans)
     else:
-        found = [source.read_at(length, offset) for offset, length in spans]
+        found = [_read_at(source, offset, length) for offset, length in spans]
     views = [memoryview(data) for data in found]
     parts = []
     for (offset, length), span in zip(ranges, owner, strict=True):
         start = offset - spans[span][0]
         parts.append(views[span][start : start + length])
     return parts
+
+
+def _read_at(source: pa.NativeFile, offset: int, length: int) -> pa.Buffer:
+    # Arrow's memory was used before, while that of `bytes` often has to be cleared first.
+    source.seek(offset)
+    return source.read_buffer(length)

@@ -306,7 +306,7 @@ class _Merge:
     def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _Rows:
         """The rows of batches, each with the number of its file."""
         positions = np.concatenate([each.batch.positions for each in batches])
-        numbers = np.repeat([each.number for each in batches], [len(each.batch.positions) for each in batches])
+        numbers = np.repeat([each.number for each in batches], [len(each.batch) for each in batches])
         columns = {name: pa.concat_arrays([each.batch.columns[name] for each in batches]) for name in names}
         ids = None
         if self._join.row_ids is not None:
