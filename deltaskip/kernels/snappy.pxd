@@ -55,6 +55,17 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
             length = 4 + ((tag >> 2) & 7) if short else (tag >> 2) + 1
             offset = (tag >> 5 << 8) | (extra & 0xFF) if short else extra & 0xFFFF
             cursor.at += 1 if short else 2
+            if 8 <= offset <= out - first and 4 <= length <= 8 and end - out >= <int64_t>length:
+                # Numbers of eight bytes that are nearly alike. What is read here was written as one word, since bytes
+                # of two writes would have to wait for both.
+                source = out - offset
+                memcpy(&extra, source, 4)
+                word = extra
+                memcpy(&extra, source + length - 4, 4)
+                word |= <uint64_t>extra << (8 * length - 32)
+                memcpy(out, &word, 8)
+                out += length
+                continue
             if 16 <= offset <= out - first and length <= 16 and end - out >= <int64_t>length:
                 memcpy(out, out - offset, 16)
                 out += length
