@@ -96,6 +96,7 @@ class RowReader:
         voids: The columns with fields of type void inside, of `void_columns`.
         paths: The path of each column of the batches; None if all are top-level columns.
         matches: In how many files many rows match.
+        share: The share of the table's columns that are read.
     """
 
     rows: StoredRows
@@ -106,6 +107,7 @@ class RowReader:
     voids: Mapping[str, DataType] = field(default_factory=dict)
     paths: Paths | None = None
     matches: _Matches = field(default_factory=_Matches)
+    share: float = 1.0
 
     @classmethod
     def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None) -> RowReader:
@@ -131,6 +133,7 @@ class RowReader:
         shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
+        shown["share"] = len(names | keys) / max(1, len(snapshot.schema.fields))
         if paths is None and not keys <= names:
             # Of a struct that is not returned, only what the predicate reads.
             used = columns_of(scan.predicate)
@@ -437,7 +440,8 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue
         file = files.slice(number, 1)
-        if size <= most_bytes:
+        # Where there are files for every core, one of which little is read is not divided.
+        if (size * reader.share if len(files) >= 2 * pa.cpu_count() else size) <= most_bytes:
             yield size, partial(reader.read, file)
             continue
         for total, groups in reader.rows.pieces(file, most_bytes):
