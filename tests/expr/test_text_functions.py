@@ -12,7 +12,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.types import INTEGER, STRING, StructField, StructType
+from deltaskip.schema.types import INTEGER, LONG, STRING, StructField, StructType
 from tests.each import each
 
 ANSWERS: dict[str, Any] = {
@@ -167,3 +167,15 @@ def test_the_start_of_a_search_may_be_a_column_that_is_null() -> None:
         "i": arrow_array([i for _, i in given], pa.int32()),
     }
     assert Evaluator(node).values(columns, len(given)).to_pylist() == wanted
+
+
+def test_the_start_of_a_search_is_read_as_an_integer_before_anything_is_null() -> None:
+    node = bind_expression(
+        parse_sql("locate('a', s, i)"), StructType((StructField("s", STRING), StructField("i", LONG)))
+    )
+    for text in (None, "banana"):
+        with pytest.raises(EvaluationError):
+            evaluate(node, {("s",): text, ("i",): 2**40})
+        columns = {"s": arrow_array([text], pa.string()), "i": arrow_array([2**40], pa.int64())}
+        with pytest.raises(EvaluationError):
+            Evaluator(node).values(columns, 1)

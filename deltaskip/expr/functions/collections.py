@@ -50,7 +50,7 @@ from deltaskip.expr.lists import (
     listed,
     lists_of,
 )
-from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node, is_null_constant
+from deltaskip.expr.nodes import Call, Case, Column, FieldRef, Literal, Node, is_null_constant, walk
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.strings import joined
@@ -70,12 +70,15 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
+    BINARY,
     BOOLEAN,
     INTEGER,
     LONG,
     STRING,
+    VARIANT,
     VOID,
     ArrayType,
+    DecimalType,
     StructField,
     StructType,
 )
@@ -84,7 +87,19 @@ from deltaskip.schema.types import (
 def _append_signature(args: tuple[Node, ...]) -> Typed:
     """An array and a value; the result may contain NULL in any case."""
     found = with_value(args) if len(args) == 2 else None
-    return None if found is None else (found[1], ArrayType(found[0].element, True))
+    if found is None or _keeps_last_value(args[1]):
+        return None
+    return found[1], ArrayType(found[0].element, True)
+
+
+def _keeps_last_value(value: Node) -> bool:
+    """Whether Spark may insert the value of an earlier row for NULL: a CASE keeps it, and nothing asks for its flag.
+
+    # Spark 4.1, ArrayInsert.doGenCode, and CaseWhen.multiBranchesCodegen: caseWhenTmpResult
+    """
+    type_ = type_of(value)
+    is_object = type_ in (STRING, BINARY, VARIANT) or isinstance(type_, DecimalType) or is_nested(type_)
+    return is_object and is_nullable(value) and any(isinstance(each, Case) for each in walk(value))
 
 
 def _append(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -111,7 +126,7 @@ def _insert_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) != 3 or type_of(args[1]) not in INTEGRAL_BITS or INTEGRAL_BITS[type_of(args[1]) or LONG] > 32:
         return None
     found = with_value(args, 2)
-    if found is None:
+    if found is None or _keeps_last_value(args[2]):
         return None
     (array, value), type_ = found[1], found[0]
     return (array, cast_to(args[1], INTEGER), value), ArrayType(type_.element, True)

@@ -26,7 +26,7 @@ from deltaskip.expr.functions.function import (
     takes,
     text_or_bytes,
 )
-from deltaskip.expr.nodes import Call, Case, IsNull, Literal, Node
+from deltaskip.expr.nodes import Call, Case, Cast, IsNull, Literal, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.steps import Preimage
@@ -198,7 +198,8 @@ def _locating(*args: Node) -> Node | None:
     if len(args) != 3 or (isinstance(args[2], Literal) and args[2].value is not None):
         return None
     part, text, start = args
-    return Case(((IsNull(start), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
+    # As the function casts it: one that is no integer fails before the others are asked for NULL.
+    return Case(((IsNull(Cast(start, INTEGER)), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
 
 
 def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

@@ -154,6 +154,19 @@ def test_elements_that_spark_takes_for_never_null_are_left_to_it() -> None:
         assert (type_of(bind_expression(parse_sql(text), schema)) is None) == (text in left), text
 
 
+def test_nulls_of_a_case_are_not_inserted_into_arrays_for_which_spark_may_insert_what_was_before() -> None:
+    schema = parse_columns("i INT, s STRING, d DECIMAL(5, 2), a ARRAY<STRING>")
+    case = "CASE WHEN i = 1 THEN {0} WHEN i = 2 THEN {0} END"
+    inserted = ("array_append(array({0}), {1})", "array_prepend(array({0}), {1})", "array_insert(array({0}), 1, {1})")
+    for text in inserted:
+        for value in ("s", "d", "a", "i"):
+            for item in (case.format(value), f"struct({case.format(value)} AS x).x"):
+                whole = text.format(value, item)
+                assert (type_of(bind_expression(parse_sql(whole), schema)) is None) == (value != "i"), whole
+            whole = text.format(value, value)
+            assert type_of(bind_expression(parse_sql(whole), schema)) is not None, whole
+
+
 def test_functions_of_arrays_meet_as_in_spark() -> None:
     """Spark 4.1 compares a float and an integer as floats here, and as doubles elsewhere in ANSI mode."""
     schema = parse_columns("i INT, f FLOAT, a ARRAY<INT>, af ARRAY<FLOAT>, al ARRAY<BIGINT>, m MAP<FLOAT, INT>")
