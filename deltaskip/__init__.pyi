@@ -12,7 +12,7 @@ from .actions import (
     RemoveFile,
     Sidecar,
 )
-from .alter.changes import (
+from .alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,
@@ -50,7 +50,7 @@ from .catalogs import (
 )
 from .change_feed.scan import ChangeScan
 from .collations.collation import Collation
-from .collations.identifier import CollationId
+from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
 from .collations.registry import AvailableCollations, available_collations, collation
 from .errors import (
@@ -113,7 +113,7 @@ from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
 from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
-from .table.collations import CollatedColumn
+from .table.collated_columns import CollatedColumn
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.format import register_format

@@ -26,7 +26,7 @@ SESSION_ZONE = "session"
 """The time zone of the active session, or UTC without one, as an argument."""
 
 _COLUMN_PACKAGE = "pyspark"
-_ENGINE = "deltaskip.spark.engine"
+_ENGINE = "deltaskip.spark.spark_engine"
 """The module whose constant `ENGINE` is the implementation; it is above this one, so only its name is known here."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions.file_actions import AddCdcFile, AddFile, RemoveFile
 from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
-from deltaskip.actions.files import AddCdcFile, AddFile, RemoveFile
 from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,

@@ -15,9 +15,9 @@ from deltaskip.schema.column_names import ColumnPath, parse_names
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY, StructType
-from deltaskip.stats.columns import STATS_COLUMNS
-from deltaskip.transforms.declared import declared, hidden_columns, renamed_declaration
-from deltaskip.transforms.generated import with_renamed_source
+from deltaskip.stats.stats_columns import STATS_COLUMNS
+from deltaskip.transforms.generated_columns import with_renamed_source
+from deltaskip.transforms.partitioning_property import declared, hidden_columns, renamed_declaration
 from deltaskip.txn.validation.schema import expressions
 
 

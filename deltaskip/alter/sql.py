@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from deltaskip.alter.changes import (
+from deltaskip.alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,

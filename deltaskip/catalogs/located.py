@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from deltaskip import arguments
-from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
+from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
 from deltaskip.catalogs.identifier import (
     CatalogIdentifier,
     Namespace,
@@ -37,15 +37,15 @@ from deltaskip.errors import (
 )
 from deltaskip.log import load_snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.storage import open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
-from deltaskip.transforms.given import transforms_of
+from deltaskip.transforms.parse_transforms import transforms_of
 from deltaskip.txn.latest import opening_after
 from deltaskip.warning import warn
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
+from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
 from deltaskip.doors import Unpicklable, door
 from deltaskip.records import dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import parse_name
 from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.doors import door

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.collations.names import BINARY, LCASE, spark_name
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries

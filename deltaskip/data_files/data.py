@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WritingEngine, WrittenRows
+from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
@@ -18,8 +18,8 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches, plain_table
 from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import StructType
+from deltaskip.schema.user_schema import schema_of
 
 ROWS = (
     "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "

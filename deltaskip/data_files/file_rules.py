@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
-from deltaskip.data_files.written import WritingEngine
+from deltaskip.data_files.written_rows import WritingEngine
 from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature

@@ -18,7 +18,7 @@ from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns
 from deltaskip.data_files.encoding import Encoders, FileSequence, processors
 from deltaskip.data_files.parquet_schema import parquet_schema, viewed
 from deltaskip.data_files.sort_order import SortColumn
-from deltaskip.data_files.written import WrittenRows, delete_data_files
+from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named

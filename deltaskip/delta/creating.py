@@ -9,15 +9,15 @@ from typing import Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from deltaskip.delta.errors import parse_error, spark_error, spark_errors
 from deltaskip.delta.locations import path_in_name
+from deltaskip.delta.spark_errors import parse_error, spark_error, spark_errors
 from deltaskip.errors import SchemaError, TableAlreadyExists, TableNotFound, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.catalog.session_tables import NamedTable, default_location, named_table, register_table
 from deltaskip.storage import open_storage
 from deltaskip.table.table import DeltaTable

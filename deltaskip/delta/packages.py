@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from deltaskip.delta.checks import found
+from deltaskip.delta.argument_checks import found
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.version import engine_info
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.alter.features import DROPPABLE
-from deltaskip.delta.errors import feature_error
+from deltaskip.delta.spark_errors import feature_error
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.table.table import DeltaTable

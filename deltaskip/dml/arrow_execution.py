@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import CHANGE_TYPE, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
-from deltaskip.dml.files import FilesToChange
+from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine

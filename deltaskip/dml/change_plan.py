@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import DataFiles, FilesToChange, files_to_change, size_of_table
+from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass

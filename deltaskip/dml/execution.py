@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pyarrow as pa
 
 from deltaskip.data_files.parquet_files import DataFileLayout
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -23,7 +23,7 @@ from deltaskip.skipping.scan import Scan
 if TYPE_CHECKING:
     from deltaskip.dml.assignments import Assignments
     from deltaskip.dml.changed_rows import ChangedRows
-    from deltaskip.dml.files import FilesToChange
+    from deltaskip.dml.files_to_change import FilesToChange
 
 CHANGE_TYPE = StructField("_change_type", STRING)
 """The column of change files with the kind of a change.

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.data_files.layout import layout_after
+from deltaskip.data_files.file_layout import layout_after
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.execution import copying_plan, row_id_columns
-from deltaskip.dml.files import DataFiles, kept_files, remove_actions
+from deltaskip.dml.files_to_change import DataFiles, kept_files, remove_actions
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
@@ -33,8 +33,8 @@ from deltaskip.schema.types import GENERATION_KEY, STRING, StructField, StructTy
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms import Transform
-from deltaskip.transforms.declared import declaration, hidden_columns
-from deltaskip.transforms.generated import Partitioned, partitioned, transform_of
+from deltaskip.transforms.generated_columns import Partitioned, partitioned, transform_of
+from deltaskip.transforms.partitioning_property import declaration, hidden_columns
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.schema import expressions, schema_problems

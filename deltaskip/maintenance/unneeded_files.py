@@ -20,7 +20,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
-from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
+from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
 from deltaskip.maintenance.needed_files import NeededFiles, file_keys_of, needed_files
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, one_chunk

@@ -428,7 +428,7 @@ class LogScan(Reopened):
         snapshot = self.snapshot
         if PARTITIONING_KEY not in snapshot.properties:
             return None
-        from deltaskip.transforms.declared import hidden_columns
+        from deltaskip.transforms.partitioning_property import hidden_columns
 
         left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
         return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None

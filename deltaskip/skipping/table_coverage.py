@@ -22,10 +22,10 @@ from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
 from deltaskip.stats.collated_bounds import collated_leaf
-from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
+from deltaskip.stats.stats_columns import indexed_columns
 
 _GROUP_BYTES = 256 << 20
 _BYTES_PER_FILE = 64

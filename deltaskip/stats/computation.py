@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltaskip import arguments
 from deltaskip.collations import registry
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
@@ -20,7 +20,7 @@ from deltaskip.schema.json import parse_schema
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
-from deltaskip.stats.columns import StatColumn, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage

@@ -11,17 +11,17 @@ import pyarrow as pa
 
 from deltaskip.collations import registry
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import StorageError
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import STRING
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
 from deltaskip.stats.values import bound_text, json_string

@@ -34,9 +34,9 @@ from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
 from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
 

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.schema.types import DOUBLE, FLOAT
-from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.version import engine_info
 
 STATS_TAG = "deltaskip.stats"

@@ -11,7 +11,7 @@ from deltaskip.table.methods import TableMethods
 from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
-    from deltaskip.alter.changes import TableChange
+    from deltaskip.alter.table_changes import TableChange
     from deltaskip.txn.result import WriteResult
 
 
@@ -45,7 +45,7 @@ class AlteringMethods(TableMethods):
             StorageError: Storage failed.
         """
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import DropFeature
+        from deltaskip.alter.table_changes import DropFeature
 
         options = self._write_options(None, user_metadata, "UTC")
         if any(isinstance(each, DropFeature) and each.feature.lower() == "deletionvectors" for each in changes):
@@ -85,7 +85,7 @@ class AlteringMethods(TableMethods):
             UnsupportedFeature: deltaskip cannot write tables with the feature.
             CommitConflict: Other writers changed the table each time the commit was tried.
         """
-        from deltaskip.alter.changes import AddFeature
+        from deltaskip.alter.table_changes import AddFeature
 
         return self.alter(AddFeature(arguments.text("name", name)))
 
@@ -111,7 +111,7 @@ class AlteringMethods(TableMethods):
             UnsupportedFeature: The feature cannot be dropped, or versions that need it are too new to be deleted.
             CommitConflict: Other writers changed the table each time the commit was tried.
         """
-        from deltaskip.alter.changes import DropFeature
+        from deltaskip.alter.table_changes import DropFeature
 
         truncated = arguments.flag("truncate_history", truncate_history)
         return self.alter(DropFeature(arguments.text("name", name), truncated))
@@ -119,7 +119,7 @@ class AlteringMethods(TableMethods):
     def _purge_deletion_vectors(self, options: WriteOptions) -> None:
         """Disable deletion vectors, and rewrite the files that have some. # delta-spark, REORG TABLE … APPLY (PURGE)"""
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import RemoveProperty
+        from deltaskip.alter.table_changes import RemoveProperty
         from deltaskip.maintenance.optimize.optimize import optimize, optimize_plan
         from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 

@@ -15,7 +15,7 @@ from typing import Any
 from deltaskip.log import Snapshot
 from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult
-from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.table.detail import TableDetail
 from deltaskip.txn.result import WriteResult
 

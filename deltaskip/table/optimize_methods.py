@@ -150,7 +150,7 @@ class OptimizingMethods(TableMethods):
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.maintenance.partitioning import replace_partitioning
-        from deltaskip.transforms.given import transforms_of
+        from deltaskip.transforms.parse_transforms import transforms_of
 
         given = transforms_of(transforms, "transforms")
         options = self._write_options(None, user_metadata, time_zone)
@@ -160,7 +160,7 @@ class OptimizingMethods(TableMethods):
 
     def _clustered_by(self, transforms: Sequence[Transform], options: WriteOptions) -> PartitioningResult:
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import ClusterBy
+        from deltaskip.alter.table_changes import ClusterBy
         from deltaskip.maintenance.results import PartitioningResult
         from deltaskip.schema.resolve import display_name
 

@@ -222,7 +222,7 @@ def overwrite_argument(
 ) -> Overwrite:
     """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
     from deltaskip.dml.overwrite import Overwrite
-    from deltaskip.transforms.given import transforms_of
+    from deltaskip.transforms.parse_transforms import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")

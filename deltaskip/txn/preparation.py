@@ -24,7 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.materialized_columns import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -36,9 +36,9 @@ from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.txn.validation.row_tracking import MARK, high_water_mark, tracks_rows
-from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 

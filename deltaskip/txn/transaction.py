@@ -21,7 +21,7 @@ from deltaskip.errors import (
     SchemaError,
     TableNotFound,
 )
-from deltaskip.features.domains import check_settable_domain
+from deltaskip.features.reserved_domains import check_settable_domain
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER

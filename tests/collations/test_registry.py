@@ -10,7 +10,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.collations import libraries, registry
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.registry import available_collations, collation, find
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import SchemaError
 from deltaskip.schema import (
     INTEGER,

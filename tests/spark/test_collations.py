@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_name, spark_names
 from deltaskip.collations.registry import find
 from deltaskip.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, make_valid, spark_order
@@ -18,8 +18,8 @@ from tests.extent import extent
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.columns.collations import spark_collation, unknown_collations
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.spark_collations import spark_collation, unknown_collations
+from deltaskip.spark.columns.spark_types import logical_type
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaskip import arguments
-from deltaskip.alter.changes import RemoveProperty, SetProperty
+from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry, changed_properties
 from deltaskip.errors import (

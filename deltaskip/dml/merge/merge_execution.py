@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowExecution, RowIdColumns
-from deltaskip.dml.files import DataFiles
+from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.dml.merge.clauses import Action, Kind
 from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey

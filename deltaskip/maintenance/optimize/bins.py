@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.dml.files import DataFiles, chosen_files
+from deltaskip.dml.files_to_change import DataFiles, chosen_files
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
-from deltaskip.dml.files import chosen_files
+from deltaskip.dml.files_to_change import chosen_files
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.registry import find
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles
 from deltaskip.errors import InvalidCollation

@@ -21,7 +21,7 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.stats.columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` comes first."""

@@ -24,7 +24,7 @@ from typing import Any
 
 from deltaskip.collations import registry
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.collations.registry import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError

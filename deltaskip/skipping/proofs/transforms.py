@@ -38,7 +38,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import single_direction
-from deltaskip.transforms.declared import declared
+from deltaskip.transforms.partitioning_property import declared
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS_OF_TEXTS = frozenset(

@@ -24,15 +24,15 @@ from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.sql_text import quoted_name, quoted_path
 from deltaskip.schema.types import DataType, StructField
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import logical_type
 from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
-from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
+from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.failures import predicate_errors_named, row_errors_named

@@ -28,7 +28,6 @@ from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
@@ -42,10 +41,11 @@ from deltaskip.schema.types import (
     UnknownType,
     nested_types,
 )
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.settings import options
-from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
+from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.session.failures import expected_errors, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 

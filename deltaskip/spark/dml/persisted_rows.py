@@ -15,22 +15,22 @@ from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile
 from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles, copying_plan
-from deltaskip.dml.files import new_files
+from deltaskip.dml.files_to_change import new_files
 from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
-from deltaskip.spark.dml.execution import SparkExecution
+from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.failures import row_errors_named
 from deltaskip.spark.session.releases import held_rows
-from deltaskip.spark.write.data_files import RowsToWrite, can_collect, collected_rows, write_dataframes
+from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
 
 FILE = "__deltaskip_file"
 """The number of the file that a row comes from; NULL for an inserted row."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltaskip.alter.changes import (
+from deltaskip.alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,
@@ -31,8 +31,8 @@ from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCat
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
+from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
-from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.statements.session import by_path, path_of
 from deltaskip.table.table import DeltaTable

@@ -15,8 +15,8 @@ import pyarrow as pa
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
-from deltaskip.spark.columns.literals import decoded_sql
-from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.literal_columns import decoded_sql
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
 from deltaskip.spark.read.partitions import PartitionTable, partition_table

@@ -37,10 +37,10 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
+from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
-from deltaskip.spark.installed_catalog.predicates import required_of_rows
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers

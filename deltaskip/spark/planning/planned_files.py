@@ -24,7 +24,7 @@ from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.file_predicates import reads_provenance
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.planning.tasks import (
     ENDED_SCHEMA,
     KEY_FIELDS,

@@ -20,7 +20,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.types import logical_type, spark_type
+from deltaskip.spark.columns.spark_types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for

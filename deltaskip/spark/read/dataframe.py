@@ -28,19 +28,19 @@ from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.base64_lines import check_base64
-from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
+from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
+from deltaskip.spark.read.file_paths import check_not_hidden
 from deltaskip.spark.read.listing import listed_here
-from deltaskip.spark.read.locations import check_not_hidden
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.session.failures import predicate_errors_named
+from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 

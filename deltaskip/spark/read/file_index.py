@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.locations import metadata_path
+from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
 CODE = "__deltaskip_code"

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import DataFileMissing
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.locations import is_local, local_name
-from deltaskip.spark.session.settings import session_settings
+from deltaskip.spark.read.file_paths import is_local, local_name
+from deltaskip.spark.session.session_settings import session_settings
 
 _NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 # What `escape_globs` did.

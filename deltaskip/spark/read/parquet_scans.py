@@ -22,11 +22,11 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.columns.literals import decoded_sql
-from deltaskip.spark.columns.types import logical_type, spark_schema
+from deltaskip.spark.columns.literal_columns import decoded_sql
+from deltaskip.spark.columns.spark_types import logical_type, spark_schema
 from deltaskip.spark.read.file_index import CODE, unlisted_scan
+from deltaskip.spark.read.file_paths import metadata_path, needs_own_scan
 from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
-from deltaskip.spark.read.locations import metadata_path, needs_own_scan
 from deltaskip.spark.read.partitions import PartitionTable, constants, indexed
 from deltaskip.spark.read.projection import logical_columns, projected
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of

@@ -22,7 +22,7 @@ from deltaskip.schema.types import (
     StructType,
     UnknownType,
 )
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.spark_types import logical_type
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:

@@ -15,14 +15,14 @@ from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.projection import check_returned_by_python
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
-from deltaskip.spark.source.write_options import SourceWriteOptions
 
 _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 """A variable with which a Python process of Spark says an error without its traceback."""

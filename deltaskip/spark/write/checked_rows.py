@@ -24,9 +24,9 @@ from deltaskip.rows.store import VIOLATION, sql_string
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
-from deltaskip.spark.columns.collations import unknown_collations
-from deltaskip.spark.columns.literals import carrier_sql
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.literal_columns import carrier_sql
+from deltaskip.spark.columns.spark_collations import unknown_collations
+from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.write.stored_text import check_plan
 
 # A row's JSON in the message of an error; longer rows are not shown.

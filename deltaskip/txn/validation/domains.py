@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
-from deltaskip.features.domains import is_reserved
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.materialized_columns import ROW_TRACKING_DOMAIN
+from deltaskip.features.reserved_domains import is_reserved
 from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)

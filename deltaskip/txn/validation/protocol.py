@@ -16,7 +16,7 @@ from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal, unsupported
+from deltaskip.txn.validation.commit_rules import refusal, unsupported
 
 
 def check_protocol(candidate: Candidate) -> None:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, Protocol, table_keys
 from deltaskip.errors import CorruptLog
+from deltaskip.features.materialized_columns import ROW_TRACKING_DOMAIN
 from deltaskip.features.registry import has_feature
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
@@ -24,7 +24,7 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 MARK = "rowIdHighWaterMark"
