@@ -19,7 +19,7 @@ from deltaskip.features.enabling import (
     spelled_property,
     with_version_property,
 )
-from deltaskip.features.materialized_columns import MATERIALIZED_COLUMNS, with_materialized_columns
+from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (

@@ -155,14 +155,6 @@ def lowercase_table(version: str) -> LowercaseTable:
     return LowercaseTable(lowercase_map(version))
 
 
-def make_valid(text: bytes) -> bytes:
-    """`text` as valid UTF-8: each truncated code point (its longest prefix) and each stray byte becomes U+FFFD.
-
-    # Spark 4.1, UTF8String.makeValid
-    """
-    return text.decode("utf-8", "replace").encode()
-
-
 def _stretch(match: re.Match[str]) -> tuple[range, int]:
     first, last, every_other, difference = match.groups()
     return range(int(first, 16), int(last or first, 16) + 1, 2 if every_other else 1), int(difference, 16)

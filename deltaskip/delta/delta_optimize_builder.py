@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltaskip.delta.argument_checks import names, string
-from deltaskip.delta.maintaining import user_metadata
 from deltaskip.delta.spark_errors import spark_errors
+from deltaskip.delta.table_operations import user_metadata
 from deltaskip.doors import Unpicklable, door
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr import nodes as n

@@ -19,22 +19,24 @@ from deltaskip.delta.argument_checks import (
     without_alias,
 )
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
-from deltaskip.delta.converting import converted
+from deltaskip.delta.creating import converted
 from deltaskip.delta.delta_merge_builder import DeltaMergeBuilder, merges_schema
 from deltaskip.delta.delta_optimize_builder import DeltaOptimizeBuilder
 from deltaskip.delta.locations import opened, opened_by_name
-from deltaskip.delta.maintaining import (
+from deltaskip.delta.result_frames import affected_frame, detail_frame, history_frame
+from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
+from deltaskip.delta.table_operations import (
+    add_feature,
     cloned,
+    drop_feature,
     hours_or_none,
     moment_of,
     restored_to_timestamp,
     restored_to_version,
+    upgrade,
     user_metadata,
     vacuum,
 )
-from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
-from deltaskip.delta.result_frames import affected_frame, detail_frame, history_frame
-from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.spark.columns.declarations import with_declarations

@@ -21,7 +21,6 @@ from deltaskip.errors import (
     SchemaError,
     TableNotFound,
 )
-from deltaskip.features.reserved_domains import check_settable_domain
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
@@ -36,6 +35,7 @@ from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.turns import Turn
+from deltaskip.txn.validation.domains import check_settable_domain
 
 
 @door

@@ -21,9 +21,8 @@ from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, sn
 from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
-from deltaskip.catalogs.unity.models import LoadedTable, TableName
+from deltaskip.catalogs.unity.models import LoadedTable, TableName, external_request
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
-from deltaskip.catalogs.unity.older import external_request
 from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.errors import (

@@ -30,7 +30,7 @@ from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
-from deltaskip.features.materialized_columns import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics

@@ -100,7 +100,8 @@ class ArrowRewriting(Rewriting):
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        layout = without_size_limit(layout)
+        # Rows of files are chosen before they are written, so a file may be of any size.
+        layout = replace(layout, target_bytes=_UNLIMITED)
         parts = [RowsOfFiles(files)]
         if order is None:
             return self._execution.write(parts, layout.schema, row_ids, layout)
@@ -110,11 +111,6 @@ class ArrowRewriting(Rewriting):
         _give_back_memory()
         rows = placed(batches, order)
         return _write(_contiguous(batches), rows, order.new_files, layout)
-
-
-def without_size_limit(layout: DataFileLayout) -> DataFileLayout:
-    """The layout for files whose rows are chosen before they are written."""
-    return replace(layout, target_bytes=_UNLIMITED)
 
 
 def placed(batches: Sequence[pa.RecordBatch], order: RowOrder) -> npt.NDArray[np.int64]:

@@ -1,15 +1,21 @@
-"""delta-spark's vacuum, restore and clone: arguments, settings and catalog of the session, and the frames returned."""
+"""delta-spark's vacuum, restore, clone, and changes of the protocol, with the settings and errors of its methods."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
+from deltaskip.actions import Protocol
+from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.locations import path_in_name
+from deltaskip.delta.spark_errors import feature_error
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
+from deltaskip.features.enabling import with_features, with_versions
+from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
 from deltaskip.storage import scheme_of
@@ -20,6 +26,7 @@ from deltaskip.txn.result import WriteResult
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FEATURE = "delta.feature."
 
 
 def hours_or_none(value: object) -> float | None:
@@ -122,3 +129,68 @@ def _restored(spark: SparkSession, result: WriteResult) -> DataFrame:
 
 def _empty(spark: SparkSession) -> DataFrame:
     return spark.range(0).drop("id")
+
+
+def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
+    """Raise the versions of the table's protocol; nothing is committed if it has them.
+
+    A table with features gets those that the versions imply. Versions 3 and 7 imply none, and list features only.
+
+    Raises InvalidArgument for versions that the protocol does not have.
+    """
+    before = table.refresh().protocol
+    after = with_versions(before, reader, writer)
+    versions = {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
+    _commit(table, before, after, versions)
+
+
+def add_feature(table: DeltaTable, name: str) -> None:
+    """Add a feature, by its name in any letter case; nothing is committed if the table has it.
+
+    Raises InvalidArgument, with the class of the JVM's error, if there is no such feature.
+    """
+    known = _known(name)
+    if known is None:
+        raise feature_error("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", no_feature(name, table.uri))
+    before = table.refresh().protocol
+    _commit(table, before, with_features(before, [known]), {f"{_FEATURE}{known}": "supported"})
+
+
+def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:
+    """Drop a feature from the table, by its name in any letter case.
+
+    Raises InvalidArgument, with the class of the JVM's error, if it cannot be dropped, or the history need not be
+    truncated for it.
+    """
+    known = _known(name)
+    if known is None:
+        raise feature_error(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"Cannot drop {name} from {table.uri}, because there is no such table feature.",
+        )
+    if not has_feature(table.refresh().protocol, known):
+        raise feature_error(
+            "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", f"Cannot drop {name}: {table.uri} does not have this feature."
+        )
+    if known not in DROPPABLE:
+        raise feature_error(
+            "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", f"Cannot drop {name} from {table.uri}: it cannot be dropped."
+        )
+    if truncate_history and FEATURES[known].kind == "writer" and known != "checkpointProtection":
+        raise feature_error(
+            "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
+            f"Dropping {name} from {table.uri} requires no truncation of the history: leave truncateHistory out.",
+        )
+    table.drop_feature(known, truncate_history=truncate_history)
+
+
+def _known(name: str) -> str | None:
+    return next((each for each in FEATURES if each.lower() == name.lower()), None)
+
+
+def _commit(table: DeltaTable, before: Protocol, after: Protocol, properties: Mapping[str, str]) -> None:
+    if after == before:
+        return
+    with table.transaction(operation="SET TBLPROPERTIES", parameters={"properties": dict(properties)}) as transaction:
+        transaction.set_protocol(after)
+    table.refresh()
