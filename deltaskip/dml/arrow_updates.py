@@ -1,4 +1,4 @@
-"""Updated rows without Spark: read at their positions, and computed by deltaskip's own evaluator each time."""
+"""Updated rows without Spark, read at their positions; the evaluator computes their values at each use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ArrowUpdates(NewRows):
 
     Args:
         execution: Reads the rows.
-        assignments: What becomes of their columns.
+        assignments: The new values of their columns.
 
     Attributes:
         parts: The rows.
@@ -87,7 +87,7 @@ class ArrowUpdates(NewRows):
         return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
 
     def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, with the row ids that they keep, or their kind of change."""
+        """The rows as they are stored, with their row ids or their kind of change."""
         rules = ArrowRows(self._plan, self._execution.time_zone, now_micros=self._now)
         schema, mode = self._assignments.schema, self._assignments.mapping_mode
         for batch in self._execution.rows(self.parts, schema, row_ids, mode):
@@ -101,7 +101,7 @@ class ArrowUpdates(NewRows):
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns of the rows that are given to the plan."""
+        """The columns that the plan takes."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         types = {field.name: field.type for field in self._assignments.schema.fields}
         arrays = {
@@ -146,7 +146,7 @@ class ArrowUpdates(NewRows):
             ) from error
 
     def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
-        """The new value with columns resolved, or those of fields."""
+        """The new value with its columns resolved; for a struct, the new values of its fields."""
         if isinstance(value, Fields):
             assert isinstance(data_type, StructType)
             types = {field.name: field.type for field in data_type.fields}

@@ -56,8 +56,8 @@ def described_change(
 ) -> ChangePlan:
     """Return the plan of an operation on the latest version of a table for its user.
 
-    operation: Name of the operation in the table's history. where: as of `plan_change`; the other arguments as of
-    `execution_of`.
+    operation: Name of the operation in the table's history. where: as for `plan_change`; the other arguments are those
+    of `execution_of`.
     """
     latest = refresh(snapshot)
     plan = plan_change(latest, where, execution_of(latest, spark, time_zone, act))

@@ -1,7 +1,7 @@
 """The files of a snapshot that lose rows: whole files, which are not read, and files that may lose some rows.
 
 A file goes whole if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL. Both
-are decided by the proofs of data skipping, so that only files that are certain neither way are read.
+are decided by the proofs of data skipping, so that only files for which neither is proved are read.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
 def chosen_files(
     scan: Scan, columns: Sequence[str], choose: Callable[[FileBatch, npt.NDArray[Any]], npt.NDArray[Any]]
 ) -> DataFiles:
-    """Return files that the scan keeps and that are chosen.
+    """Return the files that the scan keeps and `choose` selects.
 
     Args:
         scan: The scan.
@@ -194,7 +194,7 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
 
 
 def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
-    """The batch's files that go whole, and those that may lose rows; None for none."""
+    """The files of a batch that lose all rows, and those that may lose some; None if there are none."""
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]

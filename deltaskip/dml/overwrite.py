@@ -78,8 +78,8 @@ class PlannedOverwrite:
     """The plan of an overwrite of a version of a table.
 
     Attributes:
-        replaced: The rows that go, and the treatment of the schema.
-        execution: Reads and writes the rows of files that lose only some.
+        replaced: The rows to remove, and the treatment of the schema.
+        execution: Reads and writes the rows of files that lose only some rows.
         change: The files that lose rows; None if the partitions of the new rows decide.
     """
 
@@ -168,11 +168,11 @@ def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zon
 
 
 def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: WrittenRows) -> dict[str, int]:
-    """Remove the rows in whose place an overwrite has put others, and return Delta's metrics of it.
+    """Remove the rows that an overwrite replaces, and return Delta's metrics of it.
 
     Args:
         transaction: The transaction, to which the new files were added.
-        plan: What is replaced.
+        plan: The rows to remove.
         written: The new files.
 
     Raises:
@@ -203,7 +203,7 @@ def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: R
 
 
 def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:
-    """A predicate that holds in these partitions; if they are many, perhaps in others with the same values too."""
+    """A predicate that is TRUE in these partitions, and if they are many, perhaps in others with the same values."""
     if len(partitions) <= _MOST_PARTITIONS:
         return Or(tuple(And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
     columns = [sorted(set(texts), key=repr) for texts in zip(*partitions, strict=True)]

@@ -31,7 +31,7 @@ _PARALLEL_LISTINGS = 32
 _MOST_LINKS = 40
 # Change files and indexes are files of the table, though their folders begin with an underscore.
 _VISIBLE = ("_delta_index", "_change_data")
-# What Spark's and Hadoop's writers of this package leave when they are killed.
+# Names of files that this package's writers through Spark and Hadoop leave when they are killed.
 _TEMPORARY_FILE = rf"(^|/){TEMPORARY}$"
 _TEMPORARY_FOLDER = r"((^|/)part-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})/_temporary(/.*)?$"
 _ICEBERG_METADATA = "metadata"
@@ -120,7 +120,7 @@ class Folders:
 
 
 def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Folders) -> Iterator[pa.Table]:
-    """Yield the files below a table's folder (LISTED), and note in `folders` what else there is.
+    """Yield the files below a table's folder (LISTED), and note its directories, links and other tables in `folders`.
 
     Links to files are files; links to directories are not followed. Folders that contain another table are left out;
     those that an object store lists before it is clear that they do are in `folders.tables`.
@@ -137,7 +137,7 @@ def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Fo
 
 
 def facts_of(storage: Storage, root: str, files: pa.Table) -> pa.Table:
-    """Return the files with their sizes and times; those that are gone by now are left out."""
+    """Return the files with their sizes and times, without files that no longer exist."""
     if not files["size"].null_count:
         return files
     rows = []

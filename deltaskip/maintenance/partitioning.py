@@ -1,4 +1,4 @@
-"""Other partition columns for a table that exists: all of its rows are written anew, in one commit.
+"""New partition columns for an existing table: all of its rows are rewritten, in one commit.
 
 Rows only move, so the files have dataChange false: the change data feed shows nothing, and rows keep their row ids.
 Delta has one partitioning for all files of a version, so that new data alone cannot be partitioned in another way.
@@ -45,7 +45,7 @@ _OPERATION = "REPLACE PARTITIONING"
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A table under new partition columns: kept are the columns of its rows, before those that are computed."""
+    """A table under new partition columns. kept: the columns of its rows, before those that are computed."""
 
     made: Partitioned
     schema: StructType
@@ -91,7 +91,7 @@ def _transforms(snapshot: Snapshot) -> list[Transform]:
 
 
 def _same(snapshot: Snapshot, layout: _Layout) -> bool:
-    """Whether the table is partitioned like this already."""
+    """Whether the table already has this partitioning."""
     clustering = snapshot.domains.get(CLUSTERING_DOMAIN)
     clustered = clustering is not None and bool(clustering_paths(clustering.configuration))
     columns = tuple(snapshot.partition_columns)
@@ -140,7 +140,7 @@ def _check_unused(snapshot: Snapshot, dropped: frozenset[str]) -> None:
 
 
 def _check_columns(snapshot: Snapshot, schema: StructType, columns: Sequence[str], properties: TableProperties) -> None:
-    """Raise SchemaError before files are written for what the commit would refuse."""
+    """Raise SchemaError before files are written if the commit would be refused."""
     shown = ", ".join(columns)
     if properties.iceberg_compat:
         raise SchemaError(
@@ -205,7 +205,7 @@ def _put_rows(
 
 
 def _plan(snapshot: Snapshot, layout: _Layout, extra: Sequence[str]) -> RowPlan:
-    """The rows as they are, with the new columns; no other rule is checked."""
+    """The unchanged rows with the new columns; no other rule is checked."""
     root, columns = snapshot.root, layout.made.partition_columns
     plan = replace(copying_plan(root, layout.kept, columns, extra), allow_reflection=snapshot.allow_reflection)
     known = frozenset(layout.kept.names)

@@ -159,13 +159,13 @@ class SparkEngine(Engine):
         check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
 
     def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
-        """Return what changes rows by jobs. session: a session, or a DataFrame of it."""
+        """Return the execution of changes by jobs. session: a session, or a DataFrame of it."""
         from deltaskip.spark.dml.spark_execution import SparkExecution
 
         return SparkExecution(_of_spark(session, f"Changing {snapshot.root}"), snapshot)
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
-        """Return what writes the rows of files anew by jobs."""
+        """Return the rewriting of files by jobs."""
         from deltaskip.spark.write.spark_rewriting import SparkRewriting
 
         return SparkRewriting(_of_spark(session, f"Rewriting {snapshot.root}"), snapshot)
@@ -237,7 +237,7 @@ def _name(snapshot: Snapshot) -> str:
 ENGINE = SparkEngine()
 
 if TYPE_CHECKING:
-    # The engine has what each package asks for.
+    # The engine implements the protocols of all packages.
     _asked: tuple[
         PlanningEngine,
         ChangeFeedEngine,
@@ -312,6 +312,6 @@ def _register_format(spark: SparkSession, path: str | None = None) -> None:
         with running_interpreter(spark):
             registry.register(DeltaSkipDataSource)
     except AnalysisException as error:
-        # Spark 4.0 refuses what it has found by itself, through the package pyspark_deltaskip.
+        # Spark 4.0 refuses a format that it has already found through the package pyspark_deltaskip.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise

@@ -1,4 +1,4 @@
-"""One attempt of a transaction: check it against the rules of the table, and serialize it as the text of a commit."""
+"""One attempt of a transaction: its check against the rules of the table, and the text of its commit."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
-    """The snapshot's entries for files that are removed, or whose adds are not certainly of new files."""
+    """The entries of the snapshot for files that are removed, and for adds that may not be of new files."""
     new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)

@@ -88,7 +88,7 @@ class Transaction(Unpicklable):
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
-        # What deletes the files that were written for this transaction.
+        # Functions that delete the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
@@ -292,7 +292,7 @@ class Transaction(Unpicklable):
         self._pending.row_ids_kept = True
 
     def read_matching_rows(self, match: RowsMatch) -> None:
-        """Declare that of the files which `read_scan` names only rows that match were read.
+        """Declare that in the files of `read_scan` only rows that match were read.
 
         Args:
             match: Returns whether rows that other writers removed may match: a scan, a path as logged, positions.
@@ -573,7 +573,7 @@ class Transaction(Unpicklable):
             raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
+        # From here on the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
         self.turn.end()
         kill_point("committed")

@@ -75,7 +75,7 @@ class MergeExpressions:
 
     Args:
         table: The table's location, for messages.
-        scope: What they may use.
+        scope: The columns that expressions may use.
         time_zone: The time zone of expressions.
         now: The time that current_timestamp() returns, in microseconds since the epoch.
     """
@@ -171,7 +171,7 @@ class MergeExpressions:
         )
 
     def is_collated_inside(self, node: Node) -> bool:
-        """Return whether a column of a bound expression has texts that are collated, or padded, below its top."""
+        """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
         used = top_level_columns(node)
         inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
         return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
@@ -230,5 +230,5 @@ def _fields_in(field: StructField) -> Iterator[StructField]:
 
 
 def _renamed(field: StructField, prefix: str) -> dict[str, Any]:
-    """The metadata of a field for another name of it."""
+    """The metadata of a field, for a field of another name."""
     return dict(rekeyed_metadata(field, prefix + field.name))

@@ -44,7 +44,7 @@ class ArrowPart:
         self._given.append((given, row_ids))
 
     def store(self, identities: Mapping[str, IdentityColumn]) -> Mapping[str, IdentityColumn]:
-        """Compute the rows as they are stored, after rows that left identity columns in these states."""
+        """Compute the rows as they are stored; identity columns continue from these states."""
         rules = self._rules
         rules.identities = {name: identities.get(name, state) for name, state in rules.identities.items()}
         self._given.reverse()

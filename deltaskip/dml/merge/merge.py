@@ -151,7 +151,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A merge with the files that it may touch, and the source with what carries it out.
+    """A merge with the files that it may touch, and the source with its execution.
 
     configuration: properties to set with a changed schema, or None.
     """
@@ -215,7 +215,7 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
 def _scan(snapshot: Snapshot, template: MatchTemplate, source: SourceRows, sees_all: bool) -> Scan:
     """The files that the merge may touch, and whose rows it depends on.
 
-    sees_all: whether a clause decides of every row of the target.
+    sees_all: whether a clause may apply to any row of the target.
     """
     execution = source.execution
     if sees_all:

@@ -108,7 +108,7 @@ class MergingEngine(Protocol):
 
 
 class MergeSource(Protocol):
-    """The source of a merge. Its rows are computed once, however often the merge is planned."""
+    """The source of a merge. Its rows are computed once, even if the merge is planned several times."""
 
     @property
     def time_zone(self) -> str:
@@ -120,9 +120,9 @@ class MergeSource(Protocol):
         ...
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """Resolve all names and types, and return the rows for what carries out the merge.
+        """Resolve all names and types, and return the rows with the execution of the merge.
 
-        What it refuses does not depend on the rows of either side.
+        Its errors do not depend on the rows of either side.
 
         Args:
             join: The merge, without files.
@@ -158,7 +158,7 @@ class SourceRows(Protocol):
         ...
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """Join the source with the files of the target, and decide what becomes of each row.
+        """Join the source with the files of the target, and apply the clauses to each row.
 
         Raises:
             AmbiguousMerge: Several rows of the source match one row of the target.

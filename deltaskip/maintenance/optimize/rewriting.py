@@ -1,4 +1,4 @@
-"""Writing the rows of files anew, in order: the interface of engines, and the implementation with pyarrow."""
+"""Rewriting the rows of files in order: the interface of engines, and the implementation with pyarrow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNLIMITED = 1 << 62
 
 _KEY_BYTES = 8
 _MOST_LEVELS = 16
-# So that what is computed on the way takes little memory.
+# Smaller pieces take less memory for intermediate results.
 _ROWS_AT_ONCE = 1 << 20
 _Numbers = npt.NDArray[np.int64]
 
@@ -59,10 +59,10 @@ class RowOrder:
 
 
 class RewritingEngine(Protocol):
-    """An engine that writes the rows of files anew."""
+    """An engine that rewrites files."""
 
     def rewriting(self, session: Any, snapshot: Snapshot) -> Rewriting:
-        """Return what rewrites files of a snapshot through a session."""
+        """Return the rewriting of a snapshot's files through a session."""
 
 
 class Rewriting(Protocol):
@@ -145,7 +145,7 @@ def _ranks(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None) -> n
     """Numbers in the order of the values, equal for equal ones; nulls first."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    # NaN differs from itself, which is no harm.
+    # NaN differs from itself, which does no harm here.
     steps = np.concatenate([[0], (ordered[1:] != ordered[:-1]).astype(np.int64)]) if len(values) else order
     found = np.empty(len(values), np.int64)
     found[order] = np.cumsum(steps) + 1
@@ -184,7 +184,7 @@ def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
 
 
 def _give_back_memory() -> None:
-    """Return to the system what nothing uses: of threads that have ended, Arrow's pool keeps it until it is asked."""
+    """Return unused memory to the system; Arrow's pool keeps that of ended threads otherwise."""
     pa.default_memory_pool().release_unused()
 
 

@@ -57,7 +57,7 @@ class OptimizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The strategy by which the files of one version of a table are optimized.
+    """The strategy of an OPTIMIZE of one version of a table.
 
     Attributes:
         kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" those of files

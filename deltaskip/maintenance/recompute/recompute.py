@@ -1,4 +1,4 @@
-"""Recomputing statistics: they are computed, and committed: the same files are added again, with dataChange false.
+"""Recomputation of statistics: the same files are added again with new statistics, with dataChange false.
 
 Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only what was not yet
 committed. Files that other writers replaced or removed in the meantime are left out; the others are committed.
@@ -98,7 +98,7 @@ def commit_statistics(
 
 
 def _computed(results: Iterable[pa.Table], snapshot: Snapshot) -> Iterator[pa.Table]:
-    """The results; a data file that is missing is reported with its table, which may be elsewhere."""
+    """The results; the error of a missing data file names the table, which may be in another place."""
     try:
         yield from results
     except DataFileMissing as error:

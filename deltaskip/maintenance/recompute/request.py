@@ -84,7 +84,7 @@ class RecomputeRequest:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The operation parameters in the table's history: equal if and only if the same is computed for a file."""
+        """The operation parameters in the table's history: equal if and only if files get the same statistics."""
         request = self.statistics
         pairs = zip(request.columns, request.collations, strict=True)
         return {

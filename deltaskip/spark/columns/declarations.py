@@ -15,7 +15,7 @@ from deltaskip.schema.types import COMMENT_KEY, StructField, StructType
 def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows with the nullability and comments of the table's columns in the schema.
 
-    Readers of files make every column nullable. Through Spark Connect they stay so; comments are there.
+    Readers of files make every column nullable. Through Spark Connect columns stay nullable, with comments.
 
     Args:
         frame: Rows of the table, with all its columns.

@@ -71,7 +71,7 @@ class MergedFrames:
         self._given = source.named(source.numbered)
         self._is_small = False
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
-        # Columns with what an engine computes for an expression of a clause, and their types.
+        # Columns with the values of a clause's expressions, and their types.
         self._raw: dict[tuple[int, int], str] = {}
         self._types: dict[str, DataType] = {}
         self._taken: dict[tuple[str, ...], str] = {}
@@ -112,7 +112,7 @@ class MergedFrames:
                 self._inserted(group, changed)
 
     def _check_conditions(self) -> None:
-        """Let Spark refuse what cannot be a condition, such as a random number."""
+        """Let Spark refuse an expression that cannot be a condition, such as a random number."""
         nothing = self._source.session.range(0).select(F.col("id").alias("__deltaskip_nothing"))
         target = self._execution.no_rows().alias(self._join.target_alias or _TARGET)
         for kind, side in (("not matched", self._given), ("not matched by source", target)):
@@ -356,7 +356,7 @@ class MergedFrames:
         return _Found(deleted, updated, counts)
 
     def _example(self, changed: DataFrame) -> Mapping[str, object]:
-        """The values that some row of the target which several rows of the source match has in the ON condition."""
+        """The values in the ON condition of a row of the target that several rows of the source match."""
         rows = changed.where(F.col(SOURCE_ROW).isNotNull()).groupBy(FILE, POSITION).count().where("count > 1")
         first = rows.head()
         if first is None or not self._join.keys:

@@ -63,7 +63,7 @@ class SparkMergeSource(MergeSource):
         self._spark = spark
         self._data = data
         self._alias = alias
-        # Each keeps its rows for the next plan of the merge.
+        # Both keep their rows for the next plan of the merge.
         self._collected: pa.Table | None = None
         self._persisted: PersistedSource | None = None
 
@@ -87,7 +87,7 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """A small source is joined by the driver where it evaluates all as Spark does."""
+        """The driver joins a small source if it evaluates every expression as Spark does."""
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, join.snapshot)
         if self._persisted is None and self._can_merge_here(join, schema, alias):
@@ -117,7 +117,7 @@ class SparkMergeSource(MergeSource):
         return ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, alias, self.time_zone)
 
     def _default_alias(self, join: MergeJoin) -> str | None:
-        """The default name of the source if expressions use it, and the DataFrame knows nothing of that name."""
+        """The default name of the source if expressions use it and the DataFrame has no such name."""
         _, default = default_aliases(join.target_alias, None, False)
         used = [parts for parts in _names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
         return default if used and not self._has_names(used) else None
@@ -129,7 +129,7 @@ class SparkMergeSource(MergeSource):
         return [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
 
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
-        """Whether the DataFrame itself has columns that can be named so."""
+        """Whether the DataFrame itself has columns with this qualifier."""
         try:
             with expected_errors():
                 _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
@@ -160,7 +160,7 @@ class SparkMergeSource(MergeSource):
         return True
 
     def _is_collected_quickly(self) -> bool:
-        """Whether Spark estimates few rows, and its settings give expressions the meaning that they have here."""
+        """Whether Spark estimates few rows, and evaluates expressions under its settings as deltaskip does."""
         java = getattr(self._data, "_jdf", None)
         if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
             return False
@@ -177,7 +177,7 @@ class SparkMergeSource(MergeSource):
 
 @dataclass(frozen=True, slots=True)
 class _CollectedRows:
-    """Rows that the driver joins if the files are few, and jobs if not. given: the source of the merge."""
+    """Rows that the driver joins if there are few files; otherwise jobs join them. given: the source of the merge."""
 
     here: ArrowSourceRows
     execution: SparkExecution
@@ -243,7 +243,7 @@ def _can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str 
             scopes[clause.kind].takes(clause) for clause in join.clauses
         )
     except DeltaSkipError:
-        # Spark says what is wrong with it.
+        # Spark raises the error for it.
         return False
 
 
@@ -294,7 +294,7 @@ class _Scope:
 
 
 def _is_special(field: StructField) -> bool:
-    """Whether Spark reads or compares a column in a way of its own."""
+    """Whether Spark reads or compares a column in another way than deltaskip."""
     types: list[DataType] = list(nested_types(field.type))
     if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
         return True

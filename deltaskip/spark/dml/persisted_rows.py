@@ -37,7 +37,7 @@ FILE = "__deltaskip_file"
 POSITION = "__deltaskip_position"
 """The position of the row in that file."""
 CHANGE = "__deltaskip_change"
-"""What becomes of the row: update, delete or insert."""
+"""The change of the row: update, delete or insert."""
 ROW_ID = "__deltaskip_row_id"
 """The row id of a row that keeps it; NULL for an inserted row."""
 
@@ -69,7 +69,7 @@ def target_rows(
 
 
 def plain_rows(execution: SparkExecution, files: pa.Table, stored: Mapping[str, str] | None = None) -> DataFrame:
-    """Return the live rows of files in the columns of the table, as `target_rows`, but not where they come from.
+    """Return the live rows of files in the columns of the table, as `target_rows`, without their places.
 
     Spark reads them faster, since no row is looked up in a list of files.
     """
@@ -137,7 +137,7 @@ class PersistedRows(NewRows):
         return held
 
     def release(self) -> None:
-        """Give up the persisted rows."""
+        """Release the persisted rows."""
         release, self._release = self._release, None
         if release is not None:
             release()
@@ -199,7 +199,7 @@ class PersistedRows(NewRows):
         return WrittenRows(files, sum(written.rows for written in done), identities)
 
     def _writes_here(self, copied: RowsOfFiles | None, layout: DataFileLayout) -> bool:
-        """Whether this process writes all rows: it copies what does not change, and gets the others from Spark."""
+        """Whether this process writes all rows: it copies unchanged rows, and collects the others from Spark."""
         if self.most_rows is None or not is_little_to_collect(self.most_rows, layout.schema):
             return False
         if not can_collect(self._execution.session, layout):

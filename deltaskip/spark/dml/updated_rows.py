@@ -56,11 +56,11 @@ def updated_rows(
     with predicate_errors_named(table, "the predicate or a new value"):
         here = _found_here(execution, scan, partly)
         if here is not None and not len(whole) and not any(here.counts):
-            # Nothing to update, but what is not valid is refused all the same.
+            # No row is updated, but expressions that are not valid still raise.
             nothing = execution.no_rows().where(str(scan.where))
             assignments.plan(_incoming(assignments, nothing.select(*_new_columns(assignments, {}))))
             return ChangedRows(whole, partly)
-        # Rows that are used once need not be kept, nor know where they come from.
+        # Rows that are used once are neither persisted, nor need their places.
         once = here is not None and not feed and row_ids is None
         read = partly if here is None else partly.take([i for i, count in enumerate(here.counts) if count])
         frames = []
@@ -92,7 +92,7 @@ def _found_here(execution: SparkExecution, scan: Scan, partly: DataFiles) -> Row
     """The rows that match, if this process finds them sooner than a job; None if a job must."""
     if not len(partly):
         return RowPositions(())
-    # By the clock of the job that writes them, other rows might match.
+    # The job that writes the rows has another time, at which other rows might match.
     return None if reads_clock(scan.predicate) else execution.matching_here(scan, partly.listed)
 
 

@@ -1,4 +1,4 @@
-"""Columns, transforms and properties of tables, as Spark's interfaces and as this package have them."""
+"""Columns, transforms and properties of tables, converted between Spark's interfaces and this package."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Definition:
 
 
 def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
-    """Return what a statement says of a new table.
+    """Return the definition of a new table by a statement.
 
     Args:
         jvm: The session's JVM.

@@ -1,4 +1,4 @@
-"""Tables as Spark sees them: columns, partitioning and properties, and what reads and changes their rows."""
+"""Tables as Spark sees them: columns, partitioning and properties, and the objects that read and change their rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Described(Proxy):
     Args:
         jvm: The session's JVM.
         name: Its name with that of the catalog.
-        text: What it is, for comparing plans.
+        text: A description of the table, for comparing plans.
     """
 
     def __init__(self, jvm: Jvm, name: str, text: str) -> None:
@@ -99,7 +99,7 @@ class _Described(Proxy):
 
     @answers()
     def capabilities(self) -> Any:
-        """Table: what can be done with it."""
+        """Table: its capabilities."""
         return self.jvm.enums(self.jvm.view.org.apache.spark.sql.connector.catalog.TableCapability, _CAPABILITIES)
 
 
@@ -147,7 +147,7 @@ class InstalledTable(_Described):
 
     @answers()
     def newScanBuilder(self, _options: Any) -> Any:
-        """SupportsRead: what plans a scan."""
+        """SupportsRead: the builder of a scan."""
         return ScanBuilder(self.jvm, self._table, self._fields(), self.text)
 
     @answers()
@@ -244,7 +244,7 @@ class TableToCommit(_Described):
 
     @answers()
     def abortStagedChanges(self) -> None:
-        """StagedTable: leave nothing of it."""
+        """StagedTable: discard it with its files."""
         self._staged.abort_staged_changes()
 
     @answers()

@@ -43,8 +43,8 @@ class ParquetRows(Proxy):
         snapshot: The snapshot of the table.
         fields: The columns to read; those of the partition come last in the rows.
         files: The files, rows of Scan.files().
-        expressions: What Spark requires of the rows, by which readers may leave out row groups.
-        text: What is read, for comparing plans.
+        expressions: The conditions that Spark requires of the rows, by which readers may leave out row groups.
+        text: A description of the scan, for comparing plans.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ParquetRows(Proxy):
 
     @answers()
     def createReaderFactory(self) -> Any:
-        """Batch: what reads the files of a task."""
+        """Batch: the factory of readers for the files of a task."""
         return self._factory
 
     @cached_property

@@ -117,7 +117,7 @@ class Pushed:
     Attributes:
         scan: The scan, with the predicates that skip files.
         fields: The columns.
-        expressions: What Spark requires of the rows, as Catalyst's expressions.
+        expressions: The conditions that Spark requires of the rows, as Catalyst's expressions.
     """
 
     scan: TableScan
@@ -130,7 +130,7 @@ class InstalledScan(Proxy):
 
     Args:
         jvm: The session's JVM.
-        pushed: What it reads.
+        pushed: The files, columns and rows to read.
         text: The table and version, for comparing plans.
     """
 
@@ -147,12 +147,12 @@ class InstalledScan(Proxy):
 
     @answers()
     def description(self) -> str:
-        """Scan: what EXPLAIN shows."""
+        """Scan: the text that EXPLAIN shows."""
         return f"deltaskip {self.text}"
 
     @answers()
     def toBatch(self) -> Any:
-        """Scan: the files and what reads them."""
+        """Scan: the files and their readers."""
         return self._batch
 
     @answers()
@@ -244,7 +244,7 @@ def _has_deleted_rows(table: DeltaTable) -> bool:
 
 
 def _width(field: StructField) -> int:
-    """Where a column stands among those that are cheap to read."""
+    """The rank of a column by the cost of reading it."""
     return _NARROW.index(field.type) if field.type in _NARROW else len(_NARROW)
 
 

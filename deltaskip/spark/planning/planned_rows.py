@@ -32,7 +32,7 @@ from deltaskip.spark.session.releases import without_pandas_warning
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
 
-# Spark 4.1, ArrowUtils.toArrowField: what it takes for a variant.
+# Spark 4.1, ArrowUtils.toArrowField: the Arrow type that Spark takes for a variant.
 _MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in VARIANT_STORAGE])
 
 _CURE = "Leave out engine='spark'."
@@ -83,7 +83,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _read_fields(scan: LogScan) -> list[StructField]:
-    """The columns to read: those that are wanted and those of the predicate; all if the latter are not known."""
+    """The columns to read: the requested ones and those of the predicate; all if the latter are not known."""
     schema = scan.snapshot.schema
     if not schema.fields:
         raise SchemaError(

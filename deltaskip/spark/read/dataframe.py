@@ -106,13 +106,13 @@ def scan_to_dataframe(
 
 
 def read_schema(scan: ListedScan) -> StructType:
-    """Return the columns that a scan reads: without those of types that this Spark lacks and that nobody asks for."""
+    """Return the columns that a scan reads, without unrequested columns of types that this Spark lacks."""
     fields = scan.snapshot.schema.fields
     if scan.columns is None:
         return scan.snapshot.schema
     predicate = scan.predicate
     if not columns_of(predicate) and scan.where is not None:
-        # What cannot be read here may use any column.
+        # A predicate that cannot be parsed here may use any column.
         return scan.snapshot.schema
     paths = [*columns_of(predicate), *([name] for name in scan.columns)]
     asked = {fold_name(part) for path in paths for part in path}
@@ -167,7 +167,7 @@ def to_dataframe(
             modification_time.
         read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
-        columns: Top-level columns in the order wanted; None for all, in the order of the schema.
+        columns: Top-level columns in their order; None for all, in the order of the schema.
         listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
 
     Raises:
@@ -204,7 +204,7 @@ def source_of(
     listing: bool = True,
     repeated: bool = False,
 ) -> ScanSettings:
-    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
+    """Return the settings that the scans of a read share. Arguments, errors and settings are those of to_dataframe.
 
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
     repeated: whether a file may be listed more than once.

@@ -43,7 +43,7 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
             frames[name] = frame.where(conditions[name]) if name in conditions else frame
     try:
         found = _run(spark, text, frames)
-        # Spark Connect analyzes the query when something is asked of it.
+        # Spark Connect analyzes the query at the first request.
         _ = found.schema
     except DeltaSkipError:
         raise

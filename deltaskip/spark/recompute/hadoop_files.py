@@ -2,8 +2,8 @@
 
 Python on an executor has no access to the JVM. So the driver reads the footers, and what they do not prove is computed
 on executors from the whole files: Spark's `binaryFile` source returns a file as one value, which needs several times
-its size in executor memory. Files larger than `options.executor_file_bytes` are read by the driver, only the columns
-in question.
+its size in executor memory. The driver reads files larger than `options.executor_file_bytes`, and only the columns
+that need values.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _ValuesNeeded(Exception):
 
 
 class _FooterStorage:
-    """A storage from which only footers can be read."""
+    """A storage that refuses to read beyond footers."""
 
     def __init__(self, storage: Storage) -> None:
         self.read_range = storage.read_range

@@ -40,7 +40,7 @@ _GONE = re.compile(
     r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Answer from Java side is empty|"
     r"error while (?:sending|receiving)|Connection refused"
 )
-# What Spark raises for a row whose expression or function of Python fails.
+# Errors that Spark raises for a row whose expression or Python function fails.
 _ROW_ERRORS = frozenset(
     (
         "ArithmeticException",
@@ -74,7 +74,7 @@ _PACKAGES = {
 
 @contextmanager
 def expected_errors() -> Iterator[None]:
-    """Within the block, keep PySpark from printing errors that this thread raises: the caller asks whether they are."""
+    """Within the block, keep PySpark from printing errors that this thread raises, since the caller expects them."""
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:
@@ -100,7 +100,7 @@ def expected_errors() -> Iterator[None]:
 def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
     """Within the block, convert errors of Spark to a DeltaSkipError.
 
-    table: such as `/data/sales (version 3)`. act: what was tried with it, such as "read".
+    table: such as `/data/sales (version 3)`. act: the operation on it, such as "read".
     """
     try:
         yield
@@ -132,7 +132,7 @@ def catalog_errors_named(catalog: str) -> Iterator[None]:
 def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[None]:
     """Within the block, convert Spark's refusal of a predicate to PredicateError, UnknownName for a name.
 
-    what: what it may refuse.
+    what: the text that it may refuse, for messages.
     """
     try:
         yield
@@ -247,7 +247,7 @@ def first_reason(error: Exception) -> str:
     text = str(getattr(error, "desc", None) or (java.toString() if java is not None else error))
     _, found, trace = text.partition("Traceback (most recent call last):")
     lines = [line for line in (trace if found else text).splitlines() if line.strip()]
-    # Below the frames of the stack, which are indented, stands the error.
+    # The error follows the frames of the stack, which are indented.
     reason = next((line for line in lines if not line.startswith(" ")), lines[0]) if lines else type(error).__name__
     cause = _root_cause(java)
     also = f" ({cause})" if cause and cause not in reason else ""

@@ -1,4 +1,4 @@
-"""The collation version of a session, and a warning where a table's statistics are of another one."""
+"""The collation version of a session, and a warning if a table's statistics have another version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _warned: set[tuple[str, str]] = set()
 
 
 def active_collation_version() -> str | None:
-    """The version of this process's active session, classic or Connect; None if there is none, or it reports none."""
+    """The version of this process's active session, classic or Connect; None if no session reports one."""
     session = running_session()
     version = UNKNOWN if session is None else session_collation_version(session)
     return None if version == UNKNOWN else version

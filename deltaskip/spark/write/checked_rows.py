@@ -55,7 +55,7 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, firs
     Raises:
         InvalidArgument: `identity_tasks` is missing.
         UnsupportedFeature: An expression uses a column whose collation this version of Spark does not have, or calls
-            what expressions of a table may not call.
+            a function that expressions of a table may not call.
     """
     check_plan(frame.sparkSession, plan)
     _check_collations(plan)

@@ -31,7 +31,7 @@ WRITTEN_SCHEMA = pa.schema(
 )
 """One row per file: path below the table's root, bytes, milliseconds since the epoch, one text per partition column."""
 
-# Footers have statistics of microseconds, which those of INT96 are not; and dates before 1582 stay what they are.
+# Footers have statistics of timestamps in microseconds, and none of INT96; and dates before 1582 do not change.
 WRITE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",

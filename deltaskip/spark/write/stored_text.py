@@ -26,7 +26,7 @@ from deltaskip.spark.catalog.session_tables import is_classic, java_state
 from deltaskip.spark.session.checks import session_id
 
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
-"""The setting of a session that lets it run whatever tables store."""
+"""The setting of a session that allows all text that tables store."""
 
 # Functions of Spark that call methods by their names, load classes, or read files that an argument or option names.
 _REFUSED = frozenset({

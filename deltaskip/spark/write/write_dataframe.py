@@ -1,4 +1,4 @@
-"""Writing a DataFrame as data files of a table: rows checked and stored in one Spark job, statistics from footers."""
+"""Writes of a DataFrame as data files of a table: one Spark job checks and stores rows, and footers give statistics."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from deltaskip.storage.gate import delete_folder
 _FOOTER_READERS = 16
 # Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
-# Spark 4.1, ParquetOptions: a setting of the session that is an option of one write, too.
+# Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
 _SHREDDING = "spark.sql.variant.inferShreddingSchema"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
@@ -224,7 +224,7 @@ def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
 
 
 def _width(data_type: DataType) -> int:
-    """Bytes of a value without what it contains, roughly."""
+    """Bytes of a value without its fields or elements, roughly."""
     if isinstance(data_type, DecimalType):
         return 8 if data_type.precision <= 18 else 16
     return _WIDTHS.get(data_type, 20 if data_type in (STRING, BINARY, VARIANT) else 8)
@@ -306,7 +306,7 @@ def _codec(name: str) -> str:
 
 @dataclass(slots=True)
 class _WrittenFile:
-    """A row of WRITTEN_SCHEMA, and what its footer tells.
+    """A row of WRITTEN_SCHEMA, and the facts in its footer.
 
     rows: their number. stats: the statistics of an add action; None if the footer does not prove them all. bounds: the
     least and the greatest value of each identity column that got values.

@@ -1,4 +1,4 @@
-"""A commit that is checked: its actions, the version that it follows, and the state of the table after it."""
+"""A commit to check: its actions, the version that it follows, and the state of the table after it."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ def check_row_ids(candidate: Candidate) -> None:
 
 
 def enables_late(candidate: Candidate) -> bool:
-    """Check that row tracking may be enabled, if the commit does; return whether files of others must not be added.
+    """Check that a commit that enables row tracking may do so; return whether other writers must not add files.
 
-    They must not unless writers already had to assign row ids.
+    They may add files only if writers already had to assign row ids.
     """
     base, properties = candidate.base, candidate.properties
     if not properties.row_tracking or base.table_properties.well_formed().row_tracking:

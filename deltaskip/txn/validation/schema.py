@@ -53,7 +53,7 @@ _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A schema with what its rules depend on."""
+    """A schema with the state of the table that its rules depend on."""
 
     schema: StructType
     partition_columns: tuple[str, ...]
@@ -83,7 +83,7 @@ def schema_problems(
 
 
 def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
-    """Yield what each expression of the table is, for messages, and its text; None if it is malformed."""
+    """Yield a description of each expression of the table, for messages, and its text; None if it is malformed."""
     for name, text in properties.constraints.items():
         yield f"the constraint {name}", text
     for field in schema.fields:
@@ -168,7 +168,7 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
 
 
 def _reserved(state: _State) -> Mapping[str, str]:
-    """What uses each reserved name, by the name in lower case."""
+    """The features that use each reserved name, by the name in lower case."""
     properties = state.properties
     reserved = {}
     if _true(properties, TableProperties.change_data_feed.name):
