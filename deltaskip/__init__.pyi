@@ -48,11 +48,11 @@ from .catalogs import (
     catalog,
     install_catalog,
 )
-from .change_feed.scan import ChangeScan
+from .change_feed.change_scan import ChangeScan
 from .collations.collation import Collation
 from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
-from .collations.registry import AvailableCollations, available_collations, collation
+from .collations.lookup import AvailableCollations, available_collations, collation
 from .errors import (
     AmbiguousMerge,
     CatalogError,

@@ -33,8 +33,8 @@ from deltaskip.alter.table_changes import (
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.schema import simple_string, type_to_json
-from deltaskip.schema.collations import renamed
 from deltaskip.schema.column_names import ColumnPath, column_path
+from deltaskip.schema.declared_collations import renamed
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import TableProperties

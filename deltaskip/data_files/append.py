@@ -12,7 +12,7 @@ from typing import Any
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.file_layout import first_collation_versions, layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.sort_order import sort_columns
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import SchemaError

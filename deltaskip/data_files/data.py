@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType

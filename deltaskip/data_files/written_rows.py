@@ -17,7 +17,7 @@ from deltaskip.storage import Storage
 from deltaskip.storage.gate import delete_file, delete_folder
 
 if TYPE_CHECKING:
-    from deltaskip.data_files.parquet_files import DataFileLayout
+    from deltaskip.data_files.parquet_writer import DataFileLayout
 
 
 class WritingEngine(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue
 from deltaskip.dml.changed_rows import NewRows

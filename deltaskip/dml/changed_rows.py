@@ -21,7 +21,7 @@ from deltaskip.actions import AddCdcFile, AddFile, hadoop_path, remove_of
 from deltaskip.actions.partition_folders import random_folder
 from deltaskip.data_files.append import with_marks
 from deltaskip.data_files.file_layout import layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, row_id_columns
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table

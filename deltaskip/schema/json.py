@@ -13,7 +13,7 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
-from deltaskip.schema.collations import check_collations
+from deltaskip.schema.declared_collations import check_collations
 from deltaskip.schema.types import (
     DEEPEST,
     PRIMITIVES,

@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from deltaskip.errors import SchemaError
-from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType

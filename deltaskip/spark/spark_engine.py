@@ -27,15 +27,15 @@ from deltaskip.spark.session.active import (
     session_time_zone,
 )
 from deltaskip.spark.session.checks import checked, running_interpreter, session_id
-from deltaskip.spark.session.failures import spark_errors_named
+from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_collation import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.session_catalog import CatalogEngine
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
-    from deltaskip.change_feed.scan import ChangeFeedEngine, ChangeScan
-    from deltaskip.data_files.parquet_files import DataFileLayout
+    from deltaskip.change_feed.change_scan import ChangeFeedEngine, ChangeScan
+    from deltaskip.data_files.parquet_writer import DataFileLayout
     from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
     from deltaskip.dml.execution import ChangingEngine, RowExecution
     from deltaskip.dml.merge.merge_execution import MergeSource, MergingEngine

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collations import registry
+from deltaskip.collations import lookup
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import StorageError
@@ -67,7 +67,7 @@ class StatisticsRequest:
     orders: tuple[tuple[Collation, ...], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        orders = tuple(tuple(registry.collation(identifier) for identifier in each) for each in self.collations)
+        orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
         object.__setattr__(self, "orders", orders)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import field
 
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaskip.collations import registry
+from deltaskip.collations import lookup
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.registry import AvailableCollations, available_collations
+from deltaskip.collations.lookup import AvailableCollations, available_collations
 from deltaskip.collations.write_versions import kept_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.collations import string_paths
+from deltaskip.schema.declared_collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 from deltaskip.shown import Shown
 
@@ -93,7 +93,7 @@ def _column(
 def _why_not(collation: CollationId, version: str | None) -> str | None:
     """Why this process cannot evaluate the collation in that version; None if it can."""
     try:
-        registry.collation(collation.canonical if version is None else collation.canonical.with_version(version))
+        lookup.collation(collation.canonical if version is None else collation.canonical.with_version(version))
     except DeltaSkipError as error:
         return str(error)
     return None

@@ -15,7 +15,7 @@ from deltaskip.table.methods import TableMethods
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.change_scan import ChangeScan
     from deltaskip.change_feed.version_range import RangeEnd
 
 
@@ -73,7 +73,7 @@ class ReadingMethods(TableMethods):
             InvalidArgumentType: An argument has the wrong type.
         """
         # Reading a table at one version must not import what the feed needs.
-        from deltaskip.change_feed.scan import ChangeScan
+        from deltaskip.change_feed.change_scan import ChangeScan
         from deltaskip.change_feed.version_range import version_range
         from deltaskip.skipping.read_options import ReadOptions
 

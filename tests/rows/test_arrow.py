@@ -14,7 +14,7 @@ import pytest
 
 from deltaskip.actions import decode_path
 from deltaskip.collations.versions import SPARK_VERSION
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Node

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add
 from tests.skipping.proofs.test_collated import SPARKS, TEXTS

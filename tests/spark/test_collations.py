@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.lookup import find
 from deltaskip.collations.names import spark_name, spark_names
-from deltaskip.collations.registry import find
 from deltaskip.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, spark_order
 from deltaskip.errors import InvalidCollation
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType

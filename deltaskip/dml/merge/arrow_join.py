@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions
+from deltaskip.dml.merge.merge_expressions import MergeExpressions
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns

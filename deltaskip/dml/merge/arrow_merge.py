@@ -20,13 +20,13 @@ import pyarrow.compute as pc
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.little_data import is_little_to_read
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import joined_rows
-from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
+from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, group_plan
 from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
+from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from deltaskip.actions import AddFile, table_keys
 from deltaskip.data_files.file_layout import layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files_to_change import remove_actions

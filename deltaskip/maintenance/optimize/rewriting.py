@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.registry import find
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.collations.lookup import find
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles

@@ -45,7 +45,7 @@ from deltaskip.spark.catalog.session_tables import (
     sql_text,
     table_identifier,
 )
-from deltaskip.spark.session.failures import catalog_errors_named
+from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 

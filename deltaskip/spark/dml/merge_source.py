@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource, ArrowSourceRows
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
+from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
@@ -46,7 +46,7 @@ from deltaskip.settings import options
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.session.failures import expected_errors, row_errors_named
+from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
@@ -28,7 +28,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
 

@@ -30,7 +30,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
 SOURCE_ROW = "__deltaskip_source_row"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import Assignments
@@ -42,7 +42,7 @@ from deltaskip.spark.read.dataframe import StoredTable, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.failures import condition_errors_named, predicate_errors_named
+from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.session.session_collation import session_collation_version

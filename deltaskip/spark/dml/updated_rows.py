@@ -23,7 +23,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.dml.persisted_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
 from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.session.failures import predicate_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.write.stored_text import check_default
 

@@ -39,7 +39,7 @@ from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.failures import predicate_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused
 
 Planned = TypeVar("Planned", bound=PlannedScan)

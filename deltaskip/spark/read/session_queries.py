@@ -14,7 +14,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.declarations import with_declarations
 from deltaskip.spark.read.dataframe import scan_to_dataframe
-from deltaskip.spark.session.failures import first_reason, spark_errors_named
+from deltaskip.spark.session.error_conversion import first_reason, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
 # Names after the format that `statements.session.path_of` does not take for a path.

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.collations.versions import source_of
 from deltaskip.collations.write_versions import kept_versions
 from deltaskip.engine import PlannedScan

@@ -11,7 +11,7 @@ from pyspark.sql import datasource
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType

@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from deltaskip.data_files.append import PlannedAppend, add_rows, plan_append, write_metrics
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles, copying_plan
 from deltaskip.expr.hashes import spark_hash

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
-from deltaskip.data_files.parquet_files import CHANGE_FOLDER, DataFileLayout
+from deltaskip.data_files.parquet_writer import CHANGE_FOLDER, DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
 from deltaskip.maintenance.recompute.computed_files import DataFile
@@ -47,7 +47,7 @@ from deltaskip.schema.types import (
 from deltaskip.settings import options
 from deltaskip.spark.columns.spark_types import data_schema
 from deltaskip.spark.recompute.job import file_statistics
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of

@@ -14,7 +14,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.expr import bind, evaluate, parse_sql
 from deltaskip.expr.clock import reads_clock
 from deltaskip.expr.failures import EvaluationError

@@ -24,7 +24,7 @@ from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.relations import UnknownName

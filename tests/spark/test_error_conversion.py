@@ -16,7 +16,7 @@ import deltaskip as ds
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session import checks
 from deltaskip.spark.session.checks import checked, running_interpreter
-from deltaskip.spark.session.failures import predicate_errors_named, spark_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named, spark_errors_named
 
 TABLE = "s3a://b/t (version 3)"
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows

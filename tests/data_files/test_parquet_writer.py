@@ -14,8 +14,8 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import AddFile, decode_path
-from deltaskip.data_files import parquet_files
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files import parquet_writer
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import StorageError
 from deltaskip.schema import VOID, StructField, StructType, from_arrow
 from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY
@@ -196,7 +196,7 @@ def test_large_data_is_encoded_side_by_side_in_files_of_consecutive_rows(
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 20_000)
     monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 80_000)
     monkeypatch.setattr("deltaskip.settings.options.parallel_file_bytes", 5000)
-    monkeypatch.setattr(parquet_files, "processors", lambda: 3)
+    monkeypatch.setattr(parquet_writer, "processors", lambda: 3)
     rows = pa.table({"v": range(10_000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), target_bytes=target_bytes)
     files = write_data_files(rows.to_batches(max_chunksize=batch_rows), layout, divided=True).files
@@ -211,7 +211,7 @@ def test_large_data_of_a_partition_is_as_many_files_as_processors_if_it_may_be_d
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, divided: bool
 ) -> None:
     monkeypatch.setattr("deltaskip.settings.options.parallel_file_bytes", 8000)
-    monkeypatch.setattr(parquet_files, "processors", lambda: 2)
+    monkeypatch.setattr(parquet_writer, "processors", lambda: 2)
 
     def files_of(rows: int, partitions: int) -> int:
         data = pa.table({"p": [i % partitions for i in range(rows)], "v": range(rows)})
@@ -224,7 +224,7 @@ def test_large_data_of_a_partition_is_as_many_files_as_processors_if_it_may_be_d
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 100)
-    monkeypatch.setattr(parquet_files, "_OPEN_FILES", 3)
+    monkeypatch.setattr(parquet_writer, "_OPEN_FILES", 3)
     rows = pa.table({"p": [i % 10 for i in range(1000)], "v": range(1000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), ("p",))
     files = write_data_files(rows.to_batches(max_chunksize=50), layout).files

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations import libraries, registry
+from deltaskip.collations import libraries, lookup
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.registry import available_collations, collation, find
+from deltaskip.collations.lookup import available_collations, collation, find
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from tests.looped import looped
@@ -86,7 +86,7 @@ def test_what_nothing_here_evaluates_is_said_and_for_pruning_is_none(
 def test_without_a_version_it_is_that_of_spark_or_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert collation("icu.UNICODE").id.version == SPARK_VERSION
     assert collation("spark.UTF8_LCASE").id.version == SPARK_VERSION
-    monkeypatch.setattr(registry, "SPARK_VERSION", "1.0")
+    monkeypatch.setattr(lookup, "SPARK_VERSION", "1.0")
     assert collation("icu.UNICODE").id.version == next(iter(libraries.icu_libraries()))
     monkeypatch.setattr(libraries, "icu_libraries", dict)
     with pytest.raises(CollationUnavailable, match="No ICU library is available: install pyicu-wheels"):
