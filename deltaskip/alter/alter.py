@@ -138,7 +138,7 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOpti
 
 
 def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
-    """Add the changes to a transaction, each made to the result of what the transaction did before.
+    """Add the changes to a transaction, each on top of the transaction's changes before it.
 
     Raises SchemaError, InvalidArgument, RowViolation and UnsupportedFeature as DeltaTable.alter does.
     """
@@ -425,7 +425,7 @@ def _check_expression(state: TableState, name: str, text: str) -> None:
     try:
         found = type_of(bind_expression(parse_sql(text), state.schema))
     except PredicateError:
-        # Spark may know what deltaskip does not.
+        # Spark may evaluate it where deltaskip cannot.
         return
     if found is not None and found not in (BOOLEAN, VOID):
         raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")

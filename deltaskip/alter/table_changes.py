@@ -117,7 +117,7 @@ def _is_parent_first(first: object, second: str, third: object) -> bool:
 
 
 def _is_type(value: object) -> bool:
-    # Importing deltaskip does not import what reads types.
+    # Importing deltaskip does not import the parser of types.
     from deltaskip.schema.user_schema import field_of
 
     try:

@@ -49,7 +49,7 @@ def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
 
 
 def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Reads]:
-    """Return the schema of the changes in these files, and what reads each file, which can be pickled.
+    """Return the schema of the changes in these files, and a reader of each file, which can be pickled.
 
     Raises as `arrow_rows`.
     """

@@ -238,7 +238,7 @@ class ChangeScan(Reopened):
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def reads(self) -> tuple[pa.Schema, Reads]:
-        """Return the schema of the changes, and what reads each file of them.
+        """Return the schema of the changes, and a reader of each of their files.
 
         Raises UnsupportedFeature for a predicate that only Spark can evaluate.
         """
@@ -403,7 +403,7 @@ def _nothing() -> ChangedFiles:
 def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
     """The attributes of a scan that was pickled."""
     snapshot = reference.opened()
-    # What the commits before the first one contain decides about times.
+    # Times depend on the commits before the first one.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
     return vars(ChangeScan(versions, options))
 

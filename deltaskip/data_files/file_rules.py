@@ -1,4 +1,4 @@
-"""The rules of a table, checked for files that something else wrote: proved from statistics, else from the rows.
+"""The rules of a table, checked for files of other writers: proved by statistics, else by reading the rows.
 
 Only the columns of a rule that a file's statistics do not prove are read, by pyarrow. An expression that only Spark can
 evaluate is checked by the active session.

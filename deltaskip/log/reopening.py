@@ -112,11 +112,11 @@ class Reopened:
         """A function of a module and its arguments, whose result are the attributes of the object."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what restores the object; see the pages on pickling."""
+        """Return the function that restores the object, with its arguments."""
         return {"_again": self.__dict__.get("_again") or self._pickled()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what restores the object."""
+        """Store the function that restores the object."""
         self.__dict__.update(state)
 
     def __copy__(self) -> Self:
@@ -126,7 +126,7 @@ class Reopened:
         return made
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return an object with the same attributes: what it consists of does not change."""
+        """Return an object with the same attributes: their values do not change."""
         return copy(self)
 
     if not TYPE_CHECKING:

@@ -100,7 +100,7 @@ def compute(
         InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
     """
     # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
-    # Planning reads statistics and must not load what computes them.
+    # Planning reads statistics and must not load the code that computes them.
     from deltaskip.stats.file_facts import FileReader, stats_json
 
     paths = _paths(files)

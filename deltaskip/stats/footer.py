@@ -94,7 +94,7 @@ class Footer:
         return _chunk(self.row_groups[row_group], leaf)
 
     def chunk_range(self, row_group: int, leaf: int) -> tuple[int, int]:
-        """Where the pages of a column chunk begin and end in the file."""
+        """The start and end of the pages of a column chunk in the file."""
         meta = self.column_chunk(row_group, leaf)
         start, dictionary = meta[_DATA_PAGE], meta.get(_DICTIONARY_PAGE, 0)
         if 0 < dictionary < start:

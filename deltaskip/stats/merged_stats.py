@@ -1,4 +1,4 @@
-"""Merging of computed statistics into those of a file, making them wide, and the check whether they are complete."""
+"""Changes of a file's statistics: merging of computed ones, widening, and the check that they are complete."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
 _LOCATIONS = 1
 _OFFSET, _SIZE, _FIRST_ROW = 1, 2, 3
 _NULL_PAGES, _MINS, _MAXS, _NULL_COUNTS, _NAN_COUNTS = 1, 2, 3, 5, 8
-# Beyond it, an index is not read.
+# An index of more bytes is not read.
 _MOST_BYTES = 64 << 20
 
 
