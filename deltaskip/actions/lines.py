@@ -50,7 +50,7 @@ _NAMES = {action: name for name, action in _TYPES.items()}
 ACTION_NAMES = frozenset(_TYPES)
 
 _BATCH_ROWS = 1 << 16
-# What json.dumps escapes if it keeps characters beyond ASCII.
+# The characters that json.dumps escapes although it keeps characters beyond ASCII.
 _ESCAPED = r'[\x00-\x1f"\\]'
 
 

@@ -96,7 +96,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    # What a backend provides. Identifiers and namespaces are checked before.
+    # The operations of a backend. Identifiers and namespaces are checked before.
 
     @abstractmethod
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:

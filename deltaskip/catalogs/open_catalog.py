@@ -19,7 +19,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
 if TYPE_CHECKING:
     from deltaskip.catalogs.table_catalog import TableCatalog
 
-# For each scheme what opens a catalog: it takes the rest of the URL, `name`, and options of its own.
+# For each scheme the function that opens a catalog, from the rest of the URL, `name`, and options of its own.
 _BACKENDS = {
     "spark": "deltaskip.catalogs.session_catalog:session_catalog",
     "sql": "deltaskip.catalogs.database:SqlCatalog",

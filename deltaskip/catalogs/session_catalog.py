@@ -22,7 +22,7 @@ class CatalogEngine(Protocol):
         """Return the catalog of a session; None for the active one. name: In messages and SQL."""
 
     def install_catalog(self, session: Any, name: str, catalog: TableCatalog) -> Callable[[], None]:
-        """Put a catalog among those of a session, and return what takes it away again. name: In Spark's SQL."""
+        """Install a catalog in a session, and return the function that removes it. name: In Spark's SQL."""
 
 
 def session_catalog(

@@ -97,7 +97,7 @@ def collation(identifier: str | CollationId) -> Collation:
 
 
 def find(identifier: str | CollationId) -> Collation | None:
-    """The collation, or None if it cannot be evaluated here: statistics under it then prove nothing.
+    """The collation; None if this process cannot evaluate it, so that statistics under it prove nothing.
 
     Raises nothing. An identifier without a version is resolved as `collation` does.
     """

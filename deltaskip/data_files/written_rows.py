@@ -1,4 +1,4 @@
-"""The data files of one write, before a commit adds them, and what becomes of them if it does not."""
+"""The data files of one write before a commit adds them, and their deletion if no commit does."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WrittenRows:
 
 
 def delete_data_files(storage: Storage, root: str, files: Iterable[str]) -> None:
-    """Delete files that no commit adds. What cannot be deleted stays, for VACUUM to find.
+    """Delete files that no commit adds. Files that cannot be deleted stay, for VACUUM to find.
 
     files: Paths relative to the table's root, not encoded.
     """

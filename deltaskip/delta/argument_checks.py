@@ -94,7 +94,7 @@ def frame(value: object, name: str) -> Any:
 
 
 def clone_arguments(target: object, is_shallow: object, replace: object, properties: object) -> None:
-    """Check what all methods that clone take. Raises InvalidArgument."""
+    """Check the arguments that all cloning methods share. Raises InvalidArgument."""
     string("target", target)
     boolean("isShallow", is_shallow)
     boolean("replace", replace)

@@ -1,4 +1,4 @@
-"""Creation of tables: the one that a builder describes, and the one that convertToDelta makes of Parquet files.
+"""Creation of tables: from the description of a builder, and by convertToDelta from Parquet files.
 
 A table has a location, and may have a name in the session's catalog.
 """

@@ -189,7 +189,7 @@ class DeltaTable(Unpicklable):
             add_feature(self._table, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Remove a table feature from the protocol, and what uses it from the table.
+        """Remove a table feature from the protocol, and its uses from the table.
 
         Args:
             featureName: Name of the feature.

@@ -165,7 +165,7 @@ def features_of(protocol: Protocol) -> set[str]:
 
 
 def _implied(reader: int, writer: int) -> Iterator[str]:
-    """Features that versions below those of lists imply."""
+    """Features that protocol versions without lists of features imply."""
     versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
     if reader == FEATURES_READER_VERSION:
         versions = Protocol(1, versions.min_writer_version)

@@ -36,7 +36,7 @@ class Relation:
 
 
 def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, Resolved]:
-    """Return the number of the relation that a name is a column or field of, and what it is there.
+    """Return the number of the relation that has a name as a column or field, and its path there.
 
     Raises:
         UnknownName: There is no such column; the message suggests others.

@@ -1,4 +1,4 @@
-"""Queries over tables that are known by name beside those of the session, each read through a scan of its own."""
+"""Queries over named tables beside those of the session, each read through a scan of its own."""
 
 from __future__ import annotations
 

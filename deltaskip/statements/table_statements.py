@@ -230,7 +230,7 @@ class AlterTable(Statement):
 
     @staticmethod
     def read(reader: StatementReader) -> Statement:
-        """ALTER TABLE name, then what `alter_sql` takes, or RENAME TO."""
+        """ALTER TABLE name, then the text that `alter_sql` takes, or RENAME TO."""
         reader.need_words("ALTER", "TABLE")
         name = reader.parts()
         if reader.take_words("RENAME", "TO"):

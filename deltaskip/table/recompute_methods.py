@@ -120,7 +120,7 @@ class RecomputingMethods(TableMethods):
         overlap: bool = True,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> RecomputePlan:
-        """Return what `recompute_stats` would do at this version, from the log alone. Needs no Spark.
+        """Return the plan of `recompute_stats` at this version, from the log alone. Needs no Spark.
 
         Args:
             where: As in `recompute_stats`.

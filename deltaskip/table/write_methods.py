@@ -220,7 +220,7 @@ class WritingMethods(TableMethods):
 def overwrite_argument(
     where: str | None, partitions: str, schema_mode: str, partition_by: Sequence[str | Transform] | None
 ) -> Overwrite:
-    """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
+    """Return the rows that an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
     from deltaskip.dml.overwrite import Overwrite
     from deltaskip.transforms.parse_transforms import transforms_of
 

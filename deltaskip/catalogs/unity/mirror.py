@@ -50,7 +50,7 @@ class ParsedCommit:
 
 
 def parsed_commit(root: str, version: int, text: bytes) -> ParsedCommit:
-    """Return what the text of a commit changes."""
+    """Return the changes of the table in the text of a commit."""
     name = commit_name(version)
     file = LogFile(Kind.COMMIT, version, FileInfo(name, join(root, LOG_FOLDER, name), len(text), 0))
     commits = parse_contents(root, [file], memoryview(text), [0], ["path"])

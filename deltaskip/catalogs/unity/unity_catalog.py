@@ -270,7 +270,7 @@ class UnityCatalog(LocatedCatalog):
         return CatalogStorage(below, ExternalLog(client, name, told), again), root
 
     def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
-        """What opens the storage of a table in another process, and the names of secrets that it lacks."""
+        """The function that opens the storage of a table in another process, and the names of secrets that it lacks."""
         url, login, options = self._client.url, dict(self._login), dict(self.storage_options or {})
         left_out: tuple[str, ...] = ()
         if not secrets:
