@@ -1,4 +1,4 @@
-"""Names that jobs use before they have a session: delta-spark's configure_spark_with_delta_pip, and the version."""
+"""configure_spark_with_delta_pip, as in the module pip_utils of delta-spark, and the version of deltaskip."""
 
 from __future__ import annotations
 
