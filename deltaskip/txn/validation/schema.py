@@ -27,7 +27,7 @@ from deltaskip.schema import (
     simple_string,
     string_paths,
 )
-from deltaskip.schema.invariants import invariant_expression
+from deltaskip.schema.json import invariant_expression
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
