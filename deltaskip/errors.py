@@ -41,6 +41,7 @@ __all__ = [
     "UnexpectedError",
     "UnsupportedFeature",
     "VersionNotFound",
+    "WriteWarning",
 ]
 
 
@@ -240,6 +241,10 @@ class StatisticsWarning(UserWarning):
 
 class CollationWarning(UserWarning):
     """A DataFrame compares strings by their bytes, because Spark does not have the collation of their column."""
+
+
+class WriteWarning(UserWarning):
+    """A write did less than its rows say: values were rounded to fit, or the version of `txn` is not a new one."""
 
 
 class MaintenanceWarning(UserWarning):

@@ -149,7 +149,7 @@ def input_options(command: Command) -> Command:
         "--format",
         "file_format",
         type=FileFormat(["parquet", "csv", "json"]),
-        help="Format of the files: Parquet, CSV with a header, or JSON lines, also as jsonl. [default: by their names]",
+        help="Format of the files: Parquet, CSV with a header, or JSON lines (also jsonl). [default: by their names]",
     )
     delimiter = click.option(
         "--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]"

@@ -25,7 +25,7 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
         "--format",
         "file_format",
         type=FileFormat(list(_FORMATS)),
-        help="Format of the rows; json is JSON lines, also as jsonl. [default: by the name of the output; else a table]",
+        help="Format of the rows; json is JSON lines (also jsonl). [default: by the name of the output; else a table]",
     )
     output = click.option(
         "--output",
