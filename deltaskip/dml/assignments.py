@@ -12,7 +12,7 @@ from deltaskip.arguments import text
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
-from deltaskip.expr.nodes import Column
+from deltaskip.expr.nodes import Column, FieldRef, columns_of
 from deltaskip.expr.python_values import literal_node
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
@@ -162,6 +162,11 @@ def assignments_of(
 def is_default(value: NewValue | Fields) -> bool:
     """Whether a new value is the keyword DEFAULT."""
     return isinstance(value, str) and value.strip().upper() == _DEFAULT
+
+
+def is_computed(bound: Node) -> bool:
+    """Whether a new value is computed from columns, and neither one of them nor a constant."""
+    return not isinstance(bound, FieldRef) and bool(columns_of(bound))
 
 
 def _value(name: str, value: object, params: Mapping[str, object] | None) -> NewValue:
