@@ -17,6 +17,7 @@ from deltaskip.schema.types import DOUBLE, FLOAT, DataType, DecimalType
 from deltaskip.warning import warn
 
 _FIRST_ROWS = 1024
+_MOST_DIGITS = 38
 # What binary fractions differ by from the decimals that they stand for, as a part of the value.
 _NOISE = {FLOAT: 1e-6, DOUBLE: 1e-9}
 
@@ -73,14 +74,18 @@ def warn_of_losses(losses: Sequence[LossyCast], table: str) -> None:
 
 def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType) -> pa.Array | None:
     """Which values are stored as others; None where the cast keeps all of them."""
-    if target in INTEGRAL_BITS and (source in _NOISE or isinstance(source, DecimalType)):
+    if isinstance(source, DecimalType) and (scale := _scale(target)) is not None and source.scale > scale:
+        # pyarrow refuses to round a decimal without a digit before the point.
+        roomy = array.cast(pa.decimal256(2 * _MOST_DIGITS, source.scale))
+        return pc.not_equal(roomy, pc.round(roomy, ndigits=scale, round_mode="towards_zero"))
+    if source in _NOISE and target in INTEGRAL_BITS:
         return pc.not_equal(array, pc.trunc(array))
-    if not isinstance(target, DecimalType):
-        return None
-    if source in _NOISE:
+    if source in _NOISE and isinstance(target, DecimalType):
         values = array.cast(pa.float64())
         off = pc.abs(pc.subtract(stored.cast(pa.float64()), values))
         return pc.greater(off, pc.multiply(pc.abs(values), _NOISE[source]))
-    if isinstance(source, DecimalType) and source.scale > target.scale:
-        return pc.not_equal(array, pc.round(array, ndigits=target.scale, round_mode="towards_zero"))
     return None
+
+
+def _scale(data_type: DataType) -> int | None:
+    return data_type.scale if isinstance(data_type, DecimalType) else 0 if data_type in INTEGRAL_BITS else None
