@@ -278,10 +278,23 @@ def _cast(value: object, source: DataType, target: DataType, path: _PATH, where:
     try:
         return cast_value(value, source, target, where.zone)
     except Undecided as error:
+        if isinstance(value, bytes) and target == STRING:
+            raise _not_text(value, path, where.table) from error
         raise needs_session(f"A value of the column {display_name(path)}", where.table, error) from error
     except EvaluationError as error:
         shown = _text(value, source, where.zone)
         raise value_violation(display_name(path), type_text(target).upper(), shown, where.table) from error
+
+
+def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
+    """The error for bytes that are no text, which Spark stores as they are."""
+    shown = f"X'{value[:20].hex().upper()}{'…' if len(value) > 20 else ''}'"
+    return UnsupportedFeature(
+        f"The column {display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "
+        f"decode the bytes in their own encoding, such as latin-1, or write them to a column of type BINARY. To store "
+        f"them as they are, write the rows as a DataFrame of a Spark session. Nothing was written.",
+        needs_session=True,
+    )
 
 
 def _text(value: object, source: DataType, zone: Zone) -> str:
