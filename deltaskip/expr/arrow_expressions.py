@@ -155,7 +155,8 @@ def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa
                 raise ValueError("not a name")
             return ArrowField(tuple(name.decode() for _, name in names))
         case b"call":
-            args, options = [], {}
+            args: list[Any] = []
+            options: dict[str, Any] = {}
             for key, inner in rest:
                 if key == b"end":
                     return _call(value.decode(), tuple(args), options)

@@ -189,19 +189,19 @@ def _listed(tree: Any) -> list[Literal]:
 
 
 def _part(tree: Any) -> str:
-    """Return the name of the outermost function of an expression, and of what, such as `Length of tags`."""
-    of = ", ".join(dict.fromkeys(_columns(tree)))
+    """The name of the outermost function of an expression, and of what, such as `Length of tags`."""
     match tree:
         case {"Function": {"function": function}}:
             name = function_name(function).rpartition(".")[2]
         case {"Agg": {**members}} if len(members) == 1:
-            [name] = members
+            name = str(next(iter(members)))
         case {"BinaryExpr": {"op": str() as name}}:
             pass
         case {**members} if len(members) == 1:
-            [name] = members
+            name = str(next(iter(members)))
         case _:
             name = "a part"
+    of = ", ".join(dict.fromkeys(_columns(tree)))
     return f"{name} of {of}" if of else str(name)
 
 
