@@ -192,5 +192,5 @@ def test_the_kinds_of_predicate_errors_are_described() -> None:
     from deltaskip.schema.relations import UnknownName
     from deltaskip.schema.resolve import AmbiguousName, InsideCollection
 
-    text = Path("docs/pages/errors.md").read_text("utf-8")
+    text = ERRORS.read_text(encoding="utf-8")
     assert all(f"`{each.__name__}`" in text for each in (TypeMismatch, UnknownName, AmbiguousName, InsideCollection))
