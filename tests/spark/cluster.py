@@ -98,9 +98,79 @@ def _changes(table: ds.DeltaTable, spark: Any) -> Any:
     return table.changes(table.version).to_spark(spark).count()
 
 
+def _overwrite(table: ds.DeltaTable, spark: Any) -> Any:
+    table.overwrite(spark.range(30).selectExpr("id", "1L AS part", "0.5D AS v"), where="id < 100")
+    return table.scan().count()
+
+
+def _found_format(table: ds.DeltaTable, spark: Any) -> Any:
+    return spark.read.format("deltaskip").load(table.uri).where("id < 100").count()
+
+
+def _found_format_write(table: ds.DeltaTable, spark: Any) -> Any:
+    spark.range(10).selectExpr("id", "id AS part", "0.5D AS v").write.format("deltaskip").mode("append").save(table.uri)
+    return table.refresh().scan().count()
+
+
 def _format(table: ds.DeltaTable, spark: Any) -> Any:
     ds.register_format(spark)
-    return spark.read.format("deltaskip").load(table.uri).where("id < 100").count()
+    return _found_format(table, spark)
+
+
+def _format_write(table: ds.DeltaTable, spark: Any) -> Any:
+    ds.register_format(spark)
+    return _found_format_write(table, spark)
+
+
+def _format_changes(table: ds.DeltaTable, spark: Any) -> Any:
+    table.delete("id = 3")
+    ds.register_format(spark)
+    changes = spark.read.format("deltaskip").option("readChangeFeed", "true").option("startingVersion", table.version)
+    return changes.load(table.uri).count()
+
+
+def _stream(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream from a table by a function to another one, which takes its rows as appends do."""
+    copy = ds.DeltaTable.create(f"{table.uri}-copy", "id BIGINT, part BIGINT, v DOUBLE")
+    _followed(
+        table.read_stream(spark).writeStream.foreachBatch(lambda rows, n: copy.append_batch(rows, n, "copy")), table
+    )
+    return copy.refresh().scan().count()
+
+
+def _stream_in(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream of Spark's own rows by a function to a table."""
+    folder = f"{table.uri}-rows"
+    spark.range(7).selectExpr("id", "id AS part", "0.5D AS v").write.parquet(folder)
+    rows = spark.readStream.schema("id BIGINT, part BIGINT, v DOUBLE").parquet(folder)
+    _followed(rows.writeStream.foreachBatch(lambda batch, n: table.append_batch(batch, n, "rows")), table)
+    return table.refresh().scan().count()
+
+
+def _stream_format(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream from a table to another one, both by the format."""
+    copy = ds.DeltaTable.create(f"{table.uri}-copy", "id BIGINT, part BIGINT, v DOUBLE")
+    writing = table.read_stream(spark).writeStream.format("deltaskip").option("txnAppId", "copy")
+    _followed(writing.option("path", copy.uri), table)
+    return copy.refresh().scan().count()
+
+
+def _followed(writing: Any, table: ds.DeltaTable) -> None:
+    checkpoint = f"{table.uri}-checkpoint"
+    writing.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+
+
+def _installed(table: ds.DeltaTable, spark: Any) -> Any:
+    """Spark's own SQL over a catalog: files without deletion vectors are read by Spark's reader, others in Python."""
+    catalog = ds.catalog(f"warehouse:{Path(table.uri.removeprefix('file://')).parent / 'warehouse'}")
+    with ds.install_catalog(spark, "lake", catalog):
+        found = [spark.sql(f"SELECT * FROM lake.deltaskip.`{table.uri}` WHERE id < 100").count()]
+        table.delete("id = 3")
+        return [*found, spark.sql(f"SELECT * FROM lake.deltaskip.`{table.uri}` WHERE id < 100").count()]
+
+
+def _listed(table: ds.DeltaTable, spark: Any) -> Any:
+    return table.scan("id < 100", engine="spark").files_to_spark(spark).count()
 
 
 def _planned(table: ds.DeltaTable, spark: Any) -> Any:
@@ -112,8 +182,11 @@ def _read(table: ds.DeltaTable, spark: Any) -> Any:
 
 
 WAYS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
-    "read": _read, "append": _append, "delete": _delete, "update": _update, "merge": _merge, "optimize": _optimize,
-    "recompute": _recompute, "changes": _changes, "format": _format, "engine": _planned,
+    "read": _read, "append": _append, "overwrite": _overwrite, "delete": _delete, "update": _update, "merge": _merge,
+    "optimize": _optimize, "recompute": _recompute, "changes": _changes, "stream in": _stream_in,
+    "found format": _found_format, "found format write": _found_format_write, "format": _format,
+    "format write": _format_write, "format changes": _format_changes, "stream": _stream, "stream format": _stream_format,
+    "engine": _planned, "engine files": _listed, "installed catalog": _installed,
 }  # fmt: skip
 
 

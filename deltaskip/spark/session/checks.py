@@ -18,6 +18,11 @@ from deltaskip.spark.session.secrets import keep_settings_secret_once
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.
 _ASKED = 4
+NOT_ON_EXECUTORS = (
+    "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
+    "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or venv-pack works "
+    "as well)."
+)
 # Ids of the applications whose executors have it.
 _WITH_PACKAGE: set[str] = set()
 
@@ -67,7 +72,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
     if context is None:
         yield
         return
-    if not _is_this_machine(context):
+    if not is_local(context.master):
         _check_executors(context)
         yield
         return
@@ -80,19 +85,14 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
         yield
 
 
+def is_local(master: object) -> bool:
+    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
+    return master == "local" or str(master).startswith("local[")
+
+
 def not_on_executors() -> SparkUnavailable:
     """Return the error for executors without this package."""
-    return SparkUnavailable(
-        "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
-        "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or "
-        "venv-pack works as well)."
-    )
-
-
-def _is_this_machine(context: Any) -> bool:
-    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
-    master = str(context.master)
-    return master == "local" or master.startswith("local[")
+    return SparkUnavailable(NOT_ON_EXECUTORS)
 
 
 def _check_executors(context: Any) -> None:
