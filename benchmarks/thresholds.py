@@ -3,9 +3,9 @@
     python -m benchmarks.thresholds [--rows 100000 1000000 4000000 16000000] [--runs 2] [--only NAME ...]
 
 The session is that of `benchmarks.cluster`: two executors of one core beside this process. Each cell is the least of
-some runs, on a copy of one table: a BIGINT, a DOUBLE, a BIGINT of ten values and a text, in four files. The last columns
-have the size at which this process takes as long as the job, and at which it takes as long as the shortest job, which no
-number of executors makes shorter: in the unit of the setting of `ds.options` that decides, or else in bytes of files.
+some runs, on a copy of one table: a BIGINT, a DOUBLE, a BIGINT of ten values and a text, in four files. The last
+columns have the size at which this process takes as long as the job, and at which it takes as long as the shortest job,
+which no number of executors makes shorter: in the unit of the setting of `ds.options`, or else in bytes of files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every way to a table through a Spark cluster of two executors on this machine: python -m tests.spark.cluster FOLDER.
 
-Executors are processes of their own. With `--without`, their Python has no deltaskip. Prints a line of JSON for each
-way: its name, and its answer or error.
+Executors are processes of their own. With `--without`, their Python has no deltaskip; with `--connect`, the session is
+one of Spark Connect, whose server is the driver. Prints a line of JSON for each way: its name, and its answer or error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -185,9 +186,13 @@ WAYS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "read": _read, "append": _append, "overwrite": _overwrite, "delete": _delete, "update": _update, "merge": _merge,
     "optimize": _optimize, "recompute": _recompute, "changes": _changes, "stream in": _stream_in,
     "found format": _found_format, "found format write": _found_format_write, "format": _format,
-    "format write": _format_write, "format changes": _format_changes, "stream": _stream, "stream format": _stream_format,
-    "engine": _planned, "engine files": _listed, "installed catalog": _installed,
+    "format write": _format_write, "format changes": _format_changes, "stream": _stream,
+    "stream format": _stream_format, "engine": _planned, "engine files": _listed, "installed catalog": _installed,
 }  # fmt: skip
+
+
+CLASSIC = ("stream in", "stream", "installed catalog")
+"""The ways that Spark Connect does not have as they are: functions of foreachBatch run on its server."""
 
 
 def made(path: Path, rows: int = _ROWS) -> ds.DeltaTable:
@@ -205,10 +210,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.cluster")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--without", action="store_true", help="executors have no deltaskip")
+    parser.add_argument("--connect", action="store_true", help="by Spark Connect")
+    parser.add_argument("--server", help="the address of a server of Spark Connect")
     parser.add_argument("--only", nargs="*", default=tuple(WAYS))
     parser.add_argument("--twice", action="store_true", help="tell about the second time, when workers have started")
     given = parser.parse_args()
-    spark = session(given.folder, given.without)
+    if given.connect:
+        # Imported here, where benchmarks do without it.
+        from tests.contracts.doors import connect_server
+
+        # A process with sessions of both kinds has only functions of one.
+        driver = session(given.folder, given.without)
+        command = [sys.executable, "-m", "tests.spark.cluster", *sys.argv[1:], "--server", connect_server(driver)]
+        command.remove("--connect")
+        subprocess.run(command, check=True)
+        driver.stop()
+        return
+    spark = _client(given.server) if given.server is not None else session(given.folder, given.without)
     ds.options.spark_jobs = "always"
     for name in given.only:
         if given.twice:
@@ -221,10 +239,21 @@ def main() -> None:
         except Exception as error:
             told = {"error": type(error).__name__, "message": str(error)}
         seconds = time.perf_counter() - begun
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+        jobs = None if given.server is not None else _jobs(spark)
         print(json.dumps({"name": name, "seconds": round(seconds, 2), "jobs": jobs, **told}), flush=True)
     spark.stop()
+
+
+def _client(server: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.remote(server).getOrCreate()
+
+
+def _jobs(spark: Any) -> int:
+    """The number of jobs that have run."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader
 
-from deltaskip.spark.session.checks import NOT_ON_EXECUTORS
+from deltaskip.spark.session.checks import NOT_ON_EXECUTORS, has_package
 
 HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 """A variable with which a Python process of Spark says an error without its traceback."""
@@ -35,19 +35,17 @@ def _unpickled(packed: bytes) -> Any:
     import os
     import pickle
 
-    try:
-        import deltaskip  # noqa: F401
-    except ModuleNotFoundError as error:
+    if not has_package():
         # The worker ends with this error.
         os.environ[HIDE_TRACEBACK] = "1"
-        raise ModuleNotFoundError(NOT_ON_EXECUTORS) from error
+        raise ModuleNotFoundError(NOT_ON_EXECUTORS)
     kind, state = pickle.loads(packed)
     made = object.__new__(kind)
     made.__dict__.update(state or {})
     return made
 
 
-# It is sent with its code, since workers without this package cannot look it up.
+# It is sent with its code, and has_package too, since workers without this package cannot look it up.
 _unpickled.__module__ = "__main__"
 
 
