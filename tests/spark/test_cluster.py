@@ -37,9 +37,10 @@ def walked(folder: Path, *arguments: str) -> dict[str, dict[str, Any]]:
 
 
 def test_what_runs_on_executors_without_deltaskip_says_so_before_its_job(tmp_path: Path) -> None:
-    found = walked(tmp_path, "--without", "--only", "append", *NEEDS_PACKAGE)
+    doors = ("recompute", "format", "stream", "engine", "engine files")
+    found = walked(tmp_path, "--without", "--only", "append", *doors)
     assert found["append"]["answer"] == ANSWERS["append"]
-    for number, name in enumerate(NEEDS_PACKAGE, 1):
+    for number, name in enumerate(doors, 1):
         assert found[name]["error"] == "SparkUnavailable", found[name]
         assert MISSING in found[name]["message"]
         # Only the job that asks executors for deltaskip.
