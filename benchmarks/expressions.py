@@ -221,12 +221,13 @@ def rows_of(first: int, count: int) -> pa.Table:
     )
 
 
-def made(path: Path, rows: int) -> None:
+def made(path: Path, rows: int, columns: list[str] | None = None) -> None:
     """The table, in FILES files."""
-    table = DeltaTable.create(path, rows_of(0, 1).schema)
+    columns = columns or rows_of(0, 1).column_names
+    table = DeltaTable.create(path, rows_of(0, 1).select(columns).schema)
     names = [f"{number}.parquet" for number in range(FILES)]
     for number, name in enumerate(names):
-        pq.write_table(rows_of(number * rows // FILES, rows // FILES), path / name)
+        pq.write_table(rows_of(number * rows // FILES, rows // FILES).select(columns), path / name)
     table.add_files(names)
 
 

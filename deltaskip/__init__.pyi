@@ -86,6 +86,7 @@ from .errors import (
     UnexpectedError,
     UnsupportedFeature,
     VersionNotFound,
+    WriteWarning,
 )
 from .expr.column import ColumnExpr, col, lit
 from .log.checkpoint.written_checkpoint import WrittenCheckpoint
@@ -240,6 +241,7 @@ __all__ = [
     "VacuumResult",
     "VersionNotFound",
     "WriteResult",
+    "WriteWarning",
     "WrittenCheckpoint",
     "available_collations",
     "catalog",

@@ -1,8 +1,8 @@
 """Exceptions and warnings of deltaskip.
 
 Every exception derives from `DeltaSkipError` and from one builtin exception, so that `except ValueError` or
-`except FileNotFoundError` work as well. A message names the table or the argument, the version if there is one, and
-what to do.
+`except FileNotFoundError` work as well. A message says what is wrong and what to do; it names the table or the
+argument, and for a scan the version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,6 +41,7 @@ __all__ = [
     "UnexpectedError",
     "UnsupportedFeature",
     "VersionNotFound",
+    "WriteWarning",
 ]
 
 
@@ -240,6 +241,10 @@ class StatisticsWarning(UserWarning):
 
 class CollationWarning(UserWarning):
     """A DataFrame compares strings by their bytes, because Spark does not have the collation of their column."""
+
+
+class WriteWarning(UserWarning):
+    """A write did less than its rows say: fractions were rounded, or the version of `txn` is below the last one."""
 
 
 class MaintenanceWarning(UserWarning):

@@ -83,7 +83,10 @@ def _of_polars(where: Any, schema: StructType) -> Node:
     try:
         return PolarsTranslation(schema).node(polars_tree(where))
     except Inexact as error:
-        raise refused("Polars", str(where), error) from error
+        from deltaskip.expr.polars_suggestions import spark_text
+
+        sql = None if error.part is None else spark_text(error.part)
+        raise refused("Polars", str(where), error, sql) from error
 
 
 def _of_arrow(where: Any, schema: StructType) -> Node:

@@ -25,9 +25,9 @@ from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
+    check_given_property,
     is_delta_property,
     meant_property,
-    parse_property,
 )
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 
@@ -206,8 +206,8 @@ def _check_value(state: TableState, name: str, value: str) -> None:
                 f"or use another prefix than {_PREFIX!r} for properties of your own.{meant_property(name)}"
             )
         return
+    check_given_property(name, value, state.table)
     try:
-        parse_property(name, value)
         if name == STATS_COLUMNS:
             parse_names(value, name)
     except SchemaError as error:

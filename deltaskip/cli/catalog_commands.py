@@ -107,7 +107,7 @@ def _rename(table: str, new_name: str, storage_options: dict[str, str], as_json:
 def _sql(text: str, storage_options: dict[str, str], as_json: bool) -> None:
     """Run an SQL statement over the tables of the catalog, such as 'SHOW TABLES IN sales'.
 
-    Statements that read rows start a local Spark session.
+    Statements that read rows start a local Spark session. Tables are read by their paths with `deltaskip query`.
     """
     from deltaskip.cli import catalogs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import click
@@ -71,7 +71,7 @@ def _delete(
 
     bar = not as_json and sys.stderr.isatty()
     done = changing.delete(table, storage_options, where, params, chosen, bar)
-    show(done, as_json, partial(changing.print_changed, txn=chosen["txn"]))
+    show(done, as_json, changing.print_changed)
 
 
 @program.command("update", short_help="Set columns of the rows that match a predicate.")
@@ -98,4 +98,4 @@ def _update(
 
     bar = not as_json and sys.stderr.isatty()
     done = changing.update(table, storage_options, assignments, where, params, chosen, bar)
-    show(done, as_json, partial(changing.print_changed, txn=chosen["txn"]))
+    show(done, as_json, changing.print_changed)

@@ -72,15 +72,15 @@ def update(
     return _changed(open_table(table, storage_options), "UPDATE", plan, change, chosen, bar)
 
 
-def print_changed(done: Mapping[str, Any], txn: tuple[str, int] | None = None) -> None:
-    """Print the result of a change of rows with this application and version, or its plan, as text."""
+def print_changed(done: Mapping[str, Any]) -> None:
+    """Print the result of a change of rows, or its plan, as text."""
     name, verb = _ROWS[done["operation"]]
     if done["dry_run"]:
         _print_plan(done)
         return
     metrics = done["metrics"]
     if done["version"] is None:
-        print_line(nothing_done(verb, "no row matches", txn))
+        print_line(nothing_done(verb, "no row matches", done["nothing_written"]))
         return
     rows = counted(metrics[name], "row") if name in metrics else "rows"
     marked = counted(metrics["numDeletionVectorsAdded"], "deletion vector")
@@ -114,6 +114,7 @@ def _changed(
         "version": result.version,
         "metrics": dict(result.metrics),
         "cost": None if result.cost is None else asdict(result.cost),
+        "nothing_written": result.nothing_written,
         "seconds": perf_counter() - start,
     }
 

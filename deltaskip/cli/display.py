@@ -97,10 +97,9 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
             print(_GAP.join(padded).rstrip())
 
 
-def nothing_done(verb: str, reason: str, txn: object) -> str:
-    """Return the sentence of a command that has committed nothing; `txn` is its option."""
-    known = "" if txn is None else ", or the table has this version of the application"
-    return f"{verb} nothing: {reason}{known}"
+def nothing_done(verb: str, reason: str, nothing_written: str) -> str:
+    """Return the sentence of a command that has committed nothing; nothing_written: that of the result."""
+    return f"{verb} nothing{f', {nothing_written}' if nothing_written else f': {reason}'}"
 
 
 def print_line(text: str) -> None:

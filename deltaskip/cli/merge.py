@@ -83,11 +83,12 @@ def _merge(
         builder = builder.when_not_matched_by_source_delete()
     with writing.errors_of(source), writing.progress(source, not as_json and sys.stderr.isatty()):
         result = builder.execute()
-    done = {"table": opened.uri, "version": result.version, "metrics": dict(result.metrics)}
+    why = result.nothing_written
+    done = {"table": opened.uri, "version": result.version, "metrics": dict(result.metrics), "nothing_written": why}
 
     def print_merged(_done: object) -> None:
         if result.version is None:
-            print_line(nothing_done("merged", "no row was changed or added", chosen["txn"]))
+            print_line(nothing_done("merged", "no row was changed or added", why))
             return
         counts = [
             f"{verb} {counted(result.metrics.get(name, 0), 'row')}"

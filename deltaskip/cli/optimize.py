@@ -22,7 +22,9 @@ def optimize(table: DeltaTable, where: Any, chosen: Mapping[str, Any], bar: bool
 def print_optimized(done: Mapping[str, Any]) -> None:
     """Print a result as text."""
     added, removed = done["added"], done["removed"]
-    if not removed["files"]:
+    if done["nothing_written"]:
+        print_line(f"rewrote nothing, {done['nothing_written']}")
+    elif not removed["files"]:
         print_line(f"nothing to do: {counted(done['considered'], 'file')} of {done['table']}")
     else:
         columns = f", ordered by {', '.join(done['columns'])} ({done['curve']})" if done["columns"] else ""

@@ -133,13 +133,23 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
+class FileFormat(click.Choice[str]):
+    """The value of --format. JSON lines have several names, and a command gets json for each."""
+
+    _JSON = ("jsonl", "ndjson")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """See click.Choice."""
+        return super().convert("json" if value in self._JSON else value, param, ctx)
+
+
 def input_options(command: Command) -> Command:
     """Add the options of a command that writes the rows of files: their format, and what new columns do."""
     file_format = click.option(
         "--format",
         "file_format",
-        type=click.Choice(["parquet", "csv", "json"]),
-        help="Format of the files: Parquet, CSV with a header, or JSON lines. [default: by their names]",
+        type=FileFormat(["parquet", "csv", "json"]),
+        help="Format of the files: Parquet, CSV with a header, or JSON lines (also jsonl). [default: by their names]",
     )
     delimiter = click.option(
         "--delimiter", metavar="CHAR", help="What separates the values of CSV. [default: a comma; tab for .tsv]"

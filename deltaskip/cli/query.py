@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from deltaskip.cli.program import CommandTable, debug_option, opens_table, program, storage_option, takes_predicate
 from deltaskip.cli.rows_out import rows_options, write_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @program.command("head", short_help="Show the first rows, or the first that match.")
@@ -28,11 +32,27 @@ def _head(
     file_format: str | None,
     output: Path | None,
 ) -> None:
-    """Show the first rows, or the first that match a predicate."""
+    """Show the first rows, or the first that match a predicate, in the order of the files in the log."""
     if as_json and file_format not in (None, "json"):
         raise click.UsageError("Specify either --json or --format, not both.")
-    scan = source.open().scan(**chosen, columns=list(columns) or None, limit=limit)
-    write_rows(scan.to_batches(), "json" if as_json else file_format, output)
+    scan = source.open().scan(**chosen, columns=list(columns) or None)
+    write_rows(_first(scan.to_batches(), limit), "json" if as_json else file_format, output)
+
+
+def _first(rows: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    """The first rows of a reader. A scan with a limit would choose the files by it, so that other rows came first."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = limit
+        while left:
+            batch = next(rows, None)
+            if batch is None:
+                return
+            yield batch.slice(0, left)
+            left -= min(left, batch.num_rows)
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
 @program.command("query")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -44,10 +45,22 @@ def rows_of(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa
         raise InvalidArgument("A query begins with SELECT, such as SELECT * FROM 'data/orders' WHERE price > 10.")
     named = _named(tokens)
     if not named:
-        raise InvalidArgument("The query names no table: put its path in quotes, as in SELECT * FROM 'data/orders'.")
+        example = next(_quoted(text.rstrip("; \n"), tokens), "SELECT * FROM 'data/orders'")
+        raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example}")
     tables = {each.table: open_table(each.table, storage_options) for each in named}
     simple = _scan(text, tokens, named, tables, time_zone)
-    return _by_duckdb(text, named, tables, time_zone) if simple is None else simple
+    if simple is not None:
+        return simple
+    cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
+    return _by_duckdb(text, named, tables, time_zone, cure)
+
+
+def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:
+    """The query with quotes around a path that has none; with `exists`, only around a folder that there is."""
+    for token in tokens:
+        path = re.match(r"\s+([\w./~:\-]+)", text[token.end :]) if token.is_word(*_SOURCE_WORDS) else None
+        if path is not None and (not exists or Path(path[1]).is_dir()):
+            yield f"{text[: token.end]} '{path[1]}'{text[token.end + path.end() :]}"
 
 
 def _named(tokens: Sequence[SqlToken]) -> list[_Named]:
@@ -123,7 +136,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 
 
 def _by_duckdb(
-    text: str, named: Sequence[_Named], tables: Mapping[str, DeltaTable], time_zone: str
+    text: str, named: Sequence[_Named], tables: Mapping[str, DeltaTable], time_zone: str, cure: str
 ) -> pa.RecordBatchReader:
     try:
         import duckdb
@@ -146,7 +159,7 @@ def _by_duckdb(
         for table, name in names.items():
             said = said.replace(name, f"'{table}'")
         travels = re.search(r"\b(VERSION|TIMESTAMP)\s+AS\s+OF\b", text, re.IGNORECASE)
-        cure = " An earlier version is read by deltaskip head with --version or --timestamp." if travels else ""
+        cure += " An earlier version is read by deltaskip head with --version or --timestamp." if travels else ""
         raise PredicateError(f"DuckDB refuses the query: {said}{cure}") from error
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from deltaskip.cli.program import FileFormat
+
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
 # What a terminal shows; a table needs all of its rows before its first line.
 _SHOWN_ROWS = 1000
@@ -22,8 +24,8 @@ def rows_options(command: Callable[..., None]) -> Callable[..., None]:
     chosen = click.option(
         "--format",
         "file_format",
-        type=click.Choice(list(_FORMATS)),
-        help="Format of the rows; json is JSON lines. [default: by the name of the output; else a table]",
+        type=FileFormat(list(_FORMATS)),
+        help="Format of the rows; json is JSON lines (also jsonl). [default: by the name of the output; else a table]",
     )
     output = click.option(
         "--output",

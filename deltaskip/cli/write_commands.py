@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any
 
 import click
@@ -100,7 +99,7 @@ def _append(
         plan = writing.append_plan(opened, source, chosen["schema_mode"], chosen["time_zone"], bar)
         show(plan, as_json, writing.print_append_plan)
         return
-    show(writing.append(opened, source, chosen, bar), as_json, partial(writing.print_appended, txn=chosen["txn"]))
+    show(writing.append(opened, source, chosen, bar), as_json, writing.print_appended)
 
 
 @program.command("alter", short_help="Change columns, properties, constraints or features.")

@@ -142,14 +142,15 @@ def append(table: DeltaTable, source: InputFiles, chosen: Mapping[str, Any], bar
         "version": result.version,
         "files_read": len(source.paths),
         "metrics": dict(result.metrics),
+        "nothing_written": result.nothing_written,
         "seconds": perf_counter() - start,
     }
 
 
-def print_appended(done: Mapping[str, Any], txn: tuple[str, int] | None = None) -> None:
-    """Print the result of an append with this application and version as text."""
+def print_appended(done: Mapping[str, Any]) -> None:
+    """Print the result of an append as text."""
     if done["version"] is None:
-        print_line(nothing_done("appended", "there are no rows", txn))
+        print_line(nothing_done("appended", "there are no rows", done["nothing_written"]))
         return
     metrics = done["metrics"]
     print_line(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.assignments import Assignments, Fields, NewValue
+from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
 from deltaskip.errors import PredicateError, UnsupportedFeature
@@ -68,7 +68,9 @@ class ArrowUpdates(NewRows):
             else field
             for field in assignments.given
         ]
-        self._plan = assignments.plan(StructType(tuple(incoming)))
+        plan = assignments.plan(StructType(tuple(incoming)))
+        computed = [name for name, value in self._values.items() if _is_computed(value)]
+        self._rules = ArrowRows(plan, execution.time_zone, now_micros=self._now, computed=computed)
 
     @property
     def has_old_values(self) -> bool:
@@ -88,10 +90,9 @@ class ArrowUpdates(NewRows):
 
     def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored, with their row ids or their kind of change."""
-        rules = ArrowRows(self._plan, self._execution.time_zone, now_micros=self._now)
         schema, mode = self._assignments.schema, self._assignments.mapping_mode
         for batch in self._execution.rows(self.parts, schema, row_ids, mode):
-            stored = rules.convert(self._updated(batch))
+            stored = self._rules.convert(self._updated(batch))
             arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
             if row_ids is not None:
                 arrays[row_ids.row_id] = batch.column(row_ids.row_id)
@@ -189,3 +190,7 @@ class ArrowUpdates(NewRows):
             f"as spark.",
             needs_session=True,
         )
+
+
+def _is_computed(value: Node | _Bound) -> bool:
+    return any(map(_is_computed, value.values())) if isinstance(value, dict) else is_computed(value)

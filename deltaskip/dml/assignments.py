@@ -10,9 +10,9 @@ from typing import Any
 
 from deltaskip.arguments import text
 from deltaskip.engine import is_column
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
-from deltaskip.expr.nodes import Column
+from deltaskip.expr.nodes import Column, FieldRef, columns_of
 from deltaskip.expr.python_values import literal_node
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
@@ -89,9 +89,7 @@ class Assignments:
         )
 
 
-def given_values(
-    given: Mapping[str, object], where: object = None, params: object = None
-) -> tuple[dict[str, NewValue], object]:
+def given_values(given: object, where: object = None, params: object = None) -> tuple[dict[str, NewValue], object]:
     """Return the new values and the predicate that a caller gives, with parameters replaced by their values.
 
     Args:
@@ -106,8 +104,14 @@ def given_values(
     Raises:
         InvalidArgument: Nothing is set, or a value has no parameter.
         PredicateError: A parameter has no value, or the value is not one of Spark SQL.
-        InvalidArgumentType: A value has a wrong type.
+        InvalidArgumentType: `given` is no mapping, or a value has a wrong type.
     """
+    if not isinstance(given, Mapping):
+        swapped = isinstance(where, Mapping) and isinstance(given, str)
+        call = f"update({where!r}, where={given!r})" if swapped else "update({'price': 'price * 1.1'}, where='id = 1')"
+        raise InvalidArgumentType(
+            f"set must be a mapping from columns to new values, not {type(given).__name__}: write {call}."
+        )
     if not given:
         raise InvalidArgument("set must contain at least one column with its new value.")
     for name in given:
@@ -162,6 +166,11 @@ def assignments_of(
 def is_default(value: NewValue | Fields) -> bool:
     """Whether a new value is the keyword DEFAULT."""
     return isinstance(value, str) and value.strip().upper() == _DEFAULT
+
+
+def is_computed(bound: Node) -> bool:
+    """Whether a new value is computed from columns, and neither one of them nor a constant."""
+    return not isinstance(bound, FieldRef) and bool(columns_of(bound))
 
 
 def _value(name: str, value: object, params: Mapping[str, object] | None) -> NewValue:

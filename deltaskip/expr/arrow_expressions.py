@@ -7,6 +7,7 @@ expression, as pairs in the order of a walk (Arrow, cpp/src/arrow/compute/expres
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ _COMPARISONS = {
     "greater_equal": ">=",
 }
 _JOINED: Mapping[str, type[And | Or]] = {"and_kleene": And, "or_kleene": Or}
+# FieldRef::ToDotPath: names after a dot, in which a backslash stands before a dot, a bracket and a backslash.
+_NAME = r"\.((?:[^.\[\\]|\\.)*)"
+_NAMES = rf"(?:{_NAME})+"
 # SetLookupOptions.NullMatchingBehavior: whether NULL in the list matches NULL.
 _MATCH, _SKIP = 0, 1
 
@@ -56,7 +60,8 @@ def arrow_tree(expression: Any) -> Any:
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise Inexact("Arrow does not write it as bytes") from error
     try:
-        return _tree(_metadata(schema), row)
+        pairs = _metadata(schema)
+        return _tree(*next(pairs), pairs, row)
     except (StopIteration, ValueError, IndexError, RecursionError) as error:
         raise Inexact("its form is not known") from error
 
@@ -137,42 +142,40 @@ class ArrowTranslation(Translation):
         return self.column(*tree.path)
 
 
-def _tree(pairs: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:
-    """The next expression of a walk."""
-    key, value = next(pairs)
+def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:
+    """The expression that begins with a pair of a walk, of which `rest` has the others."""
     match key:
         case b"literal":
             return row.column(int(value))[0]
         case b"field_ref":
             return ArrowField((value.decode(),))
         case b"nested_field_ref":
-            names = [next(pairs) for _ in range(int(value))]
+            names = [next(rest) for _ in range(int(value))]
             if any(each != b"field_ref" for each, _ in names):
                 raise ValueError("not a name")
             return ArrowField(tuple(name.decode() for _, name in names))
         case b"call":
-            args, options = [], {}
-            for key, inner in _until_end(pairs):
+            args: list[Any] = []
+            options: dict[str, Any] = {}
+            for key, inner in rest:
+                if key == b"end":
+                    return _call(value.decode(), tuple(args), options)
                 if key == b"options":
                     given = row.column(int(inner))
                     options = {field.name: _option(given, number) for number, field in enumerate(given.type)}
                 else:
-                    args.append(_tree(_with((key, inner), pairs), row))
-            return ArrowCall(value.decode(), tuple(args), options)
+                    args.append(_tree(key, inner, rest, row))
     raise ValueError("not an expression")
 
 
-def _until_end(pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    while (pair := next(pairs, None)) is not None:
-        if pair[0] == b"end":
-            return
-        yield pair
-    raise ValueError("no end")
-
-
-def _with(first: tuple[bytes, bytes], rest: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    yield first
-    yield from rest
+def _call(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrowCall | ArrowField:
+    """A call; a field if it is `struct_field` of a column with a path of names, such as `.deep.x`."""
+    path = options.get("field_ref")
+    match name, args:
+        case "struct_field", (ArrowField(above),) if isinstance(path, str) and re.fullmatch(_NAMES, path):
+            return ArrowField((*above, *(re.sub(r"\\(.)", r"\1", each) for each in re.findall(_NAME, path))))
+        case _:
+            return ArrowCall(name, args, options)
 
 
 def _option(options: pa.StructArray, number: int) -> Any:

@@ -67,11 +67,15 @@ class Inexact(Exception):
     Args:
         why: The reason.
         sql: The part as Spark would evaluate it, as SQL text; None if it is not known.
+
+    Attributes:
+        part: The condition that is not translated, as the library hands it over; None if it is not known.
     """
 
     def __init__(self, why: str, sql: str | None = None) -> None:
         super().__init__(why)
         self.sql = sql
+        self.part: Any = None
 
 
 class Translation(ABC):
@@ -163,7 +167,7 @@ class Translation(ABC):
     def is_null(self, column: Column) -> Node:
         """Return `column IS NULL`."""
         if self._resolved(column).type not in _COMPARED and not isinstance(self._resolved(column).type, DecimalType):
-            raise Inexact(f"{display_name(column.parts)} is nested")
+            raise Inexact(f"{display_name(column.parts)} is nested", to_sql(IsNull(column)))
         return IsNull(column)
 
     def is_nan(self, column: Column) -> Node:
@@ -247,10 +251,11 @@ def _joined(kind: type[And | Or], nodes: Sequence[Node]) -> Node:
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
-def refused(library: str, text: str, error: Inexact) -> PredicateError:
-    """Return the error for an expression that is not translated."""
-    example = error.sql or "id > 5 AND name IN ('a', 'b')"
+def refused(library: str, text: str, error: Inexact, sql: str | None = None) -> PredicateError:
+    """Return the error for an expression that is not translated. sql: What to write for the part, if that is known."""
+    example = error.sql or sql
+    such_as = "" if example is None else f', such as "{example}"'
     return PredicateError(
         f"The {library} expression {text} is not known to mean the same in Spark, because {error}: write where as SQL "
-        f'text, such as "{example}", or filter the rows in {library}.'
+        f"text{such_as}, or filter the rows in {library}."
     )

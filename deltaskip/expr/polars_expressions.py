@@ -6,7 +6,7 @@ A part of a form that is not listed here is not translated: the text is of one v
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,7 @@ from deltaskip.expr.arrow_constants import arrow_constant
 from deltaskip.expr.exact import Inexact, Translation
 from deltaskip.expr.nodes import And, Column, Literal, Node, Not, Or
 from deltaskip.json_text import parse_json
+from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -72,6 +73,14 @@ class PolarsTranslation(Translation):
         joined = self.joined(tree)
         if joined is not None:
             return joined
+        try:
+            return self._condition_of(tree)
+        except Inexact as error:
+            # That of the innermost condition, around which NOT may stand.
+            error.part = error.part or tree
+            raise
+
+    def _condition_of(self, tree: Any) -> Node:
         match tree:
             case {"BinaryExpr": {"left": left, "op": "NotEqValidity", "right": right}}:
                 return Not(self.compared("<=>", self._operand(left), self._operand(right)))
@@ -80,12 +89,12 @@ class PolarsTranslation(Translation):
             case {"Function": {"input": [*given], "function": {"Boolean": function}}}:
                 return self._boolean(function, given)
             case {"Function": {"input": [column, prefix], "function": {"StringExpr": "StartsWith"}}}:
-                return self.starts_with(self._column_of(column), self._literal(prefix))
+                return self.starts_with(self._column_of(column), polars_literal(prefix))
             case {"Literal": {"Scalar": {"Boolean": bool() as value}}}:
                 return Literal(value, BOOLEAN)
             case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
                 return self.condition(self._column_of(tree))
-        raise Inexact(f"{_name(tree)} is not translated")
+        raise Inexact(f"{_part(tree)} is not translated")
 
     def _boolean(self, function: Any, given: list[Any]) -> Node:
         match function, given:
@@ -100,16 +109,16 @@ class PolarsTranslation(Translation):
             case "IsNotNan", [child]:
                 return Not(self.is_nan(self._column_of(child)))
             case {"IsBetween": {"closed": ("Both" | "Left" | "Right" | "None") as closed}}, [child, lower, upper]:
-                bounds = self._literal(lower), self._literal(upper)
+                bounds = polars_literal(lower), polars_literal(upper)
                 return self.between(self._column_of(child), *bounds, closed.lower())
             case {"IsIn": {"nulls_equal": False}}, [child, values]:
                 # NULL in the list matches nothing, and makes nothing unknown.
                 known = [each for each in _listed(values) if each.value is not None]
                 return self.is_in(self._column_of(child), known)
-        raise Inexact(f"{_name(function)} is not translated")
+        raise Inexact(f"{function_name(function).rpartition('.')[2]} is not translated")
 
     def _operand(self, tree: Any) -> Column | Literal:
-        return self._literal(tree) if isinstance(tree, dict) and "Literal" in tree else self._column_of(tree)
+        return polars_literal(tree) if isinstance(tree, dict) and "Literal" in tree else self._column_of(tree)
 
     def _column_of(self, tree: Any) -> Column:
         fields: list[str] = []
@@ -121,20 +130,22 @@ class PolarsTranslation(Translation):
                     fields.append(field)
                     tree = inner
                 case _:
-                    raise Inexact(f"{_name(tree)} is not a column")
+                    raise Inexact(f"{_part(tree)} is not translated")
 
-    def _literal(self, tree: Any) -> Literal:
-        match tree:
-            case {"Literal": {"Dyn": {"Int": int() as value}}}:
-                return Literal(value, LONG)
-            case {"Literal": {"Dyn": {"Float": float() as value}}}:
-                return Literal(value, DOUBLE)
-            case {"Literal": {"Dyn": {"Str": str() as value}}}:
-                return Literal(value, STRING)
-            case {"Literal": {"Scalar": {**members}}} if len(members) == 1:
-                [(kind, scalar)] = members.items()
-                return _scalar(str(kind), scalar)
-        raise Inexact(f"{_name(tree)} is not a constant")
+
+def polars_literal(tree: Any) -> Literal:
+    """Return a constant of an expression. Raises Inexact for anything else."""
+    match tree:
+        case {"Literal": {"Dyn": {"Int": int() as value}}}:
+            return Literal(value, LONG)
+        case {"Literal": {"Dyn": {"Float": float() as value}}}:
+            return Literal(value, DOUBLE)
+        case {"Literal": {"Dyn": {"Str": str() as value}}}:
+            return Literal(value, STRING)
+        case {"Literal": {"Scalar": {**members}}} if len(members) == 1:
+            [(kind, scalar)] = members.items()
+            return _scalar(str(kind), scalar)
+    raise Inexact(f"{_part(tree)} is not a constant")
 
 
 def _scalar(kind: str, value: Any) -> Literal:
@@ -177,14 +188,40 @@ def _listed(tree: Any) -> list[Literal]:
     raise Inexact("the values are not a constant list")
 
 
-def _name(tree: Any) -> str:
-    """What a part is, for messages."""
+def _part(tree: Any) -> str:
+    """The name of the outermost function of an expression, and of what, such as `Length of tags`."""
     match tree:
         case {"Function": {"function": function}}:
-            return _name(function)
-        case {"BinaryExpr": {"op": str() as op}}:
-            return op
+            name = function_name(function).rpartition(".")[2]
+        case {"Agg": {**members}} if len(members) == 1:
+            name = str(next(iter(members)))
+        case {"BinaryExpr": {"op": str() as name}}:
+            pass
         case {**members} if len(members) == 1:
-            [(name, inner)] = members.items()
-            return _name(inner) if name in ("Boolean", "StringExpr") else str(name)
-    return str(tree)[:40]
+            name = str(next(iter(members)))
+        case _:
+            name = "a part"
+    of = ", ".join(dict.fromkeys(_columns(tree)))
+    return f"{name} of {of}" if of else str(name)
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a function as Polars serializes it, with that of its group: `ListExpr.Length`."""
+    names: list[str] = []
+    while isinstance(function, dict) and len(function) == 1:
+        [(name, function)] = function.items()
+        names.append(name)
+    # Parameters are in small letters.
+    return ".".join(str(name) for name in (*names, function) if str(name)[0].isupper() and not isinstance(name, bool))
+
+
+def _columns(tree: Any) -> Iterator[str]:
+    match tree:
+        case {"Column": str() as name}:
+            yield display_name([name])
+        case dict():
+            for each in tree.values():
+                yield from _columns(each)
+        case list():
+            for each in tree:
+                yield from _columns(each)

@@ -51,7 +51,7 @@ from deltaskip.maintenance.copied_state import (
     with_data_change,
 )
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -160,6 +160,8 @@ def _configuration(source: Snapshot, given: Mapping[str, str]) -> tuple[dict[str
                 f"add it to the clone afterwards."
             )
     own, features = without_feature_properties(given)
+    for name, text in own.items():
+        check_given_property(name, text, f"the clone of {source.root}")
     kept = {name: text for name, text in source.properties.items() if name not in _OF_THE_SOURCE}
     configuration = {**kept, **own}
     if TableProperties(configuration, source.root).mapping_mode != source.table_properties.mapping_mode:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.rows.arrow_losses import warn_of_losses
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
@@ -53,6 +55,7 @@ class ArrowRows:
     Attributes:
         plan: The plan, made for the schema of the batches.
         identities: The state of each identity column after the batches so far, by the column's name.
+        has_warned: Whether a WriteWarning was issued, which is done once.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class ArrowRows:
         time_zone: str = "UTC",
         collations: CollatedOrder | None = None,
         now_micros: int | None = None,
+        computed: Collection[str] = (),
     ) -> None:
         """Prepare the conversion.
 
@@ -69,6 +73,8 @@ class ArrowRows:
             time_zone: The time zone for casts between instants and local times.
             collations: Those of collated strings. The default is `RunningCollations`.
             now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
+            computed: Names of columns whose values are those of expressions, such as price * 1.1, whose fractions are
+                rounded without a warning.
         """
         self.plan = plan
         self.identities: dict[str, IdentityColumn] = {
@@ -77,6 +83,9 @@ class ArrowRows:
         self._time_zone = time_zone
         self._collations = RunningCollations() if collations is None else collations
         self._target = ArrowTarget(plan.table, zone_of(time_zone))
+        self._watched = replace(self._target, losses=[])
+        self._computed = computed
+        self.has_warned = False
         self._now = time.time_ns() // 1000 if now_micros is None else now_micros
         self._stored = plan.written_schema
         self._constants: dict[str, pa.Array] = {}
@@ -97,6 +106,9 @@ class ArrowRows:
         n_rows = batch.num_rows
         base = [column for column in self.plan.columns if column.origin != "generated"]
         columns = dict(zip((column.field.name for column in base), self._stored_columns(base, batch), strict=True))
+        if self._watched.losses and not self.has_warned:
+            self.has_warned = True
+            warn_of_losses(self._watched.losses, self.plan.table)
         for column in self.plan.columns:
             if column.origin == "generated":
                 columns[column.field.name] = self._generated(column, columns, n_rows)
@@ -118,7 +130,9 @@ class ArrowRows:
         field = column.field
         if column.source is not None:
             given = one_chunk(batch.column(column.source.name))
-            values = store_array(given, field.type, (field.name,), self._target)
+            watches = not self.has_warned and field.name not in self._computed
+            target = self._watched if watches else self._target
+            values = store_array(given, field.type, (field.name,), target)
             check_maps(values, field.type, (field.name,), self.plan.table)
             return _without_empty(values) if column.empty_is_null else values
         if column.origin == "identity":

@@ -18,6 +18,7 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import floor_divided, scalar_text, stored_type
+from deltaskip.rows.arrow_losses import LossyCast, first_loss
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
 from deltaskip.schema.arrow import VARIANT_STORAGE, from_arrow_type
@@ -53,10 +54,15 @@ _EXACT_IN_DOUBLE = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class ArrowTarget:
-    """The table and the session's time zone, for casts between instants and local times."""
+    """The table and the session's time zone, for casts between instants and local times.
+
+    Attributes:
+        losses: Gets the values that a cast made less exact, one of each column; None to look for none.
+    """
 
     table: str
     zone: Zone
+    losses: list[LossyCast] | None = None
 
     @property
     def is_utc(self) -> bool:
@@ -212,7 +218,11 @@ def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -
     source = from_arrow_type(array.type)
     if source == target:
         return array
-    fast = _FAST.get((_kind(source), _kind(target)))
+    kinds = (_kind(source), _kind(target))
+    exact = _exact(array, source, target) if kinds in _LOSSY else None
+    if exact is not None:
+        return exact
+    fast = _FAST.get(kinds)
     if fast is not None:
         try:
             found = fast(array, source, target, where)
@@ -220,24 +230,71 @@ def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -
             # Some value does not fit; it is found below.
             found = None
         if found is not None:
+            _look_for_loss(array, found, source, target, path, where)
             return found
     return _by_value(array, source, target, path, where)
 
 
 def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     encoded = array.dictionary_encode()
-    stored = [_cast(value, source, target, path, where) for value in domain_values(encoded.dictionary)]
-    return typed_array(stored, stored_type(target)).take(encoded.indices)
+    values = [_cast(value, source, target, path, where) for value in domain_values(encoded.dictionary)]
+    stored = typed_array(values, stored_type(target))
+    _look_for_loss(encoded.dictionary, stored, source, target, path, where)
+    return stored.take(encoded.indices)
+
+
+def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | None:
+    """The values, if none of them loses digits of its fraction."""
+    if isinstance(target, DecimalType) and isinstance(source, DecimalType) and target.scale >= source.scale:
+        # To more digits pyarrow wraps around without an error.
+        return None
+    wanted = stored_type(target)
+    try:
+        # pyarrow makes an error for each value that does not fit, so that few are tried first.
+        array.slice(0, 64).cast(wanted)
+        found = array.cast(wanted)
+    except pa.ArrowInvalid:
+        return None
+    if source in (FLOAT, DOUBLE):
+        # Beyond these, processors differ in what an integer is that does not fit.
+        limit = min(_EXACT_IN_DOUBLE, (1 << (INTEGRAL_BITS[target] - 1)) - 1)
+        least, most = pc.min_max(found).as_py().values()
+        return found if least is None or -limit < least <= most < limit else None
+    return found
+
+
+def _look_for_loss(
+    array: pa.Array, stored: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget
+) -> None:
+    """Note the first value that is stored as another one."""
+    lost = None if where.losses is None else first_loss(array, stored, source, target)
+    if lost is not None and where.losses is not None:
+        given, kept = (domain_values(each.slice(lost, 1))[0] for each in (array, stored))
+        texts = _text(given, source, where.zone), _text(kept, target, where.zone)
+        where.losses.append(LossyCast(display_name(path), type_text(target).upper(), *texts))
 
 
 def _cast(value: object, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> object:
     try:
         return cast_value(value, source, target, where.zone)
     except Undecided as error:
+        if isinstance(value, bytes) and target == STRING:
+            raise _not_text(value, path, where.table) from error
         raise needs_session(f"A value of the column {display_name(path)}", where.table, error) from error
     except EvaluationError as error:
         shown = _text(value, source, where.zone)
         raise value_violation(display_name(path), type_text(target).upper(), shown, where.table) from error
+
+
+def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
+    """The error for bytes that are no text, which Spark stores as they are."""
+    shown = f"X'{value[:20].hex().upper()}{'…' if len(value) > 20 else ''}'"
+    return UnsupportedFeature(
+        f"The column {display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "
+        f"decode the bytes in their own encoding, such as latin-1, or write them to a column of type BINARY. To store "
+        f"them as they are, write the rows as a DataFrame of a Spark session. Nothing was written.",
+        needs_session=True,
+    )
 
 
 def _text(value: object, source: DataType, zone: Zone) -> str:
@@ -309,6 +366,8 @@ def _to_date(array: pa.Array, source: DataType, target: DataType, where: ArrowTa
     return floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
 
 
+# Casts that cut or round fractions: those that lose none are pyarrow's.
+_LOSSY = ((FLOAT.name, "integer"), (DOUBLE.name, "integer"), ("decimal", "integer"), ("decimal", "decimal"))
 _INSTANTS = (TIMESTAMP.name, TIMESTAMP_NTZ.name)
 _FAST: Mapping[tuple[str, str], _Cast] = {
     ("integer", "integer"): _checked,

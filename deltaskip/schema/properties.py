@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from deltaskip.errors import SchemaError, meant
+from deltaskip.errors import InvalidArgument, SchemaError, meant
 from deltaskip.records import dataclass
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
@@ -71,6 +71,14 @@ class TableProperty(Generic[_T]):
                 f"The table property {self.name}{of_table} is {text[:200]!r}; set it to {self._kind.expected} with "
                 f"ALTER TABLE … SET TBLPROPERTIES."
             ) from None
+
+    def refused(self, text: str) -> str:
+        """What the property must be, such as "true or false", if `text` is no value of it; otherwise ""."""
+        try:
+            self._kind.parse(text)
+        except ValueError:
+            return self._kind.expected
+        return ""
 
     def __repr__(self) -> str:
         return f"TableProperty({self.name!r}, default={self.default!r})"
@@ -349,6 +357,16 @@ def parse_property(name: str, text: str) -> object:
     if name in _DEFINITIONS:
         return _DEFINITIONS[name].parse(text)
     return TableProperty(name, _UNUSED[name], None).parse(text)
+
+
+def check_given_property(name: str, text: str, table: str) -> None:
+    """Check the value that a caller gives a property of a table, new or not.
+
+    Raises InvalidArgument for a property that Delta defines and a value that is none of its own.
+    """
+    definition = _DEFINITIONS.get(name) or (TableProperty(name, _UNUSED[name], None) if name in _UNUSED else None)
+    if definition is not None and (expected := definition.refused(text)):
+        raise InvalidArgument(f"The property {name} of {table} must be {expected}, not {text[:200]!r}.")
 
 
 def _is_malformed(name: str, text: str) -> bool:

@@ -373,6 +373,11 @@ class LogScan(Reopened):
 
     def _with_parameters(self, where: object, params: object) -> object:
         """The predicate with its parameters replaced by their values."""
+        if isinstance(where, str) and not where.strip():
+            raise PredicateError(
+                f'where is empty: write a condition, such as "id > 5 OR id IS NULL", or leave it out for every row '
+                f"{self._at_version()}."
+            )
         try:
             return given_predicate(where, params, self.snapshot.schema)
         except (PredicateError, InvalidArgument, InvalidArgumentType) as error:

@@ -181,7 +181,7 @@ class ChangingMethods(TableMethods):
         from deltaskip.dml.overwrite import predicate_text
         from deltaskip.dml.update import check_values, update
 
-        given, predicate = given_values(arguments.mapping("set", set), where, params)
+        given, predicate = given_values(set, where, params)
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(predicate, None, self.snapshot.schema)
         if arguments.flag("dry_run", dry_run):
@@ -236,11 +236,14 @@ class ChangingMethods(TableMethods):
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge
-        from deltaskip.dml.merge.name_resolution import default_aliases
+        from deltaskip.dml.merge.name_resolution import check_no_keys, default_aliases
         from deltaskip.table.merge_builder import MergeBuilder
 
+        if isinstance(source, str) and on is not None and not isinstance(on, str):
+            raise InvalidArgumentType(f"merge takes the rows before the condition: write merge(rows, on={source!r}).")
+        check_no_keys(on, self.snapshot.schema, target_alias, source_alias)
         if on is None or isinstance(on, list | tuple):
-            raise InvalidArgumentType.of("on", "a condition such as 't.id = s.id'", on)
+            raise InvalidArgumentType.of("on", "a condition such as 'target.id = source.id'", on)
         condition = checked_condition("on", on)
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         source_name = arguments.text_or_none("source_alias", source_alias)

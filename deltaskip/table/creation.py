@@ -25,7 +25,7 @@ from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns, with_nested_ids
-from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties
+from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
 from deltaskip.skipping.read_options import ReadOptions
@@ -227,7 +227,8 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
-        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        InvalidArgument: A feature does not exist, a property has a wrong value, or a table is both partitioned and
+            clustered.
     """
     schema = definition.schema
     if not schema.fields:
@@ -239,6 +240,8 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
             if why is not None:
                 raise SchemaError(f"{text} cannot be the default of {column.name} of {root}: {why}.")
     given, features = without_feature_properties(definition.properties)
+    for name, value in given.items():
+        check_given_property(name, value, root)
     transforms = transforms_of(definition.partition_by)
     _columns(schema, [each.path[0] for each in transforms if isinstance(each, Identity)], "partition", root)
     made = partitioned(schema, transforms, root)

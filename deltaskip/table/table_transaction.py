@@ -219,5 +219,5 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has changed files or columns, or has ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        given, predicate = given_values(arguments.mapping("set", set), where, params)
+        given, predicate = given_values(set, where, params)
         self.add_metrics(update_in(self, given, predicate_text(predicate, None, self.snapshot.schema), spark, zone))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
+from deltaskip.txn.app_version import record_version
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -70,11 +71,9 @@ def _tried(
     transaction: Transaction, act: Callable[[Transaction], Mapping[str, int]], txn: tuple[str, int] | None
 ) -> WriteResult:
     """Commit what `act` adds to a transaction, once."""
-    if txn is not None:
-        done = transaction.read_app(txn[0])
-        if done is not None and done >= txn[1]:
-            return WriteResult(None, transaction.operation)
-        transaction.set_app_version(*txn)
+    repeated = record_version(transaction, txn)
+    if repeated:
+        return WriteResult(None, transaction.operation, nothing_written=repeated)
     metrics = act(transaction)
     transaction.set_metrics(metrics)
     version = None

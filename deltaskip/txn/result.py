@@ -21,9 +21,12 @@ class WriteResult(Shown):
         metrics: Delta's metrics of the operation, such as numOutputRows, by name.
         cost: Files and bytes that a change of rows read, skipped, rewrote and marked, and its seconds by phase; None of
             operations that do not change existing rows.
+        nothing_written: Why nothing was committed, where that is because of `txn`: the table has this version of the
+            application, or a later one. Otherwise "".
     """
 
     version: int | None
     operation: str
     metrics: Mapping[str, int] = field(default_factory=dict)
     cost: ChangeCost | None = field(default=None, kw_only=True)
+    nothing_written: str = field(default="", kw_only=True)

@@ -49,11 +49,22 @@ def test_head_shows_rows_with_tabs_in_a_pipe(run: Run, table: Path) -> None:
     assert run("head", table, "-n", 0, "--column", "id").out == "id\n"
 
 
+def test_head_shows_the_same_first_rows_for_every_number(run: Run, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "uneven", "id BIGINT")
+    for start, stop in ((0, 1), (1, 3), (3, 20)):
+        table.append(pa.table({"id": range(start, stop)}))
+    every = run("head", table.uri, "-n", 100).out.splitlines()
+    assert sorted(every[1:], key=int) == [str(i) for i in range(20)]
+    for n in (0, 1, 2, 10, 19):
+        assert run("head", table.uri, "-n", n).out.splitlines() == every[: n + 1]
+
+
 def test_rows_are_written_in_every_format(run: Run, table: Path, tmp_path: Path) -> None:
     records = [json.loads(line) for line in run("head", table, "--format", "json").out.splitlines()]
     assert [each["id"] for each in records] == [1, 2, 3]
     assert records[0]["tags"] == ["x"] and records[1]["name"] == "" and records[2]["name"] is None
-    assert run("head", table, "--json").out == run("head", table, "--format", "json").out
+    for given in (["--json"], ["--format", "jsonl"], ["--format", "ndjson"]):
+        assert run("head", table, *given).out == run("head", table, "--format", "json").out
     text = run("head", table, "--format", "csv").out
     assert text.splitlines()[2] == '2,"",,,"[]",'
     read = list(csv.DictReader(io.StringIO(text)))
@@ -65,6 +76,9 @@ def test_rows_are_written_in_every_format(run: Run, table: Path, tmp_path: Path)
     again = tmp_path / "again"
     ds.DeltaTable.create(again, ROWS.schema)
     assert run("append", again, tmp_path / "rows.parquet").status == 0
+    assert run("append", again, tmp_path / "rows.jsonl", "--format", "jsonl").status == 0
+    assert ds.DeltaTable(again).scan().count() == 6
+    ds.DeltaTable(again).restore(1)
     assert ds.DeltaTable(again).scan().to_arrow().equals(ds.DeltaTable(table).scan().to_arrow())
 
 
@@ -97,6 +111,23 @@ def test_columns_with_a_condition_are_read_by_a_scan(run: Run, table: Path, monk
     )
     ran = run("query", f"SELECT count(*) FROM '{table}'")
     assert ran.status == 2 and "pip install duckdb" in ran.err
+
+
+def test_a_path_without_quotes_is_answered_by_the_query_with_them(
+    run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(table.parent)
+    table.rename(table.parent / "orders")
+    for text, said in (
+        ("SELECT * FROM orders WHERE id > 1;", "in quotes, as in: SELECT * FROM 'orders' WHERE id > 1"),
+        ("SELECT id FROM (FROM ./data/orders)", "as in: SELECT id FROM (FROM './data/orders')"),
+        ("SELECT 1", "as in: SELECT * FROM 'data/orders'"),
+    ):
+        ran = run("query", text)
+        assert ran.status == 2 and f"{said}\n" in ran.err, text
+    pytest.importorskip("duckdb")
+    ran = run("query", "SELECT a.id FROM 'orders' a JOIN orders b ON a.id = b.id")
+    assert "in quotes: SELECT a.id FROM 'orders' a JOIN 'orders' b ON" in ran.err
 
 
 def test_every_other_query_is_run_by_duckdb(run: Run, table: Path, tmp_path: Path) -> None:
@@ -227,8 +258,8 @@ def test_what_changes_nothing_says_why(run: Run, tmp_path: Path, txn: tuple[str,
         ("merge", table.uri, tmp_path / "none.csv", "--on", "id"),
     ):
         ran = run(*command, *txn)
-        assert ran.status == 0 and " nothing: " in ran.out
-        assert ("this version of the application" in ran.out) == bool(txn)
+        said = " nothing, because version 1 of the application 'job' is committed already\n" if txn else " nothing: "
+        assert ran.status == 0 and said in ran.out
 
 
 def test_a_plot_says_what_it_wrote(run: Run, table: Path, tmp_path: Path) -> None:

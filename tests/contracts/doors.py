@@ -249,10 +249,15 @@ def connect_session(spark: Any) -> Any:
     """A session of Spark Connect, whose server runs in the JVM of a classic session and ends with it."""
     from pyspark.sql.connect.session import SparkSession
 
+    return SparkSession.builder.remote(connect_server(spark)).create()
+
+
+def connect_server(spark: Any) -> str:
+    """The address of a server of Spark Connect, which runs in the JVM of a classic session and ends with it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     jvm = spark.sparkContext._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.connect.grpc.binding.port", str(port))
     jvm.org.apache.spark.sql.connect.service.SparkConnectService.start(spark.sparkContext._jsc.sc())
-    return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    return f"sc://127.0.0.1:{port}"

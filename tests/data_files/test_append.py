@@ -16,7 +16,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
-from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError
+from deltaskip.errors import CommitConflict, InvalidArgumentType, RowViolation, SchemaError, WriteWarning
 from deltaskip.storage.kill_points import observe_kill_points
 
 UTC = datetime.UTC
@@ -144,8 +144,19 @@ def test_an_application_commits_each_of_its_versions_once(tmp_path: Path) -> Non
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     rows = pa.table({"id": [1]})
     assert table.append(rows, txn=("stream", 3)).version == 1
-    assert table.append(rows, txn=("stream", 3)).version is None
-    assert table.append(rows, txn=("stream", 2)).version is None
+    again = table.append(rows, txn=("stream", 3))
+    assert again.version is None
+    assert again.nothing_written == "because version 3 of the application 'stream' is committed already"
+    for write in (
+        lambda: table.append(rows, txn=("stream", 2)),
+        lambda: table.overwrite(rows, txn=("stream", 2)),
+        lambda: table.delete("true", txn=("stream", 2)),
+        lambda: table.optimize(txn=("stream", 2)),
+    ):
+        with pytest.warns(WriteWarning, match=r"^Nothing was written to .*: pass a higher one in txn"):
+            lower = write()
+        assert lower.version is None
+        assert "nothing written because the version 2 of the application 'stream' is not above 3" in repr(lower)
     assert table.append(rows, txn=("other", 0)).version == 2
     assert table.append(rows, txn=("stream", 4)).version == 3
     assert len(_rows(table)) == 3

@@ -185,3 +185,12 @@ def test_readme_is_short_and_has_the_test_command_that_ci_runs() -> None:
     assert len(text.splitlines()) <= 110
     assert re.search(r"^bash \.ci/test$", text, re.MULTILINE)
     assert "bash .ci/test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_kinds_of_predicate_errors_are_described() -> None:
+    from deltaskip.expr.bind import TypeMismatch
+    from deltaskip.schema.relations import UnknownName
+    from deltaskip.schema.resolve import AmbiguousName, InsideCollection
+
+    text = ERRORS.read_text(encoding="utf-8")
+    assert all(f"`{each.__name__}`" in text for each in (TypeMismatch, UnknownName, AmbiguousName, InsideCollection))

@@ -97,6 +97,7 @@ def test_conditions_have_sparks_null_and_nan(constraint: str, broken: list[Any])
     assert list(map(repr, found)) == list(map(repr, broken))
 
 
+@pytest.mark.filterwarnings("ignore::deltaskip.errors.WriteWarning")
 def test_both_ways_of_evaluation_agree_on_random_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for()
     rows = [table_of([random_row(seed)]) for seed in range(extent(80, 400))]
@@ -281,6 +282,7 @@ def test_streams_divide_large_batches_and_leave_out_empty_ones(monkeypatch: pyte
     assert pa.Table.from_batches(found) == rows
 
 
+@pytest.mark.filterwarnings("ignore::deltaskip.errors.WriteWarning")
 def test_converted_rows_are_written_as_data_files(tmp_path: Path) -> None:
     plan = plan_for()
     rows = [row for row in map(random_row, range(60)) if row_fits(row)]

@@ -1,7 +1,7 @@
 """Every way to a table through a Spark cluster of two executors on this machine: python -m tests.spark.cluster FOLDER.
 
-Executors are processes of their own. With `--without`, their Python has no deltaskip. Prints a line of JSON for each
-way: its name, and its answer or error.
+Executors are processes of their own. With `--without`, their Python has no deltaskip; with `--connect`, the session is
+one of Spark Connect, whose server is the driver. Prints a line of JSON for each way: its name, and its answer or error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -98,9 +99,79 @@ def _changes(table: ds.DeltaTable, spark: Any) -> Any:
     return table.changes(table.version).to_spark(spark).count()
 
 
+def _overwrite(table: ds.DeltaTable, spark: Any) -> Any:
+    table.overwrite(spark.range(30).selectExpr("id", "1L AS part", "0.5D AS v"), where="id < 100")
+    return table.scan().count()
+
+
+def _found_format(table: ds.DeltaTable, spark: Any) -> Any:
+    return spark.read.format("deltaskip").load(table.uri).where("id < 100").count()
+
+
+def _found_format_write(table: ds.DeltaTable, spark: Any) -> Any:
+    spark.range(10).selectExpr("id", "id AS part", "0.5D AS v").write.format("deltaskip").mode("append").save(table.uri)
+    return table.refresh().scan().count()
+
+
 def _format(table: ds.DeltaTable, spark: Any) -> Any:
     ds.register_format(spark)
-    return spark.read.format("deltaskip").load(table.uri).where("id < 100").count()
+    return _found_format(table, spark)
+
+
+def _format_write(table: ds.DeltaTable, spark: Any) -> Any:
+    ds.register_format(spark)
+    return _found_format_write(table, spark)
+
+
+def _format_changes(table: ds.DeltaTable, spark: Any) -> Any:
+    table.delete("id = 3")
+    ds.register_format(spark)
+    changes = spark.read.format("deltaskip").option("readChangeFeed", "true").option("startingVersion", table.version)
+    return changes.load(table.uri).count()
+
+
+def _stream(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream from a table by a function to another one, which takes its rows as appends do."""
+    copy = ds.DeltaTable.create(f"{table.uri}-copy", "id BIGINT, part BIGINT, v DOUBLE")
+    _followed(
+        table.read_stream(spark).writeStream.foreachBatch(lambda rows, n: copy.append_batch(rows, n, "copy")), table
+    )
+    return copy.refresh().scan().count()
+
+
+def _stream_in(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream of Spark's own rows by a function to a table."""
+    folder = f"{table.uri}-rows"
+    spark.range(7).selectExpr("id", "id AS part", "0.5D AS v").write.parquet(folder)
+    rows = spark.readStream.schema("id BIGINT, part BIGINT, v DOUBLE").parquet(folder)
+    _followed(rows.writeStream.foreachBatch(lambda batch, n: table.append_batch(batch, n, "rows")), table)
+    return table.refresh().scan().count()
+
+
+def _stream_format(table: ds.DeltaTable, spark: Any) -> Any:
+    """A stream from a table to another one, both by the format."""
+    copy = ds.DeltaTable.create(f"{table.uri}-copy", "id BIGINT, part BIGINT, v DOUBLE")
+    writing = table.read_stream(spark).writeStream.format("deltaskip").option("txnAppId", "copy")
+    _followed(writing.option("path", copy.uri), table)
+    return copy.refresh().scan().count()
+
+
+def _followed(writing: Any, table: ds.DeltaTable) -> None:
+    checkpoint = f"{table.uri}-checkpoint"
+    writing.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+
+
+def _installed(table: ds.DeltaTable, spark: Any) -> Any:
+    """Spark's own SQL over a catalog: files without deletion vectors are read by Spark's reader, others in Python."""
+    catalog = ds.catalog(f"warehouse:{Path(table.uri.removeprefix('file://')).parent / 'warehouse'}")
+    with ds.install_catalog(spark, "lake", catalog):
+        found = [spark.sql(f"SELECT * FROM lake.deltaskip.`{table.uri}` WHERE id < 100").count()]
+        table.delete("id = 3")
+        return [*found, spark.sql(f"SELECT * FROM lake.deltaskip.`{table.uri}` WHERE id < 100").count()]
+
+
+def _listed(table: ds.DeltaTable, spark: Any) -> Any:
+    return table.scan("id < 100", engine="spark").files_to_spark(spark).count()
 
 
 def _planned(table: ds.DeltaTable, spark: Any) -> Any:
@@ -112,9 +183,16 @@ def _read(table: ds.DeltaTable, spark: Any) -> Any:
 
 
 WAYS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
-    "read": _read, "append": _append, "delete": _delete, "update": _update, "merge": _merge, "optimize": _optimize,
-    "recompute": _recompute, "changes": _changes, "format": _format, "engine": _planned,
+    "read": _read, "append": _append, "overwrite": _overwrite, "delete": _delete, "update": _update, "merge": _merge,
+    "optimize": _optimize, "recompute": _recompute, "changes": _changes, "stream in": _stream_in,
+    "found format": _found_format, "found format write": _found_format_write, "format": _format,
+    "format write": _format_write, "format changes": _format_changes, "stream": _stream,
+    "stream format": _stream_format, "engine": _planned, "engine files": _listed, "installed catalog": _installed,
 }  # fmt: skip
+
+
+CLASSIC = ("stream in", "stream", "installed catalog")
+"""The ways that Spark Connect does not have as they are: functions of foreachBatch run on its server."""
 
 
 def made(path: Path, rows: int = _ROWS) -> ds.DeltaTable:
@@ -132,10 +210,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.cluster")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--without", action="store_true", help="executors have no deltaskip")
+    parser.add_argument("--connect", action="store_true", help="by Spark Connect")
+    parser.add_argument("--server", help="the address of a server of Spark Connect")
     parser.add_argument("--only", nargs="*", default=tuple(WAYS))
     parser.add_argument("--twice", action="store_true", help="tell about the second time, when workers have started")
     given = parser.parse_args()
-    spark = session(given.folder, given.without)
+    if given.connect:
+        # Imported here, where benchmarks do without it.
+        from tests.contracts.doors import connect_server
+
+        # A process with sessions of both kinds has only functions of one.
+        driver = session(given.folder, given.without)
+        command = [sys.executable, "-m", "tests.spark.cluster", *sys.argv[1:], "--server", connect_server(driver)]
+        command.remove("--connect")
+        subprocess.run(command, check=True)
+        driver.stop()
+        return
+    spark = _client(given.server) if given.server is not None else session(given.folder, given.without)
     ds.options.spark_jobs = "always"
     for name in given.only:
         if given.twice:
@@ -148,10 +239,21 @@ def main() -> None:
         except Exception as error:
             told = {"error": type(error).__name__, "message": str(error)}
         seconds = time.perf_counter() - begun
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+        jobs = None if given.server is not None else _jobs(spark)
         print(json.dumps({"name": name, "seconds": round(seconds, 2), "jobs": jobs, **told}), flush=True)
     spark.stop()
+
+
+def _client(server: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.remote(server).getOrCreate()
+
+
+def _jobs(spark: Any) -> int:
+    """The number of jobs that have run."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
 
 
 if __name__ == "__main__":

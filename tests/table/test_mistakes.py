@@ -75,7 +75,46 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         lambda t: t.merge(ROW, "id = id").when_matched_delete().execute(),
         r"target\.id or source\.id",
     ),
-    "a merge by a list": (lambda t: t.merge(ROW, ["id"]), r"on must be a condition such as 't\.id = s\.id', not list"),
+    "a merge by a column": (lambda t: t.merge(ROW, "id"), r"write on='target\.id = source\.id'"),
+    "a merge by columns": (
+        lambda t: t.merge(ROW, "ID, day", "s", "t"),
+        r"'ID, day' are names of columns: write on='t\.ID = s\.ID AND t\.day = s\.day'",
+    ),
+    "a merge by a list": (lambda t: t.merge(ROW, ["id"]), r"write on='target\.id = source\.id'"),
+    "a merge by tuples": (lambda t: t.merge(ROW, [("id", "=", 1)]), "on must be a condition such as .*, not list"),
+    "a merge the other way round": (lambda t: t.merge("target.id = source.id", ROW), r"merge\(rows, on='target\.id ="),
+    "an update the other way round": (
+        lambda t: t.update("id=1", {"price": "2"}), r"write update\(\{'price': '2'\}, where='id=1'\)",
+    ),
+    "an update of a condition": (lambda t: t.update("id=1"), r"set must be a mapping .*, not str: write update\(\{"),
+    "a transaction's update of a list": (lambda t: t.transaction().update(["id"]), "set must be .*, not list"),
+    "no condition": (lambda t: t.scan(""), "where is empty: write a condition, .* leave it out for every row"),
+    "no condition to delete by": (lambda t: t.delete(" "), "where is empty: write a condition"),
+    "no condition to overwrite by": (lambda t: t.overwrite(ROW, where=""), "where is empty: write a condition"),
+    "bytes for a text": (
+        lambda t: t.append(pa.table({"id": [1], "user": [{"name": b"a\xff"}]})),
+        r"The column user\.name of .*orders is STRING, and the value X'61FF' is binary that is not UTF-8: decode",
+    ),
+    "a wrong value of a property": (
+        lambda t: t.alter(ds.SetProperty("delta.appendOnly", "maybe")),
+        r"delta\.appendOnly of .*orders must be true or false, not 'maybe'\.$",
+    ),
+    "a wrong value of a property of a new table": (
+        lambda t: ds.DeltaTable.create("new", "id INT", properties={"delta.appendOnly": "maybe"}),
+        r"delta\.appendOnly of .*new must be true or false, not 'maybe'\.$",
+    ),
+    "a wrong value of a property in SQL": (
+        lambda t: t.alter_sql("SET TBLPROPERTIES ('delta.checkpointInterval' = 'x')"),
+        r"delta\.checkpointInterval of .*orders must be .*, not 'x'\.$",
+    ),
+    "a wrong value of a property of a table in a catalog": (
+        lambda t: ds.catalog("warehouse:wh").create_table("x", "id INT", properties={"delta.appendOnly": "1"}),
+        r"delta\.appendOnly of .*x must be true or false, not '1'\.$",
+    ),
+    "a wrong value of a property of a clone": (
+        lambda t: t.clone("copy", properties={"delta.appendOnly": "maybe"}),
+        r"delta\.appendOnly of the clone of .*orders must be true or false, not 'maybe'\.$",
+    ),
     "a bucket without a name": (lambda t: ds.DeltaTable("s3://"), "names no folder"),
     "a merge by aliases": (
         lambda t: t.merge(ROW, "t.id = s.id").when_matched_delete().execute(),

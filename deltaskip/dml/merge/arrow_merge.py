@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.assignments import is_computed
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
@@ -413,7 +414,8 @@ class _Merge:
         if number not in self._parts:
             plan = group_plan(self._join, group, StructType(tuple(fields)))
             change = "insert" if clause.action == "insert" else "update"
-            self._parts[number] = ArrowPart(change, plan, self._execution.time_zone, scope.now)
+            computed = [name for name, each in clause.columns.items() if _is_computed(each, scope)]
+            self._parts[number] = ArrowPart(change, plan, self._execution.time_zone, scope.now, computed)
         self._parts[number].add(arrays, rows, row_ids)
 
     def _value(
@@ -483,6 +485,16 @@ class _Merge:
 
     def _example(self, batch: _Rows, row: int) -> dict[str, object]:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
+
+
+def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:
+    match assigned:
+        case AssignedExpression(value):
+            return is_computed(scope.bound(value))
+        case AssignedFields(fields):
+            return any(_is_computed(each, scope) for each in fields.values())
+        case _:
+            return False
 
 
 def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -26,14 +26,15 @@ class ArrowPart:
         plan: The plan by which they are written.
         time_zone: The time zone of casts.
         now: The time of the statement, in microseconds since the epoch.
+        computed: As for ArrowRows.
 
     Attributes:
         stored: The rows as they are stored, each batch with the row ids that its rows keep.
     """
 
-    def __init__(self, change: str, plan: RowPlan, time_zone: str, now: int) -> None:
+    def __init__(self, change: str, plan: RowPlan, time_zone: str, now: int, computed: Collection[str]) -> None:
         self.change = change
-        self._rules = ArrowRows(plan, time_zone, now_micros=now)
+        self._rules = ArrowRows(plan, time_zone, now_micros=now, computed=computed)
         self._given: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self.stored: list[tuple[pa.RecordBatch, pa.Array | None]] = []
 
@@ -43,15 +44,18 @@ class ArrowPart:
         assert not columns or len(given) == rows
         self._given.append((given, row_ids))
 
-    def store(self, identities: Mapping[str, IdentityColumn]) -> Mapping[str, IdentityColumn]:
-        """Compute the rows as they are stored; identity columns continue from these states."""
+    def store(
+        self, identities: Mapping[str, IdentityColumn], has_warned: bool
+    ) -> tuple[Mapping[str, IdentityColumn], bool]:
+        """Compute the rows as they are stored; identity columns and the warning continue from these states."""
         rules = self._rules
+        rules.has_warned = has_warned
         rules.identities = {name: identities.get(name, state) for name, state in rules.identities.items()}
         self._given.reverse()
         while self._given:
             given, ids = self._given.pop()
             self.stored.append((rules.convert(given), ids))
-        return {**identities, **rules.identities}
+        return {**identities, **rules.identities}, rules.has_warned
 
 
 class ArrowMergedRows(NewRows):
@@ -82,8 +86,9 @@ class ArrowMergedRows(NewRows):
             UnsupportedFeature: A rule can only be evaluated by Spark.
         """
         identities: Mapping[str, IdentityColumn] = {}
+        has_warned = False
         for part in self._parts:
-            identities = part.store(identities)
+            identities, has_warned = part.store(identities, has_warned)
         self._identities = identities
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:

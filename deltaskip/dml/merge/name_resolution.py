@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import Node, columns_of, walk
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.relations import Relation, resolve_among
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import StructType
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import BOOLEAN, StructType
 
 Side = Literal["target", "source"]
 
@@ -31,6 +31,31 @@ def default_aliases(target: str | None, source: str | None, of_frame: bool) -> t
         for name, other, default in zip(names, names[::-1], _SIDES, strict=True)
     ]
     return found[0], source if of_frame else found[1]
+
+
+def check_no_keys(on: object, schema: StructType, target: str | None, source: str | None) -> None:
+    """Check that the condition of a merge is not the names of key columns.
+
+    Args:
+        on: The condition as it was given.
+        schema: The schema of the table.
+        target: The name of the table in expressions; None for `target`.
+        source: The name of the source.
+
+    Raises PredicateError with the condition to write, and InvalidArgumentType for a list of names.
+    """
+    types = {fold_name(field.name): field.type for field in schema.fields}
+    names = on.split(",") if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
+    names = [name.strip(" `") if isinstance(name, str) else name for name in names]
+    keys = [name for name in names if isinstance(name, str) and fold_name(name) in types]
+    one_flag = len(keys) == 1 and isinstance(on, str) and types[fold_name(keys[0])] == BOOLEAN
+    if not keys or len(keys) < len(names) or one_flag:
+        return
+    sides = source or "source", target or "target"
+    condition = " AND ".join(" = ".join(f"{side}.{display_name([name])}" for side in sides[::-1]) for name in keys)
+    what = "is the name of a column" if len(keys) == 1 else "are names of columns"
+    error = PredicateError if isinstance(on, str) else InvalidArgumentType
+    raise error(f"on must be a condition, and {on!r} {what}: write on={condition!r}.")
 
 
 class Names:

@@ -40,6 +40,7 @@ from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
 from deltaskip.settings import options
+from deltaskip.txn.app_version import record_version
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
@@ -143,14 +144,10 @@ def run_job(
         transaction = Transaction(base, operation, parameters, False, write.user_metadata)
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
-            txn = write.txn
-            if txn is not None:
-                already = transaction.read_app(txn[0])
-                if already is not None and already >= txn[1]:
-                    # Another process has done it meanwhile.
-                    transaction.discard()
-                    return None, broken
-                transaction.set_app_version(*txn)
+            if record_version(transaction, write.txn):
+                # Another process has done it meanwhile.
+                transaction.discard()
+                return None, broken
             _put(transaction, done)
             if not transaction.has_actions:
                 return None, broken

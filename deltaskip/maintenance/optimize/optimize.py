@@ -30,6 +30,7 @@ from deltaskip.settings import options
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.txn.app_version import committed_before
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _MOST_TRIES = 3
@@ -75,9 +76,9 @@ def optimize(
     if dry_run:
         return done.expected(plan.bins)
     txn = write.txn
-    known = None if txn is None else snapshot.txns.get(txn[0])
-    if txn is not None and known is not None and known.version >= txn[1]:
-        return done.result()
+    repeated = committed_before(snapshot, txn)
+    if repeated:
+        return replace(done.result(), nothing_written=repeated)
     # Where Spark does not order rows, those of a bin must fit in memory.
     divides = plan.strategy.columns and spark is None
     pending = deque(

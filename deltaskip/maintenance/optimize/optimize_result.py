@@ -74,6 +74,7 @@ class OptimizeResult(Shown):
         started_ms: When it began, in milliseconds since the epoch.
         ended_ms: When it ended.
         dry_run: Whether nothing was written.
+        nothing_written: As of WriteResult.
     """
 
     version: int | None
@@ -96,6 +97,7 @@ class OptimizeResult(Shown):
     ended_ms: int = 0
     dry_run: bool = False
     operation: str = field(default="OPTIMIZE")
+    nothing_written: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for `json.dumps`."""

@@ -42,6 +42,7 @@ from deltaskip.spark.read.dataframe import StoredTable, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
+from deltaskip.spark.session.checks import is_local
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
@@ -130,8 +131,7 @@ class SparkExecution(RowExecution):
         """Whether this process copies rows sooner than a job does."""
         if options.spark_jobs == "always":
             return False
-        local = str(self._spark.conf.get("spark.master", "")).startswith("local")
-        return is_little_to_copy(self._snapshot, parts, schema, local)
+        return is_little_to_copy(self._snapshot, parts, schema, is_local(self._spark.conf.get("spark.master", "")))
 
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout

@@ -12,13 +12,20 @@ from pyspark.sql import SparkSession
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, SparkUnavailable
+from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.overlapping import holding
+from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.spark.session.secrets import keep_settings_secret_once
 
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.
 _ASKED = 4
-# Ids of the applications whose executors have it.
+NOT_ON_EXECUTORS = (
+    "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
+    "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or venv-pack works "
+    "as well)."
+)
+# Ids of the applications, and of sessions of Spark Connect, whose executors have it.
 _WITH_PACKAGE: set[str] = set()
 
 
@@ -58,16 +65,18 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
 
     By default the workers of a local session run `python3` of PATH, which need not be that of the environment in use;
     in the block they run the interpreter of this process. What the user has configured stays: PYSPARK_PYTHON,
-    spark.pyspark.python. On a cluster a small job asks once whether executors have the package.
+    spark.pyspark.python. On a cluster, and through Spark Connect, a small job asks once whether executors have the
+    package.
 
     Raises:
-        SparkUnavailable: Executors lack it.
+        SparkUnavailable: Executors lack it, or the session does not respond.
     """
     context: Any = getattr(spark, "_sc", None) if isinstance(spark, SparkSession) else None
     if context is None:
+        _check_executors_of_server(spark)
         yield
         return
-    if not _is_this_machine(context):
+    if not is_local(context.master):
         _check_executors(context)
         yield
         return
@@ -80,19 +89,14 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
         yield
 
 
+def is_local(master: object) -> bool:
+    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
+    return master == "local" or str(master).startswith("local[")
+
+
 def not_on_executors() -> SparkUnavailable:
     """Return the error for executors without this package."""
-    return SparkUnavailable(
-        "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
-        "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or "
-        "venv-pack works as well)."
-    )
-
-
-def _is_this_machine(context: Any) -> bool:
-    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
-    master = str(context.master)
-    return master == "local" or master.startswith("local[")
+    return SparkUnavailable(NOT_ON_EXECUTORS)
 
 
 def _check_executors(context: Any) -> None:
@@ -100,13 +104,38 @@ def _check_executors(context: Any) -> None:
     if context.applicationId in _WITH_PACKAGE:
         return
     tasks = max(1, min(_ASKED, int(context.defaultParallelism)))
-    if not all(context.parallelize(range(tasks), tasks).map(_imports).collect()):
+    if not all(context.parallelize(range(tasks), tasks).map(has_package).collect()):
         raise not_on_executors()
     _WITH_PACKAGE.add(context.applicationId)
 
 
-def _imports(_: int) -> bool:
-    """Whether an executor can import this package, and what it reads files with."""
+def _check_executors_of_server(spark: SparkSession) -> None:
+    """Raise SparkUnavailable if the executors of a server of Spark Connect lack this package, asked once a session."""
+    session = session_id(spark)
+    if session in _WITH_PACKAGE:
+        return
+    with spark_errors_named(spark, "its Python workers", "ask"), without_pandas_warning():
+        try:
+            found = spark.range(0, _ASKED, 1, _ASKED).mapInArrow(_imported, "has BOOLEAN").collect()
+        except Exception as error:
+            if "No module named 'pyarrow" not in str(error):
+                raise
+            raise not_on_executors() from error
+    if not all(row[0] for row in found):
+        raise not_on_executors()
+    _WITH_PACKAGE.add(session)
+
+
+def _imported(batches: Iterator[Any]) -> Iterator[Any]:
+    """Whether an executor can import this package, for each batch of rows."""
+    import pyarrow
+
+    for _ in batches:
+        yield pyarrow.record_batch([pyarrow.array([has_package()])], ["has"])
+
+
+def has_package(_task: int = 0) -> bool:
+    """Whether the Python that runs this can import this package, and what it reads files with."""
     from importlib.util import find_spec
 
     try:
@@ -115,8 +144,8 @@ def _imports(_: int) -> bool:
         return False
 
 
-# It is sent with its code, since executors without this package cannot look it up.
-_imports.__module__ = "__main__"
+# They are sent with their code, since executors without this package cannot look them up.
+has_package.__module__ = _imported.__module__ = "__main__"
 
 
 def _is_configured(context: Any) -> bool:

@@ -16,6 +16,7 @@ from deltaskip.errors import (
     NamespaceAlreadyExists,
     NamespaceNotEmpty,
     NamespaceNotFound,
+    SparkUnavailable,
     TableAlreadyExists,
     TableNotFound,
     UnsupportedFeature,
@@ -183,7 +184,7 @@ class Jvm:
 
     def _plain(self, error: DeltaSkipError) -> Any:
         lang = self.view.java.lang
-        if isinstance(error, UnsupportedFeature):
+        if isinstance(error, UnsupportedFeature | SparkUnavailable):
             return lang.UnsupportedOperationException(str(error))
         if isinstance(error, CommitConflict):
             return self.view.java.util.ConcurrentModificationException(str(error))

@@ -23,6 +23,7 @@ from deltaskip.schema.types import TIMESTAMP_NTZ
 from deltaskip.spark.columns.column_parts import function
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.session_checks import SessionChecks
+from deltaskip.spark.source.workers import SentToWorkers
 
 # What opening a file costs beside reading it, in bytes: spark.sql.files.openCostInBytes.
 _OPEN_BYTES = 4 << 20
@@ -100,7 +101,7 @@ class FilePartition(InputPartition):  # type: ignore[misc]
             yield from read()
 
 
-class BatchReader(DataSourceReader):  # type: ignore[misc]
+class BatchReader(SentToWorkers, DataSourceReader):  # type: ignore[misc]
     """Reads the rows of a scan, or of a change data feed.
 
     Args:

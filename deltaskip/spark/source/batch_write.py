@@ -20,6 +20,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
+from deltaskip.spark.source.workers import SentToWorkers
 
 
 @dataclass
@@ -40,7 +41,7 @@ class TaskFiles(WriterCommitMessage):  # type: ignore[misc]
         self.written.delete(layout.storage, layout.root)
 
 
-class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
+class BatchWriter(SentToWorkers, DataSourceArrowWriter):  # type: ignore[misc]
     """Appends to a table, overwrites rows of it, or creates it.
 
     Made on the driver, where the write is planned. The commit conflicts with what other writers change after that.

@@ -22,10 +22,7 @@ from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.stream_read import StreamReader
-from deltaskip.spark.source.workers import keeps_reads_apart, pushes_filters
-
-_HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
-"""A variable with which a Python process of Spark says an error without its traceback."""
+from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -35,17 +32,17 @@ def _says(method: _Method) -> _Method:
 
     @wraps(method)
     def call(*args: Any, **named: Any) -> Any:
-        os.environ.pop(_HIDE_TRACEBACK, None)
+        os.environ.pop(HIDE_TRACEBACK, None)
         try:
             return method(*args, **named)
         except DeltaSkipError:
-            os.environ[_HIDE_TRACEBACK] = "1"
+            os.environ[HIDE_TRACEBACK] = "1"
             raise
 
     return call  # type: ignore[return-value]
 
 
-class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
+class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
     """Reads and writes Delta tables: `spark.read.format("deltaskip").option("where", "id > 9").load(path)`.
 
     Spark makes one in a Python process of the driver for each step of planning.

@@ -33,6 +33,7 @@ from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation
 from deltaskip.table.table import DeltaTable
+from deltaskip.txn.app_version import committed_before, record_version
 from deltaskip.txn.transaction import Transaction
 
 # Values of identity columns of a task follow each other at this distance, because no task knows how many there are.
@@ -146,12 +147,9 @@ class PlannedWrite:
             raise
         transaction.undo_by(lambda: files.delete(append.layout.storage, append.layout.root))
         try:
-            if txn is not None:
-                done = transaction.read_app(txn[0])
-                if done is not None and done >= txn[1]:
-                    transaction.discard()
-                    return
-                transaction.set_app_version(*txn)
+            if record_version(transaction, txn):
+                transaction.discard()
+                return
             transaction.set_metrics(self._added(transaction, append, written))
             if operation is not None:
                 transaction.set_operation(*operation)
@@ -166,8 +164,7 @@ class PlannedWrite:
         if txn is None or self.version == BEFORE_CREATION:
             return False
         source = self.options.source
-        done = DeltaTable(source.path, storage_options=source.storage_options).app_versions.get(txn[0])
-        return done is not None and done >= txn[1]
+        return bool(committed_before(DeltaTable(source.path, storage_options=source.storage_options).snapshot, txn))
 
     def _transaction(self, append: PlannedAppend) -> Transaction:
         """The transaction on the version that was planned for."""

@@ -19,6 +19,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.source.batch_read import FilePartition, partitions_of
 from deltaskip.spark.source.options import SourceOptions
+from deltaskip.spark.source.workers import SentToWorkers
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
@@ -33,7 +34,7 @@ Offset = dict[str, Any]
 _LATEST = -1
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Follows a table.
 
     An offset is the file that is read next: the version that adds it, its number among the files of the version,

@@ -12,10 +12,10 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.source.batch_write import TaskFiles, delete_uncommitted, written_by_task
 from deltaskip.spark.source.planned_write import PlannedWrite
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
-from deltaskip.spark.source.workers import commits_streams
+from deltaskip.spark.source.workers import SentToWorkers, commits_streams
 
 
-class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+class StreamWriter(SentToWorkers, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Appends micro-batches to a table exactly once.
 
     Spark makes one to write a micro-batch and another one to commit it, so the plan travels with the files. The table

@@ -1,4 +1,4 @@
-"""The kind of Spark's Python process for data sources that this one is.
+"""The Python processes of Spark that a data source is in: their kind, and those that lack this package.
 
 # Spark 4.1: the JVM starts a module of pyspark.sql.worker for each step of planning and committing
 """
@@ -6,10 +6,47 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader
 
+from deltaskip.spark.session.checks import NOT_ON_EXECUTORS, has_package
+
+HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+"""A variable with which a Python process of Spark says an error without its traceback."""
+
 _PACKAGE = "pyspark.sql.worker"
+
+
+class SentToWorkers:
+    """An object that Spark sends to Python workers: where they lack this package, it says so and what to do.
+
+    Spark's session is not known where a data source is planned, so nothing can ask executors before their job.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The object as bytes, which workers unpickle if they have its class."""
+        return _unpickled, (cloudpickle.dumps((type(self), self.__getstate__())),)
+
+
+def _unpickled(packed: bytes) -> Any:
+    """The object that was sent. Raises ModuleNotFoundError, without a traceback, in a worker without this package."""
+    import os
+    import pickle
+
+    if not has_package():
+        # The worker ends with this error.
+        os.environ[HIDE_TRACEBACK] = "1"
+        raise ModuleNotFoundError(NOT_ON_EXECUTORS)
+    kind, state = pickle.loads(packed)
+    made = object.__new__(kind)
+    made.__dict__.update(state or {})
+    return made
+
+
+# It is sent with its code, and has_package too, since workers without this package cannot look it up.
+_unpickled.__module__ = "__main__"
 
 
 def pushes_filters() -> bool:
