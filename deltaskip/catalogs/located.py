@@ -82,7 +82,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     """Base class of catalogs that keep a location for each name.
 
     A table is created by its Delta log first and its entry second, so that an entry never names a table that is not
-    there; what is left of a creation that was killed is a folder without a name.
+    there; a killed creation leaves a folder without a name.
 
     Args:
         name: Name of the catalog, for messages and SQL.

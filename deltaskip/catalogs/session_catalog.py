@@ -35,7 +35,7 @@ def session_catalog(
     """Return the catalog of a Spark session, in a Hive metastore or in the memory of the session.
 
     Args:
-        rest: What follows "spark:", which is nothing.
+        rest: The text after "spark:", which must be empty.
         spark: The session, classic or Connect. The default is the active session of this process.
         name: Name of the catalog in messages and SQL.
         storage_options: Options of object stores for all tables, as for DeltaTable.

@@ -63,7 +63,7 @@ class PlannedAppend:
 
     Attributes:
         rows: The plan of the rows.
-        layout: Where the files go, and what they contain.
+        layout: The place and the contents of the files.
         protocol: The protocol after the commit.
         metadata: The metadata after the commit, but for the marks of identity columns.
         collations: The domain with the versions of collations that the commit begins to write; None for none.
@@ -235,7 +235,7 @@ def with_marks(metadata: Metadata, schema: StructType, written: WrittenRows) -> 
 
 
 def _kept_transforms(transaction: Transaction, incoming: StructType) -> tuple[Transform, ...]:
-    """The table's partitioning for rows that replace its schema: hidden columns are made anew."""
+    """The table's partitioning for rows that replace its schema: hidden columns are created again."""
     schema, metadata = transaction.schema, transaction.metadata
     fields = {field.name: field for field in schema.fields}
     hidden = hidden_columns(schema, metadata.partition_columns, metadata.configuration)

@@ -160,7 +160,7 @@ def write_data_files(
     Args:
         batches: Rows with the columns of the table's schema but for void ones, of the types of `schema.arrow_schema`,
             and the extra columns of the layout.
-        layout: Where the files go, and what they contain.
+        layout: The place and the contents of the files.
         divided: Whether rows of one partition are divided among several files, which are encoded side by side, if
             there are enough of them.
 

@@ -62,7 +62,7 @@ class NewRows(Protocol):
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none. An updated row keeps
                 its row id and has no commit version; an inserted row has neither; a copied row keeps both.
                 # PROTOCOL, Row Tracking
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             RowViolation: A row violates a rule of the table, or a value does not fit its column.
@@ -197,7 +197,7 @@ class _Target:
 def check_first(transaction: Transaction, act: str) -> None:
     """Raise InvalidCommit if rows to be changed may be in files that the transaction has added, or under other names.
 
-    act: What changes them, as a verb.
+    act: The change, as a verb.
     """
     root = transaction.snapshot.root
     if transaction.changes_files:
@@ -221,7 +221,8 @@ def apply_changes(
     be set before.
 
     Args:
-        transaction: The transaction, which depends on the files already. Its `discard` deletes what is written here.
+        transaction: The transaction, which depends on the files already. Its `discard` deletes the new
+            files.
         changed: The rows.
         execution: Reads and writes rows that stay, and rows as they were.
         written_before: New files of the transaction, which the change data feed must contain if it has change files.

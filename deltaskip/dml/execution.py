@@ -151,7 +151,7 @@ class RowExecution(Protocol):
             parts: The rows.
             schema: The schema to read them with; columns that a file lacks are null.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
         """
         ...
 
@@ -165,7 +165,7 @@ class RowExecution(Protocol):
             schema: The schema to read them with.
             plan: Computes the new rows; it carries the columns of `row_ids`.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             RowViolation: A row violates a rule of the plan.

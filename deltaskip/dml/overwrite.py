@@ -128,7 +128,7 @@ def overwrite_in(
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The new rows.
-        options: What they replace.
+        options: The rows to replace.
         time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
 
     Raises:
@@ -154,7 +154,7 @@ def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zon
 
     Args:
         snapshot: The version of the table.
-        replaced: What the new rows replace.
+        replaced: The rows to replace.
         spark: The DataFrame with the new rows; None to read and write rows in this process.
         time_zone: Time zone of the predicate; with a session its own applies.
 

@@ -183,7 +183,7 @@ def write_deletion_vectors(
     prefix: str = "",
     put: Callable[[str, bytes], None] | None = None,
 ) -> WrittenVectors:
-    """Write deletion vectors into as few files as possible, of which each begins with the version byte.
+    """Write deletion vectors into as few files as possible. Each file begins with the version byte.
 
     Args:
         storage: Storage of the table.

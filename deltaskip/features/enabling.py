@@ -71,7 +71,7 @@ def spelled_property(name: str) -> str:
 def with_version_property(protocol: Protocol, name: str, value: str, where: str = "") -> Protocol:
     """Return the protocol with the features that one of VERSION_PROPERTIES implies.
 
-    Raises InvalidArgument for what is no version of the protocol. where: the end of the message.
+    Raises InvalidArgument for a number that is not a version of the protocol. where: the end of the message.
     """
     if not (value.isascii() and value.isdigit()):
         raise InvalidArgument(f"The property {name} must be a version, not {value!r}{where}.")

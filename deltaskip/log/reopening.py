@@ -25,7 +25,7 @@ class SnapshotReference:
         version: The version.
         table_id: metaData.id of the version.
         options: Options of the table's object store; None for other storages.
-        left_out: Names of what is not in the pickle because it may be a secret.
+        left_out: Names of options that the pickle lacks because they may be secrets.
         secrets: Whether secrets are in the pickle.
         float_bounds: See `Snapshot.float_bounds`.
         opening: Returns the storage of a table of a catalog; None for a table that is opened by its location.

@@ -75,7 +75,7 @@ class ParquetFolder:
 def read_folder(
     storage: Storage, root: str, partition_schema: StructType | None = None, time_zone: str = "UTC"
 ) -> ParquetFolder:
-    """Return what a folder contains. Columns are nullable, and those of several files are merged.
+    """Return the contents of a folder. Columns are nullable, and those of several files are merged.
 
     Args:
         storage: Storage of the folder.

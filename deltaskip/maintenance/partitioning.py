@@ -59,7 +59,7 @@ def replace_partitioning(
     spark: Any = None,
     options: WriteOptions = PLAIN_WRITE,
 ) -> PartitioningResult:
-    """Write all rows of a table anew under other partition columns, see DeltaTable.replace_partitioning."""
+    """Rewrite all rows of a table under other partition columns, see DeltaTable.replace_partitioning."""
     done: list[_Layout] = []
 
     def act(transaction: Transaction) -> Mapping[str, int]:
@@ -180,7 +180,7 @@ def _put_table(transaction: Transaction, layout: _Layout) -> None:
 def _put_rows(
     transaction: Transaction, layout: _Layout, files: DataFiles, spark: Any, time_zone: str
 ) -> dict[str, int]:
-    """Write the rows of all files anew, and replace the files."""
+    """Rewrite the rows of all files, and replace the files."""
     snapshot = transaction.snapshot
     row_ids = row_id_columns(snapshot.table_properties)
     state = transaction.protocol, transaction.metadata, layout.schema, transaction.domains

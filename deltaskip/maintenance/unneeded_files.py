@@ -127,7 +127,7 @@ def _listed(
 
 
 def _allowed(snapshot: Snapshot, files: pa.Table, folders: Folders, hidden: HiddenNames) -> pa.Table:
-    """The files that the gate lets through, and that are neither another table's nor what a link points to."""
+    """The files that the gate lets through, without files of other tables and targets of links."""
     paths = one_chunk(files["path"])
     allowed = deletable(snapshot.storage, snapshot.root, paths, hidden.visible)
     return files.filter(pc.and_(allowed, pc.invert(folders.protected(paths)))).combine_chunks()

@@ -78,8 +78,8 @@ def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple
     Args:
         text: The expression. Text that is no SQL is returned as it is.
         schema: The columns of the relation.
-        qualifiers: What may stand before them.
-        instead: What takes the place of a qualifier, with its dot.
+        qualifiers: The names that may stand before them.
+        instead: The replacement of a qualifier, with its dot.
     """
     return with_names(text, lambda parts: (qualifier_length(parts, schema, qualifiers), instead))
 

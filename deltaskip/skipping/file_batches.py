@@ -61,7 +61,7 @@ def file_batches(predicate: CompiledPredicate, names: Sequence[str]) -> Iterator
 def unshared(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with a small cache of its own, so that a long stream leaves the shared cache alone.
 
-    It shares what is reconciled of the commits after the checkpoint.
+    It shares the reconciled part of the commits after the checkpoint.
     """
     snapshot.commit_adds  # noqa: B018 replayed once for both
     own = copy(snapshot)

@@ -45,7 +45,7 @@ _WHOLE_FROM = 0.1
 def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of a file list that arguments of `Scan.files` choose.
 
-    Raises InvalidArgument for a name that no column has, InvalidArgumentType for what is not a list of names.
+    Raises InvalidArgument for a name that no column has, InvalidArgumentType for anything but a list of names.
     """
     arguments.flag("stats", stats)
     if columns is None:

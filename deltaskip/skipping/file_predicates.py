@@ -49,7 +49,7 @@ class PortablePredicate:
     def compiled(self, snapshot: Snapshot, answers: PartitionAnswers | None = None) -> CompiledPredicate:
         """Return the predicate as it is evaluated over the files of a snapshot.
 
-        answers: what is known about partition values of the snapshot.
+        answers: the known answers for partition values of the snapshot.
         """
         truth = PartitionTruth(self.time_zone, Collations(self.collation_version), answers)
         return CompiledPredicate(self, snapshot, self._program(snapshot), truth)

@@ -77,7 +77,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
             properties=snapshot.properties,
         )
     except SchemaError:
-        # Writers refuse such properties too, so that declaring the columns anew is the right recommendation.
+        # Writers refuse such properties too, so the recommendation to declare the columns again is right.
         return frozenset()
     return frozenset(display_name(column.logical) for column in columns)
 

@@ -154,7 +154,7 @@ class Clause:
 
     Attributes:
         kind: The rows that the clause applies to.
-        action: What it does with them.
+        action: The action on these rows.
         where: Text of its condition.
         values: SQL text by the path of a column; None for `*`.
     """

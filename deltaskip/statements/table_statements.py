@@ -327,7 +327,7 @@ class CommentOn(Statement):
     """COMMENT ON TABLE, NAMESPACE or COLUMN.
 
     Attributes:
-        kind: What the comment is on.
+        kind: The kind of object with the comment.
         name: Name of the table or namespace.
         comment: The comment; None removes it.
         column: Path of the column; () for none.

@@ -137,7 +137,7 @@ class FileReader:
     def _from_footer(
         self, plan: FooterColumn, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """Return the facts of column `i` that the footer proves, and what to read. rows: (all, deleted)."""
+        """Return the facts of column `i` that the footer proves, and the columns to read. rows: (all, deleted)."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
         nothing = facts.extremes == NO_VALUES
@@ -154,7 +154,7 @@ class FileReader:
     def _live(
         self, plan: FooterColumn, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """Return the facts of a column, and what to read, for a file with deleted rows.
+        """Return the facts of a column, and the columns to read, for a file with deleted rows.
 
         The footer counts deleted rows, so it proves only that there are no nulls, or nothing else.
         """

@@ -127,7 +127,7 @@ class OpenSource:
 
 @dataclass(frozen=True, slots=True)
 class FooterColumn:
-    """The position of a table's column in files of one schema, and what their footers prove about it.
+    """The position of a table's column in files of one schema, and the statistics that their footers prove.
 
     nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
     decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers

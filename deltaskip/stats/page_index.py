@@ -1,6 +1,6 @@
 """Page indexes of Parquet files: the places of a column chunk's pages, and the statistics of each page.
 
-What does not fit its column chunk is no page index: the column chunk is then read as a whole.
+An index that does not fit its column chunk is ignored: the column chunk is then read completely.
 # Apache Parquet, Page Index; parquet.thrift, OffsetIndex, ColumnIndex
 """
 

@@ -59,7 +59,7 @@ class HadoopStorage:
         gateway: py4j's gateway to a JVM with Hadoop.
         configuration: The org.apache.hadoop.conf.Configuration in that JVM.
         base: `scheme://authority`. Without authority, that of the configuration's default file system is used.
-        location: What is opened, for errors.
+        location: The location that is opened, for errors.
 
     Raises:
         StorageError: The configuration does not support the file system.

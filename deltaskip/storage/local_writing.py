@@ -43,7 +43,7 @@ def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
     after: Files of `create_unseen`, which are durable before the file has its name. All are synced at the same time,
-    since file systems write what is synced together at once.
+    since file systems write files that are synced together at once.
 
     A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
     is not the first needs the folder, so that it is not made to a table that no reader finds.

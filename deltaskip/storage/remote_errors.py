@@ -33,7 +33,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
 
     Args:
         path: The location.
-        act: What is done with it, as a verb.
+        act: The operation on it, as a verb.
     """
     try:
         yield
@@ -178,7 +178,7 @@ def opening_error(error: BaseException, location: str, options: dict[str, str]) 
     """Return the error for a store that cannot be created with these options. Values of options are not shown.
 
     Args:
-        error: What obstore or pyarrow raised.
+        error: The error of obstore or pyarrow.
         location: Location of the table.
         options: The storage options.
     """

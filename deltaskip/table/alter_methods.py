@@ -56,7 +56,7 @@ class AlteringMethods(TableMethods):
         """Alter the table as an ALTER TABLE statement of Spark or Delta does; see `alter`.
 
         Args:
-            statement: What follows ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
+            statement: The text after ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
                 expressions are stored as typed.
             user_metadata: Text that the table's history has with the commit.
 
@@ -92,7 +92,7 @@ class AlteringMethods(TableMethods):
     def drop_feature(self, name: str, truncate_history: bool = False) -> WriteResult:
         """Drop a table feature from the protocol, so that clients without it can work with the table.
 
-        Properties that switch the feature on are removed with it. What else uses it must be gone before, except for
+        Properties that enable the feature are removed with it. Other uses must be removed before, except for
         deletion vectors: they are disabled first, and files that have some are rewritten without their deleted rows,
         each step in a commit of its own. Earlier versions of the table still need the feature: checkpoints around the
         commit and the feature checkpointProtection keep clients without it from misreading them.

@@ -139,7 +139,7 @@ class WritingMethods(TableMethods):
                 partitioning unless `partition_by` is given.
             params: Values of the parameters of `where`, as in `scan`.
             partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
-                those of the table: hidden columns are made anew, the rows must have the others.
+                those of the table: hidden columns are created again, the rows must have the others.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
             user_metadata: Text that the table's history has with the commit.
@@ -183,7 +183,7 @@ class WritingMethods(TableMethods):
         The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
         folder once they are removed from it. Their columns must be those of the table, by name or by field id as its
         column mapping says, of types that Spark reads as the table's; missing ones are NULL. Constraints are proved
-        from statistics, and only what they leave open is read. Values of identity columns must be in the files, and do
+        from statistics, and only undecided files are read. Values of identity columns must be in the files, and do
         not move the mark of the column, as explicit values of an append do not.
 
         Args:

@@ -36,7 +36,7 @@ def opening_after(done: str) -> Iterator[None]:
     """Within the block, errors of opening a table say that the operation succeeded, so that it is not repeated.
 
     Args:
-        done: What was done, such as `The table /data/t was created`.
+        done: The operation, such as `The table /data/t was created`.
 
     Raises:
         TableNotFound: Another writer has dropped the table meanwhile.

@@ -63,7 +63,7 @@ class Transaction(Unpicklable):
 
     Attributes:
         snapshot: The version of the table that the transaction reads.
-        cost: Counts what the transaction's changes of rows cost.
+        cost: Counts the cost of the transaction's changes of rows.
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
         after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.

@@ -45,7 +45,7 @@ def new_properties(staging: StagingTable, given: Mapping[str, str], ident: Catal
     """Return the properties to create a managed table with, among them those that add features.
 
     Args:
-        staging: What the catalog requires and suggests.
+        staging: The requirements and suggestions of the catalog.
         given: Properties of the user, which come before suggested ones.
         ident: Name of the table, for messages.
 

@@ -64,7 +64,7 @@ def mirrored(before: Snapshot, change: StateChange) -> list[dict[str, Any]]:
 
     Args:
         before: The version before the commit.
-        change: What the commit changes.
+        change: The changes of the commit.
     """
     updates: list[dict[str, Any]] = []
     metadata, old = change.metadata, before.metadata

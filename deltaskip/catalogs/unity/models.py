@@ -205,8 +205,8 @@ class StagingTable:
     Attributes:
         uuid: Identifier that the table will have in the catalog.
         location: URI of its folder.
-        required: What version 0 must have.
-        suggested: What version 0 should have.
+        required: Protocol and properties that version 0 must have.
+        suggested: Protocol and properties that version 0 should have.
         credentials: Credentials of the location.
     """
 

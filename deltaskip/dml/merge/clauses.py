@@ -1,6 +1,6 @@
 """The clauses of a MERGE as the caller gives them, and the checks that need no schema.
 
-# delta-spark, DeltaMergeInto; writers differ in error texts, not in what they refuse
+# delta-spark, DeltaMergeInto; the same clauses are refused, with other texts
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class MergeSource(Protocol):
 
 
 class SourceRows(Protocol):
-    """The rows of a source, for one plan of a merge, with what carries it out: this process, or jobs of an engine."""
+    """The rows of a source, for one plan of a merge, with its execution: by this process, or by jobs of an engine."""
 
     def count(self) -> int:
         """Return the number of rows."""

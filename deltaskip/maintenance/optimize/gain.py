@@ -49,8 +49,8 @@ class ExpectedGain:
         bytes: Size of these files.
         new_files: Number of files that take their place.
         deleted_rows: Number of rows that are marked as deleted and dropped.
-        zorder: Columns by which ordering rows would gain most, with what filters on each would read; empty if none
-            would gain, and for clustered tables.
+        zorder: Columns by which ordering rows would gain most, with the number of files that filters on each would
+            read; empty if none would gain, and for clustered tables.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class MeasuredGain:
         versions: Its first and last version.
         files_before: Number of files before it.
         files_after: Number of files after it.
-        filters: What filters on its columns read, or on the columns for which it made a difference.
+        filters: The files that filters read, for its columns, or for the columns for which it made a difference.
     """
 
     versions: tuple[int, int]

@@ -122,7 +122,7 @@ def run_job(
     Args:
         snapshot: The version of the table that contains the files of the bins.
         bins: The bins.
-        execution: What rewrites them.
+        execution: Rewrites them.
         write: How the commit is recorded.
 
     Returns:

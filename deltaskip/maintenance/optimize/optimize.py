@@ -57,7 +57,7 @@ def optimize(
 
     Args:
         snapshot: A version of the table.
-        request: What to do.
+        request: The arguments of the OPTIMIZE.
         spark: The session that rewrites large files; None to do it in this process.
         write: How the commits are recorded. Only the last one has the version of the application, so that the rest
             is done if the process is killed.

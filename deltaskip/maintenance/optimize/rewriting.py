@@ -77,7 +77,7 @@ class Rewriting(Protocol):
             files: `DataFiles.listed`.
             order: How the rows are ordered; None to write them as they are, into one file.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             UnsupportedFeature: This engine cannot read or write a column.

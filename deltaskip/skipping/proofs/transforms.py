@@ -129,7 +129,7 @@ def value_of(derived: Derived, value: Any) -> Any:
 
 
 def wrapping_values(derived: Derived) -> tuple[int, int] | None:
-    """Return the least source value that can be truncated, and what a session without ANSI mode makes of those below.
+    """Return the least source value that can be truncated, and the result for lower ones without ANSI mode.
 
     None if the rule is no truncation of whole numbers, or truncates every value of the source.
     """

@@ -1,6 +1,6 @@
 """Conversion of Catalyst's expressions to predicate nodes.
 
-A classic Column of Spark 3.5 is a tree of them that is not resolved. What Spark pushes down to a scan is resolved.
+A classic Column of Spark 3.5 is an unresolved tree of them. Expressions that Spark pushes down to a scan are resolved.
 """
 
 from __future__ import annotations

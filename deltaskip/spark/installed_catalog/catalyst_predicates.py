@@ -1,7 +1,7 @@
 """Spark's predicates, as nodes of this package.
 
 Scans get Catalyst's expressions; one that is not known keeps every file. Rows to delete or replace are described
-by the predicates of connectors, of which all must be known.
+by the predicates of connectors, and all of these must be known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMPARISONS = {"=": "=", "<=>": "<=>", "<>": "!=", "<": "<", "<=": "<=", ">": "
 
 
 def required_of_rows(expressions: Iterable[Any]) -> list[Node]:
-    """Return the predicates of Catalyst's resolved expressions; what is not known is Opaque."""
+    """Return the predicates of Catalyst's resolved expressions; unknown expressions become Opaque."""
     return [expression_to_node(each) for each in expressions]
 
 

@@ -56,7 +56,7 @@ class FilesPlan:
     """The plan by which the files of a scan are found.
 
     Attributes:
-        request: What every task needs.
+        request: The part of the plan that every task needs.
         tasks: Parts of the log for each task that returns files, packed.
         newer: The same for each task that returns the files that commits end; empty if no part is older than these.
         newer_bytes: Bytes of the commits.
@@ -109,7 +109,7 @@ def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> D
 
     Raises:
         UnsupportedFeature: Executors cannot read the log.
-        CorruptLog: The footer of a checkpoint is damaged. What a task finds is an error of Spark when the job runs.
+        CorruptLog: The footer of a checkpoint is damaged. Spark raises the errors of tasks when the job runs.
     """
     plan = FilesPlan.of(scan, names, cores(spark))
     if not plan.tasks:

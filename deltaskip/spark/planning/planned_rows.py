@@ -51,7 +51,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
         UnsupportedFeature: Executors cannot read the log or a column.
         SchemaError: The table has no columns, or a type that Spark cannot read.
         PredicateError: Spark refuses the predicate.
-        DeltaSkipError: What a task of the first job raises. Other errors are those of Spark when the DataFrame runs.
+        DeltaSkipError: A task of the first job fails. Spark raises other errors when the DataFrame runs.
     """
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot

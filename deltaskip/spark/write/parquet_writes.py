@@ -80,7 +80,7 @@ def write_parquet(
         WRITTEN_SCHEMA, sorted by path. Spark also writes a file without rows where there are none.
 
     Raises:
-        Exception: What Spark raises when the job fails.
+        Exception: The error of Spark if the job fails.
         StorageError: The folder cannot be listed.
     """
     location = join(root, folder)

@@ -90,7 +90,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
     Args:
         rows: The rows, each by the plan that goes with them. The plans are for one table and have the same columns.
             Rows that get values of identity columns are written alone.
-        layout: Where the files go, and what they contain.
+        layout: The place and the contents of the files.
         most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
 
     Raises:
@@ -146,7 +146,7 @@ def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Ta
 
     Args:
         rows: The rows, as `write_dataframes` takes them; none of them gets values of identity columns.
-        layout: What files contain.
+        layout: The contents of files.
 
     Raises:
         RowViolation: A row violates a rule of the table, or a value does not fit its column.

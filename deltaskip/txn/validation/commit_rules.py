@@ -15,7 +15,7 @@ class CommitRule:
 
     Attributes:
         name: Such as "files.size". The part before the dot is the kind of action that it is about.
-        requires: What it requires, as a sentence.
+        requires: The requirement, as a sentence.
         source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
     """
 

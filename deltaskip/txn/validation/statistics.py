@@ -240,7 +240,7 @@ def _indexed(candidate: Candidate) -> frozenset[_Path]:
 
 
 def _order(type_: DataType) -> Callable[[Any], Any] | None:
-    """A function that makes bounds of the type comparable, and raises for what is none; None without an order."""
+    """A function that makes bounds of the type comparable, and raises for other values; None without an order."""
     return _decimal if isinstance(type_, DecimalType) else _ORDERS.get(type_)
 
 
