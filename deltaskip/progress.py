@@ -139,7 +139,7 @@ class Progress:
 
 @contextmanager
 def other_display() -> Iterator[None]:
-    """Within the block, no bar begins, because something else is shown in its place."""
+    """Within the block, no bar starts, because other output replaces it."""
     mine = _showing.acquire(blocking=False)
     try:
         yield

@@ -103,7 +103,7 @@ def rename_in_sort_order(state: TableState, path: ColumnPath, new_name: str) -> 
 
 
 def remove_from_sort_order(state: TableState, path: ColumnPath) -> TableState:
-    """Return the state with the sort order of the table as far as it does not need a column."""
+    """Return the state with the part of the table's sort order that does not need a column."""
     order = table_sort_order(state.configuration, state.table)
     if not any(is_below(each.path, path) for each in order):
         return state

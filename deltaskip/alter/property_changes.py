@@ -96,7 +96,7 @@ def check_retention(before: TableState, after: TableState) -> None:
 
 
 def _is_own(name: str) -> bool:
-    """Whether the property means nothing to Delta and this package, so that it needs nothing else."""
+    """Whether the property has no meaning for Delta and this package, so that it requires no other change."""
     special = (_COMMENT, *_RESERVED)
     return not (name.lower().startswith(_PREFIX) or is_delta_property(name) or name.lower() in special)
 

@@ -135,7 +135,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """Return the names of the tables of a namespace that exists."""
 
     def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
-        """Return the names of the tables of a namespace that exists, as far as they match."""
+        """Return the names of the tables of an existing namespace that match."""
         return filter(matches, self.table_names(namespace))
 
     @abstractmethod
@@ -421,7 +421,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
 
     def _check_location(self, root: str) -> None:
-        """Raise InvalidArgument for a location that the catalog may give, or has given, to a table of its own."""
+        """Raise InvalidArgument for a location that the catalog may choose, or has chosen, for a managed table."""
         for own in self.own_locations():
             if contains(own, root):
                 raise InvalidArgument(

@@ -75,7 +75,7 @@ def folder_of(name: str) -> str:
 
 
 def name_of(folder: str) -> str | None:
-    """Return the part of a name that a folder stands for; None if `folder_of` gives no name this folder."""
+    """Return the part of a name that belongs to a folder; None if `folder_of` returns the folder for no name."""
     if _AS_NAMED.fullmatch(folder):
         return folder
     try:

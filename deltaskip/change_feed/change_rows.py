@@ -23,7 +23,7 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
-# Small files are read ahead by threads, at most so many bytes of them.
+# Threads read small files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
@@ -107,7 +107,7 @@ def _of_file(
 
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
-    """The columns of the feed; a change file has the types of its rows itself."""
+    """The columns of the feed; a change file contains the types of its rows."""
     nothing = arrow_array(np.zeros(len(batch), np.int64))
     names = ("version", "timestamp", "change_type")
     version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)

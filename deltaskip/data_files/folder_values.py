@@ -1,4 +1,4 @@
-"""Partition values of files that something else wrote: from the names of their folders, or as a caller gives them.
+"""Partition values of files of other writers, from the names of their folders or from the caller.
 
 # Hive's layout: folders `name=value`, with characters escaped as `%XX`; delta-spark's CONVERT TO DELTA
 """

@@ -113,7 +113,7 @@ class PortableSnapshot:
 
 
 class _RatifiedLog:
-    """The log of a managed table in a process that reads the commits it is given, and does not ask the catalog."""
+    """The log of a managed table in a process that reads given commits, without requests to the catalog."""
 
     manages = True
 

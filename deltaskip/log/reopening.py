@@ -102,7 +102,7 @@ class SnapshotReference:
 
 
 class Reopened:
-    """Base class of objects that keep a snapshot: pickled without it, and restored when an attribute is asked for.
+    """Base class of objects that keep a snapshot: pickled without it, and restored at the first access to an attribute.
 
     A copy shares the snapshot, which does not change.
     """

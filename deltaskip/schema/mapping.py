@@ -183,7 +183,7 @@ def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[Da
 
 
 def supports_mapping(protocol: ReaderProtocol) -> bool:
-    """Return whether writers of the table name columns in files as the property says.
+    """Return whether writers of the table name columns in files by the mode in the property.
 
     A protocol with table features that lists columnMapping for writers only binds them all the same, and delta-spark
     reads such a table by its physical names.

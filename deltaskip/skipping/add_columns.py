@@ -38,10 +38,10 @@ _FEW = 0.02
 """Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
 
 _TEXTS_AT_ONCE = 4096
-"""Statistics as text are hundreds of bytes a file: so many fit into a processor's cache."""
+"""Number of files whose statistics as text, hundreds of bytes each, fit into a processor's cache."""
 
 _OFTEN = 4
-"""After so many reads of a few rows of a column, the next read takes the whole column and keeps it."""
+"""After this number of reads of a few rows of a column, the next read takes the whole column and caches it."""
 
 
 class AddColumns:

@@ -25,7 +25,7 @@ from deltaskip.stats.file_stats import FileStats
 _T = TypeVar("_T")
 
 _AHEAD = 4
-"""At most so many row groups are read at once; this bounds a scan's memory."""
+"""The greatest number of row groups that are read at once, which bounds a scan's memory."""
 
 # Fewer local files are evaluated in less time than a thread needs to start.
 _FEW_FILES = 1000

@@ -78,7 +78,7 @@ class QuerySession(ABC):
         return self.spark
 
     def query(self, text: str) -> Any:
-        """The DataFrame of a query over tables of the catalog and whatever else the session knows.
+        """The DataFrame of a query over tables of the catalog and other relations of the session.
 
         Each table is read through a scan of its own, which skips files by what the query requires of its rows.
         """

@@ -402,7 +402,7 @@ def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str],
 
 
 def _values(query: str, run: Callable[[str], Any], most: int) -> list[str]:
-    """The values of a query of one column as literals, at most so many."""
+    """The values of a query of one column as literals, up to a limit."""
     found = _rows(query, run, most)
     if found and len(found[0]) != 1:
         raise PredicateError(f"The query ({query}) must have one column, but has {len(found[0])}.")

@@ -150,7 +150,7 @@ def _places(source: pa.NativeFile, footer: Footer, chunks: Sequence[tuple[int, i
                 found[number] = offset, length
         except DAMAGE:
             continue
-    # Older writers do not say how long a filter is.
+    # Older writers do not record the length of a filter.
     headers = read_ranges(source, [(offset, _MOST_HEADER_BYTES) for offset in unknown.values()]) if unknown else ()
     for (number, offset), header in zip(unknown.items(), headers, strict=True):
         found[number] = offset, _size(header)

@@ -62,7 +62,7 @@ class Pages:
 
 
 def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int]) -> dict[int, Pages]:
-    """Return the pages of column chunks of a row group, as far as the file has offset indexes that fit them.
+    """Return the pages of column chunks of a row group, for those with an offset index that fits.
 
     Args:
         source: The file, open for reading.
@@ -108,7 +108,7 @@ def page_statistics(
 def _indexes(
     source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int], place: tuple[int, int]
 ) -> dict[int, bytes]:
-    """The bytes of indexes by the number of the Parquet column, as far as the column chunks have them."""
+    """The bytes of indexes by the number of the Parquet column, for column chunks that have one."""
     wanted: dict[int, Range] = {}
     end = source.size()
     for leaf in leaves:

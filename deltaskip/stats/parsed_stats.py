@@ -323,7 +323,7 @@ def _decimal(values: pa.Array) -> pa.Array:
     long = is_long_decimal(values)
     if not values.type.scale or not pc.any(long).as_py():
         return text
-    # An exponent says already that a double may have printed the text.
+    # An exponent already shows that a double may have printed the text.
     plain = pc.and_not(long, pc.match_substring(text, "E"))
     return pc.if_else(plain, pc.replace_substring_regex(text, r"\.?0*$", ""), text)
 

@@ -1,4 +1,4 @@
-"""Tags of add actions that say more about NaN than their statistics do.
+"""Tags of add actions with facts about NaN that their statistics lack.
 
 Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
 writer is deleted one day. Tags stay with the file in every checkpoint.

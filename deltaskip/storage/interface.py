@@ -91,7 +91,7 @@ class Storage(Protocol):
 
     @property
     def base(self) -> str:
-        """Prefix of all locations of this storage: "" for local files, else `scheme://authority`."""
+        """Prefix of all locations of this storage: "" for local files, otherwise `scheme://authority`."""
         ...
 
     @property

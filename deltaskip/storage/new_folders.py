@@ -36,7 +36,7 @@ class NewFolders:
                 self._there = frozenset(entry.name for entry in storage.list_from(root, ""))
 
     def remove_empty(self) -> None:
-        """Delete the folders that have been made since then and have nothing in them, as far as storage does."""
+        """Delete the empty folders that were made since then; folders that cannot be deleted stay."""
         if not self._has_folders:
             return
         with suppress(OSError, DeltaSkipError):

@@ -178,7 +178,7 @@ class WritingMethods(TableMethods):
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
-        """Add Parquet files that something else wrote, where they are, and move to the version that contains them.
+        """Add Parquet files of other writers in their place, and move to the version that contains them.
 
         The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
         folder once they are removed from it. Their columns must be those of the table, by name or by field id as its

@@ -252,7 +252,7 @@ class CommitLoop:
         )
 
     def _delete(self, paths: Iterable[str]) -> None:
-        """Delete files below the table's root, or by their location, as far as storage does."""
+        """Delete files below the table's root, or by their location; files that storage cannot delete stay."""
         base = self._base
         for path in paths:
             with suppress(OSError, DeltaSkipError):
@@ -279,7 +279,7 @@ class CommitLoop:
             self.outcome_unknown = False
             if latest.version == BEFORE_CREATION:
                 raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
-            # The log is gone. The next attempt says why.
+            # The log is gone. The next attempt raises the error.
             return False
         except Exception:
             if self.outcome_unknown and self._is_ours(latest, text):
@@ -288,7 +288,7 @@ class CommitLoop:
         return True
 
     def _is_ours(self, latest: Snapshot, text: bytes) -> bool:
-        """Whether the commit of the version after `latest` is this transaction's, as far as it can be read."""
+        """Whether the commit of the version after `latest` can be read and is this transaction's."""
         is_local = False
         try:
             is_local = isinstance(storage_below(latest.storage), LocalStorage)

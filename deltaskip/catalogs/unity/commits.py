@@ -94,7 +94,7 @@ class ManagedLog(CatalogCommits):
         return [found[name] for name in sorted(found)]
 
     def elsewhere(self, path: str) -> str | None:
-        """See CatalogLog.elsewhere: a staged commit that is gone has been published."""
+        """See CatalogLog.elsewhere: a staged commit that no longer exists has been published."""
         return published_path(self._folder, path)
 
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
@@ -349,7 +349,7 @@ class ExternalLog(CatalogCommits):
 
 
 def snapshot_version(version: int, timestamp_ms: int) -> dict[str, Any]:
-    """Return the update that says to which version the catalog's copy of an external table belongs."""
+    """Return the update that records the version of the catalog's copy of an external table."""
     return {
         "action": "update-metadata-snapshot-version",
         "last-commit-version": version,

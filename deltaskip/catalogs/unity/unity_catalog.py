@@ -257,7 +257,7 @@ class UnityCatalog(LocatedCatalog):
             return table_in(storage, root, version, timestamp)
 
     def _storage(self, entry: _UnityEntry) -> tuple[CatalogStorage, str]:
-        """The storage of a table, with what the catalog says about its log, and its location."""
+        """The storage of a table, with its log as the catalog knows it, and its location."""
         name, client = self._given_name(entry.identifier), self._client
         below = VendedStorage(entry.location, self.storage_options, lambda: client.credentials(name, entry.uuid or ""))
         with self._converted():
@@ -480,7 +480,7 @@ class UnityCatalog(LocatedCatalog):
     # Names
 
     def _full(self, namespace: Namespace) -> tuple[str, ...]:
-        """Catalog and schema of a namespace, as far as it names them."""
+        """Catalog and schema of a namespace, for each part that it has."""
         return namespace if self._catalog is None else (self._catalog, *namespace)
 
     def _schema_parts(self, namespace: Namespace) -> tuple[str, str] | None:

@@ -58,7 +58,7 @@ def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
 
 
 def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the places of the cuts among so many ordered values, and the number of parts that NULL has before them.
+    """Return the places of the cuts among this number of ordered values, and the number of parts for NULL before them.
 
     Args:
         values: Number of values that are not null.

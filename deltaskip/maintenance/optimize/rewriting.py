@@ -168,7 +168,7 @@ def _sorted(places: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
-    """The rows of all batches with each column in one piece, as far as Arrow can. Empties the list.
+    """The rows of all batches with each column in one piece, where Arrow can join it. Empties the list.
 
     Only one column is in memory twice at a time.
     """

@@ -146,7 +146,7 @@ class SparkMergeSource(MergeSource):
         if len(schema.fields) < len(self._data.schema.fields):
             return False
         if alias is None:
-            # Here any qualifier is taken for one that the DataFrame has.
+            # Any qualifier is assumed here to be one of the DataFrame.
             own = self._own_names(join, schema)
             if own and (len({fold_name(parts[0]) for parts in own}) > 1 or not self._has_names(own)):
                 return False

@@ -157,7 +157,7 @@ class InstalledScan(Proxy):
 
     @answers()
     def columnarSupportMode(self) -> Any:
-        """Scan: whether the readers return batches of columns is asked of each partition."""
+        """Scan: each partition tells whether its readers return batches of columns."""
         modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
         return modes.PARTITION_DEFINED
 

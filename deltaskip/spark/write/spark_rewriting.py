@@ -195,7 +195,7 @@ def _hashed(schema: StructType) -> list[str]:
 
 
 def _bits_for(count: int) -> int:
-    """The bits of a grid with enough cells for so many files."""
+    """The bits of a grid with enough cells for this number of files."""
     return max(_GRID_BITS - 4, min(_GRID_BITS, (count * _CELLS_PER_FILE).bit_length()))
 
 

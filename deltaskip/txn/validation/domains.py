@@ -45,7 +45,7 @@ def check_domains(candidate: Candidate) -> None:
 
 
 def check_app_versions(candidate: Candidate) -> None:
-    """Check that no version of an application goes back."""
+    """Check that no version of an application decreases."""
     for app_id, txn in candidate.intent.txns.items():
         before = candidate.base.txns.get(app_id)
         if before is not None and txn.version < before.version:

@@ -295,7 +295,7 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
 
 
 def _resolves(parts: Sequence[str], schema: StructType) -> bool:
-    """Whether the name is that of a column, or of a field in it as far as its type is a struct."""
+    """Whether the name is that of a column, or of something in it; only fields of structs are checked."""
     current: DataType = schema
     for part in parts:
         if not isinstance(current, StructType):

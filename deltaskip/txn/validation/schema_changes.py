@@ -58,7 +58,7 @@ def _check_rest(candidate: Candidate) -> None:
         _check_columns(candidate, candidate.base.schema, candidate.schema, "")
         _check_dependents(candidate)
     except InvalidCommit:
-        # Counting the files of a large table takes longer than everything else.
+        # Counting the files of a large table takes longer than all other checks.
         if not candidate.ends_every_file:
             raise
 
