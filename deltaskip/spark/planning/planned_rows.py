@@ -22,7 +22,7 @@ from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.spark_types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
-from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
+from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for
 from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
 from deltaskip.spark.recompute.collect import collected
