@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.sizes import sized
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.icu import IcuCollation, icu_collation
-from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_library
-from deltaskip.collations.registry import collation
+from deltaskip.collations.lookup import collation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import and_lanes
 

@@ -12,7 +12,7 @@ from .actions import (
     RemoveFile,
     Sidecar,
 )
-from .alter.changes import (
+from .alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,
@@ -48,11 +48,11 @@ from .catalogs import (
     catalog,
     install_catalog,
 )
-from .change_feed.scan import ChangeScan
+from .change_feed.change_scan import ChangeScan
 from .collations.collation import Collation
-from .collations.identifier import CollationId
+from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
-from .collations.registry import AvailableCollations, available_collations, collation
+from .collations.lookup import AvailableCollations, available_collations, collation
 from .errors import (
     AmbiguousMerge,
     CatalogError,
@@ -114,7 +114,7 @@ from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
 from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
-from .table.collations import CollatedColumn
+from .table.collated_columns import CollatedColumn
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.format import register_format

@@ -28,7 +28,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError

@@ -37,7 +37,7 @@ _SPECIAL = frozenset(
     ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
      "__next__", "__repr__", "__str__", "_repr_html_")
 )  # fmt: skip
-# The attributes of exceptions, beside `args`, of which their texts are made.
+# The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
 # Of a message of this package, which may quote an expression of a table: more is cut out of its middle.
@@ -60,7 +60,7 @@ class Unpicklable:
     """Base class of objects that are of use in this process alone, such as those with a connection or with actions.
 
     Attributes:
-        instead: What to do in place of pickling one, for messages.
+        instead: The alternative to pickling one, for messages.
     """
 
     __slots__ = ()
@@ -156,7 +156,7 @@ def _guarded(function: Callable[..., Any]) -> Any:
         try:
             raise found
         finally:
-            # The traceback holds this frame, and with it what the callers' frames hold.
+            # The traceback holds this frame, and with it the objects of the callers' frames.
             del found
 
     setattr(guarded, _MARK, True)
@@ -288,7 +288,7 @@ def _redact(error: DeltaSkipError) -> None:
 
 
 def _bounded(text: str) -> str:
-    """A message without secrets. Of a long one, its beginning and its end, which has the cure."""
+    """A message without secrets; a long one is shortened to its beginning and its end, which has the cure."""
     if len(text) <= _LONGEST_MESSAGE + _LONGEST_END:
         return redacted(text)
     # A secret at the place of a cut is found in twice as much.

@@ -26,7 +26,7 @@ SESSION_ZONE = "session"
 """The time zone of the active session, or UTC without one, as an argument."""
 
 _COLUMN_PACKAGE = "pyspark"
-_ENGINE = "deltaskip.spark.engine"
+_ENGINE = "deltaskip.spark.spark_engine"
 """The module whose constant `ENGINE` is the implementation; it is above this one, so only its name is known here."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 
@@ -136,7 +136,7 @@ class Engine(Protocol):
     def check_stored_text(self, session: Any, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
         """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
 
-        texts: What each text is, for messages, and the text.
+        texts: A description of each text, for messages, and the text.
         """
 
     def writing_session(self, session: Any) -> AbstractContextManager[None]:
@@ -150,7 +150,7 @@ def engine(act: str) -> Engine:
     """Return the engine, loading it on the first call.
 
     Args:
-        act: What needs the engine, as the beginning of a sentence: "Reading /data/sales through Spark".
+        act: The operation that needs the engine, as the beginning of a sentence: "Reading /data/sales through Spark".
 
     Raises:
         SparkUnavailable: PySpark is not installed, or this installation of deltaskip has no engine.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def escaped(text: str) -> str:
-    """Return text as HTML that is the same in every encoding of a page: entities for what is not ASCII."""
+    """Return text as HTML that is the same in every encoding of a page: entities stand for characters beyond ASCII."""
     from html import escape
 
     return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")

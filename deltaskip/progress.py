@@ -37,11 +37,11 @@ class Progress:
     """Shows how much of some work is done, from a second after it began until it ends. A context manager.
 
     Args:
-        label: What is done, such as "Reading sales".
-        total: How much is to be done; None if that is not known.
-        unit: What is counted.
-        blocks: Whether the work can go on for seconds without a call of this object. Where somebody sees bars, a timer
-            then watches the time.
+        label: The operation, such as "Reading sales".
+        total: The amount of work; None if it is not known.
+        unit: The counted objects, such as "files".
+        blocks: Whether the work can go on for seconds without a call of this object. If bars are shown, a timer then
+            watches the time.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Progress:
 
 @contextmanager
 def other_display() -> Iterator[None]:
-    """Within the block, no bar begins, because something else is shown in its place."""
+    """Within the block, no bar starts, because other output replaces it."""
     mine = _showing.acquire(blocking=False)
     try:
         yield

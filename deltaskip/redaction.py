@@ -159,7 +159,7 @@ def redacted(text: str, also: Iterable[str] = ()) -> str:
     """Return the text with `***` for everything in it that is a secret.
 
     Args:
-        text: What another library says.
+        text: The message of another library.
         also: Secrets that are hidden in this text only, however short they are.
     """
     for secret in also:

@@ -19,7 +19,7 @@ _ALWAYS = "version"
 
 
 class Shown:
-    """Base class of results that are dataclasses: shows the fields that say something, with units."""
+    """Base class of results that are dataclasses: shows the fields with information, with units."""
 
     __slots__ = ()
 

@@ -160,7 +160,7 @@ def settings_of_the_session_stay() -> Iterator[None]:
 def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """PySpark cannot be imported, and no engine is loaded."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    monkeypatch.delitem(sys.modules, "deltaskip.spark.engine", raising=False)
+    monkeypatch.delitem(sys.modules, "deltaskip.spark.spark_engine", raising=False)
     engine._loaded.cache_clear()
     yield
     engine._loaded.cache_clear()

@@ -57,7 +57,7 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("unloaded")
 def test_without_an_engine_the_error_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "deltaskip.spark.engine", None)
+    monkeypatch.setitem(sys.modules, "deltaskip.spark.spark_engine", None)
     with pytest.raises(ds.SparkUnavailable, match=r"^This needs .* does not contain.* pip install 'deltaskip\[spark"):
         engine("This")
 

@@ -1,15 +1,6 @@
 """The actions of the log: a frozen dataclass for each, its JSON and Arrow forms, its paths and partition values."""
 
-from deltaskip.actions.file_fields import (
-    ADD_FIELDS,
-    DELETION_VECTOR,
-    DELETION_VECTOR_FIELDS,
-    FILE_SCHEMA,
-    LOGGED_DELETION_VECTOR,
-    REMOVE_FIELDS,
-    TEXT_MAP,
-)
-from deltaskip.actions.files import (
+from deltaskip.actions.file_actions import (
     AddCdcFile,
     AddFile,
     DeletionVectorDescriptor,
@@ -18,6 +9,15 @@ from deltaskip.actions.files import (
     remove_files,
     remove_of,
     unchanged,
+)
+from deltaskip.actions.file_fields import (
+    ADD_FIELDS,
+    DELETION_VECTOR,
+    DELETION_VECTOR_FIELDS,
+    FILE_SCHEMA,
+    LOGGED_DELETION_VECTOR,
+    REMOVE_FIELDS,
+    TEXT_MAP,
 )
 from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
 from deltaskip.actions.partition_values import (

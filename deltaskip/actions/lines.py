@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions.file_actions import AddCdcFile, AddFile, RemoveFile
 from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
-from deltaskip.actions.files import AddCdcFile, AddFile, RemoveFile
 from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,
@@ -50,7 +50,7 @@ _NAMES = {action: name for name, action in _TYPES.items()}
 ACTION_NAMES = frozenset(_TYPES)
 
 _BATCH_ROWS = 1 << 16
-# What json.dumps escapes if it keeps characters beyond ASCII.
+# The characters that json.dumps escapes although it keeps characters beyond ASCII.
 _ESCAPED = r'[\x00-\x1f"\\]'
 
 

@@ -64,7 +64,7 @@ def hive_folder(name: str, text: str | None) -> str:
 
 
 def hive_unescaped(text: str) -> str:
-    """Return a name or value of a folder as it was before it was escaped; a lone `%` stands for itself."""
+    """Return a name or value of a folder without escapes; a lone `%` stands for itself."""
     return _HIVE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text) if "%" in text else text
 
 
@@ -104,7 +104,7 @@ def random_prefix(properties: TableProperties, mapping_mode: MappingMode) -> int
 
 
 def encode_path(path: str) -> str:
-    """Return the relative path of a file as the URI that the log has, with what java.net.URI must quote as `%XX`.
+    """Return the relative path of a file as the URI in the log, with the characters that java.net.URI quotes as `%XX`.
 
     A colon in the first segment is quoted, too: before it would be a scheme (RFC 3986, 4.2). Letters of other scripts
     stay as they are. `decode_path` returns `path` for it.
@@ -114,7 +114,7 @@ def encode_path(path: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    """The path with what java.net.URI must quote as `%XX`."""
+    """The path with the characters that java.net.URI quotes as `%XX`."""
     if path.isascii() and _URI_PLAIN.issuperset(path):
         return path
     return "".join(c if _is_plain(c) else "".join(f"%{byte:02X}" for byte in _utf8(c)) for c in path)

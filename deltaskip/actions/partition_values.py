@@ -3,7 +3,7 @@
 # PROTOCOL, Partition Value Serialization
 Text is read as delta-spark reads it, which is Spark's cast without ANSI (blanks around it, a plus sign, `1`/`yes` for
 true, a decimal rounded to its scale …), with one difference: where that cast gives NULL for text that it cannot read,
-this raises, because a NULL that nobody wrote would match the wrong predicates.
+this raises, because a NULL that no writer wrote would match the wrong predicates.
 """
 
 from __future__ import annotations

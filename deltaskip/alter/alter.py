@@ -12,7 +12,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path
-from deltaskip.alter.changes import (
+from deltaskip.alter.column_changes import (
+    add_column,
+    column_json,
+    delete_column,
+    move_column,
+    rename_column,
+    replace_columns,
+    update_comment,
+    update_nullability,
+)
+from deltaskip.alter.column_paths import place_of
+from deltaskip.alter.existing_rows import check_existing_rows, extreme_value
+from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
+from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
+from deltaskip.alter.property_changes import check_retention, remove_properties, set_comment, set_properties
+from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
+from deltaskip.alter.table_changes import (
     AddColumn,
     AddConstraint,
     AddFeature,
@@ -34,28 +50,12 @@ from deltaskip.alter.changes import (
     UpdateColumnComment,
     UpdateColumnNullability,
 )
-from deltaskip.alter.column_paths import place_of
-from deltaskip.alter.columns import (
-    add_column,
-    column_json,
-    delete_column,
-    move_column,
-    rename_column,
-    replace_columns,
-    update_comment,
-    update_nullability,
-)
-from deltaskip.alter.existing_rows import check_existing_rows, extreme_value
-from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
-from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
-from deltaskip.alter.properties import check_retention, remove_properties, set_comment, set_properties
-from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
-from deltaskip.alter.types import drop_default, set_default, update_type
+from deltaskip.alter.type_changes import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.rows.identity import identity_of, with_mark
@@ -65,8 +65,8 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaskip.schema.resolve import display_name, resolve
 from deltaskip.schema.types import BOOLEAN, VOID, DataType, StructType
-from deltaskip.stats.columns import STATS_COLUMNS, indexed_columns
 from deltaskip.stats.footer import stored_file_rows
+from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -138,7 +138,7 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOpti
 
 
 def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
-    """Add the changes to a transaction, each made to the result of what the transaction did before.
+    """Add the changes to a transaction, each on top of the transaction's changes before it.
 
     Raises SchemaError, InvalidArgument, RowViolation and UnsupportedFeature as DeltaTable.alter does.
     """
@@ -425,7 +425,7 @@ def _check_expression(state: TableState, name: str, text: str) -> None:
     try:
         found = type_of(bind_expression(parse_sql(text), state.schema))
     except PredicateError:
-        # Spark may know what deltaskip does not.
+        # Spark may evaluate it where deltaskip cannot.
         return
     if found is not None and found not in (BOOLEAN, VOID):
         raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")

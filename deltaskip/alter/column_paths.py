@@ -45,7 +45,7 @@ class Place:
 
 
 def place_of(schema: StructType, path: ColumnPath, table: str) -> Place:
-    """Return what the path leads to; names match in any letter case. Raises SchemaError if it leads nowhere."""
+    """Return the place at the path; names match in any letter case. Raises SchemaError if there is none."""
     current: DataType = schema
     field: StructField | None = None
     spelled: list[str] = []

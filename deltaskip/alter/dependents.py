@@ -15,9 +15,9 @@ from deltaskip.schema.column_names import ColumnPath, parse_names
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY, StructType
-from deltaskip.stats.columns import STATS_COLUMNS
-from deltaskip.transforms.declared import declared, hidden_columns, renamed_declaration
-from deltaskip.transforms.generated import with_renamed_source
+from deltaskip.stats.stats_columns import STATS_COLUMNS
+from deltaskip.transforms.generated_columns import with_renamed_source
+from deltaskip.transforms.partitioning_property import declared, hidden_columns, renamed_declaration
 from deltaskip.txn.validation.schema import expressions
 
 
@@ -103,7 +103,7 @@ def rename_in_sort_order(state: TableState, path: ColumnPath, new_name: str) -> 
 
 
 def remove_from_sort_order(state: TableState, path: ColumnPath) -> TableState:
-    """Return the state with the sort order of the table as far as it does not need a column."""
+    """Return the state with the part of the table's sort order that does not need a column."""
     order = table_sort_order(state.configuration, state.table)
     if not any(is_below(each.path, path) for each in order):
         return state

@@ -1,4 +1,4 @@
-"""The rows that a table has already: whether each satisfies a new constraint, and the extreme value of a column.
+"""The existing rows of a table: whether each satisfies a new constraint, and the extreme value of a column.
 
 Statistics decide first. Files that they do not decide are read with pyarrow, and through the active Spark session where
 an expression, a type or a file needs it.
@@ -41,7 +41,7 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
     try:
         files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=_FILE_COLUMNS)
     except PredicateError:
-        # Spark may know what deltaskip does not.
+        # Spark may evaluate it where deltaskip cannot.
         files = Scan(snapshot).files(columns=_FILE_COLUMNS)
     fields = _used(state.schema, expression)
     checker = _checker(rule, fields, state.table)
@@ -84,7 +84,7 @@ def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowR
 
 
 def _rows(snapshot: Snapshot, files: pa.Table, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files that are not deleted. Raises UnsupportedFeature for what only Spark reads."""
+    """The rows of the files that are not deleted. Raises UnsupportedFeature if only Spark can read them."""
     rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns)
     for _, batch in rows.live(files):
         yield pa.RecordBatch.from_arrays(list(batch.columns.values()), names=list(batch.columns))

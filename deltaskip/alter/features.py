@@ -1,4 +1,4 @@
-"""Table features that are added and dropped: what still uses a feature, and what protects the table's history.
+"""Table features that are added and dropped: the remaining uses of a feature, and the protection of the history.
 
 # PROTOCOL, Table Features; RFC Checkpoint Protection
 """
@@ -11,17 +11,17 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from deltaskip.actions import Protocol
-from deltaskip.alter.changes import AddFeature, DropFeature
 from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
-from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
+from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 
-# Added only where they are asked for by name, as in delta-spark: columns of the table do not enable them.
+# Features that are added only by name, as in delta-spark: columns of the table do not enable them.
 _BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
 _PROTECTION = "checkpointProtection"
 _BATCH_ROWS = 1 << 16
@@ -57,7 +57,7 @@ DROPPABLE = frozenset(
 
 
 def requested_feature(state: TableState, name: str) -> TableState:
-    """Return the state with a feature that was asked for by name, in any letter case."""
+    """Return the state with a feature that was requested by name, in any letter case."""
     feature = _spelled(name, state.table)
     if FEATURES[feature].by_name and feature not in features_of(state.protocol):
         raise UnsupportedFeature(
@@ -169,7 +169,7 @@ def _protocol_json(protocol: Protocol) -> dict[str, object]:
 
 
 def _switched_off(state: TableState, feature: str) -> TableState:
-    """The state without what only switches the feature on."""
+    """The state without the properties that only enable the feature."""
     if feature in _SWITCHES:
         state = with_property(state, _SWITCHES[feature].name, None)
     match feature:

@@ -1,4 +1,4 @@
-"""ALTER TABLE statements as changes: what follows ALTER TABLE and the table's name.
+"""ALTER TABLE statements as changes: the text after ALTER TABLE and the table's name.
 
 # Spark 4.1, SqlBaseParser.g4; delta-spark, DeltaSqlBase.g4
 Names and keywords are read here; types and expressions keep the text as typed.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from deltaskip.alter.changes import (
+from deltaskip.alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,
@@ -59,7 +59,7 @@ def parse_alter(text: str) -> tuple[TableChange, ...]:
 
 
 class AlterParser(DdlParser):
-    """A recursive descent over the tokens of what follows ALTER TABLE and the table's name."""
+    """A recursive descent over the tokens after ALTER TABLE and the table's name."""
 
     def changes(self) -> list[TableChange]:
         """The changes of the statement."""

@@ -4,7 +4,7 @@
 """
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
-from deltaskip.catalogs.opening import InstalledCatalog, catalog, install_catalog
+from deltaskip.catalogs.open_catalog import InstalledCatalog, catalog, install_catalog
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import NamespaceDescription, TableCatalog, TransactionalTableCatalog
 from deltaskip.data_files.sort_order import SortOrder

@@ -36,7 +36,7 @@ class CatalogIdentifier:
 
 
 def identifier_of(ident: object, argument: str = "ident") -> CatalogIdentifier:
-    """Return the name of a table from what a caller passes.
+    """Return the identifier of a table from an argument.
 
     Args:
         ident: SQL text such as "sales.orders" or "sales.`odd.name`", a tuple of parts, or a CatalogIdentifier.
@@ -55,7 +55,7 @@ def identifier_of(ident: object, argument: str = "ident") -> CatalogIdentifier:
 
 
 def namespace_of(namespace: object, argument: str = "namespace") -> Namespace:
-    """Return the parts of a namespace's name from what a caller passes.
+    """Return the parts of a namespace's name from an argument.
 
     Args:
         namespace: SQL text such as "sales" or "a.b", or a tuple of parts; "" and () are the root of the catalog.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from deltaskip import arguments
-from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
+from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
 from deltaskip.catalogs.identifier import (
     CatalogIdentifier,
     Namespace,
@@ -37,15 +37,15 @@ from deltaskip.errors import (
 )
 from deltaskip.log import load_snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.storage import open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
-from deltaskip.transforms.given import transforms_of
+from deltaskip.transforms.parse_transforms import transforms_of
 from deltaskip.txn.latest import opening_after
 from deltaskip.warning import warn
 
@@ -82,7 +82,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     """Base class of catalogs that keep a location for each name.
 
     A table is created by its Delta log first and its entry second, so that an entry never names a table that is not
-    there; what is left of a creation that was killed is a folder without a name.
+    there; a killed creation leaves a folder without a name.
 
     Args:
         name: Name of the catalog, for messages and SQL.
@@ -96,7 +96,7 @@ class LocatedCatalog(TransactionalTableCatalog):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    # What a backend provides. Identifiers and namespaces are checked before.
+    # The operations of a backend. Identifiers and namespaces are checked before.
 
     @abstractmethod
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
@@ -135,7 +135,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """Return the names of the tables of a namespace that exists."""
 
     def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
-        """Return the names of the tables of a namespace that exists, as far as they match."""
+        """Return the names of the tables of an existing namespace that match."""
         return filter(matches, self.table_names(namespace))
 
     @abstractmethod
@@ -421,7 +421,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
 
     def _check_location(self, root: str) -> None:
-        """Raise InvalidArgument for a location that the catalog may give, or has given, to a table of its own."""
+        """Raise InvalidArgument for a location that the catalog may choose, or has chosen, for a managed table."""
         for own in self.own_locations():
             if contains(own, root):
                 raise InvalidArgument(

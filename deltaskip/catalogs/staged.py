@@ -68,7 +68,7 @@ class StagedTable(Unpicklable):
     @property
     def partitioning(self) -> tuple[Transform, ...]:
         """Transforms by which the table will be partitioned."""
-        from deltaskip.transforms.generated import transform_of
+        from deltaskip.transforms.generated_columns import transform_of
 
         fields = {field.name: field for field in self.schema.fields}
         return tuple(transform_of(self.schema, fields[name]) for name in self._transaction.metadata.partition_columns)

@@ -13,7 +13,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
+from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
 from deltaskip.doors import Unpicklable, door
 from deltaskip.records import dataclass
@@ -176,7 +176,7 @@ class TableCatalog(Unpicklable, ABC):
 
     @abstractmethod
     def list_tables(self, namespace: str | Sequence[str] = ()) -> list[CatalogIdentifier]:
-        """Return the names of the tables of a namespace, sorted; not those of namespaces in it.
+        """Return the names of the tables of a namespace, sorted, without tables of namespaces in it.
 
         Raises NamespaceNotFound if it does not exist.
         """
@@ -213,7 +213,7 @@ class TableCatalog(Unpicklable, ABC):
         """Return the properties of a namespace. Raises NamespaceNotFound."""
 
     def describe_namespace(self, namespace: str | Sequence[str]) -> NamespaceDescription:
-        """Return what DESCRIBE NAMESPACE shows of a namespace. Raises NamespaceNotFound."""
+        """Return the facts of DESCRIBE NAMESPACE about a namespace. Raises NamespaceNotFound."""
         own = self.load_namespace(namespace)
         comment, location, owner = (own.pop(key, None) for key in ("comment", "location", "owner"))
         return NamespaceDescription(self.name, namespace_of(namespace), comment, location, owner, own)

@@ -75,7 +75,7 @@ def folder_of(name: str) -> str:
 
 
 def name_of(folder: str) -> str | None:
-    """Return the part of a name that a folder stands for; None if `folder_of` gives no name this folder."""
+    """Return the part of a name that belongs to a folder; None if `folder_of` returns the folder for no name."""
     if _AS_NAMED.fullmatch(folder):
         return folder
     try:
@@ -267,7 +267,7 @@ class WarehouseCatalog(LocatedCatalog):
         self._storage.put(join(self._folder(*namespace), _MARKER), _json({"properties": dict(properties)}))
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
-        """What an interrupted creation of a table left there counts as content."""
+        """Files that an interrupted creation of a table left count as content."""
         found = namespace_of(namespace)
         if found and not arguments.flag("cascade", cascade):
             for path, name in self._named_folders(self._folder(*found)):
@@ -310,7 +310,7 @@ class WarehouseCatalog(LocatedCatalog):
         self._delete_folder(folder)
         return content is not None
 
-    # What the folders contain
+    # Contents of the folders
 
     def _folder(self, *parts: str) -> str:
         return join(self._root, *map(folder_of, parts)) if parts else self._root
@@ -322,7 +322,7 @@ class WarehouseCatalog(LocatedCatalog):
         path = join(folder, LOG_FOLDER, commit_name(0))
         if not self._storage.remote:
             return self._storage.exists(path)
-        # An object store would go on to list what is below the name.
+        # An object store would also list the objects below the name.
         try:
             self._storage.size(path)
         except FileNotFoundError:

@@ -65,7 +65,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
     Args:
         snapshot: The last version.
         first: The first version.
-        deleted: What happens to versions that delete rows.
+        deleted: The treatment of versions that delete rows.
 
     Raises:
         InvalidArgument: A version deletes or changes rows; the message names it and the options.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.change_feed.change_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
-from deltaskip.change_feed.scan import FileGroup
+from deltaskip.change_feed.change_scan import FileGroup
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.log import same_table
@@ -23,7 +23,7 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
-# Small files are read ahead by threads, at most so many bytes of them.
+# Threads read small files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
@@ -49,7 +49,7 @@ def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
 
 
 def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Reads]:
-    """Return the schema of the changes in these files, and what reads each file, which can be pickled.
+    """Return the schema of the changes in these files, and a reader of each file, which can be pickled.
 
     Raises as `arrow_rows`.
     """
@@ -107,7 +107,7 @@ def _of_file(
 
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
-    """The columns of the feed; a change file has the types of its rows itself."""
+    """The columns of the feed; a change file contains the types of its rows."""
     nothing = arrow_array(np.zeros(len(batch), np.int64))
     names = ("version", "timestamp", "change_type")
     version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)

@@ -11,7 +11,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
-# File times are made to ascend with the versions, beginning so many versions before the range, as delta-spark does.
+# File times are made to ascend with the versions, from this number of versions before the range on, as in delta-spark.
 _VERSIONS_BEFORE = 100
 
 

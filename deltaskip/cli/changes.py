@@ -14,7 +14,7 @@ from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
-    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.change_scan import ChangeScan
 
 JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
 """Columns of `ChangeScan.files()` in JSON output."""

@@ -9,7 +9,7 @@ import click
 
 from deltaskip.cli.display import print_line, print_table
 from deltaskip.collations.libraries import refused_icu_files
-from deltaskip.collations.registry import available_collations
+from deltaskip.collations.lookup import available_collations
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

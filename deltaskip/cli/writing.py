@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from deltaskip.alter.changes import ClusterBy
+from deltaskip.alter.table_changes import ClusterBy
 from deltaskip.catalogs import TransactionalTableCatalog
 from deltaskip.cli.display import counted, nothing_done, print_facts, print_line, print_table, progress_bar
 from deltaskip.cli.input_files import InputFiles

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.collations.names import BINARY, LCASE, spark_name
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
@@ -153,14 +153,6 @@ def lowercase_map(version: str) -> dict[int, int]:
 def lowercase_table(version: str) -> LowercaseTable:
     """The map for the kernels, created once. Raises CollationUnavailable for a version without a table."""
     return LowercaseTable(lowercase_map(version))
-
-
-def make_valid(text: bytes) -> bytes:
-    """`text` as valid UTF-8: each truncated code point (its longest prefix) and each stray byte becomes U+FFFD.
-
-    # Spark 4.1, UTF8String.makeValid
-    """
-    return text.decode("utf-8", "replace").encode()
 
 
 def _stretch(match: re.Match[str]) -> tuple[range, int]:

@@ -11,10 +11,10 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.data_files.data import GivenRows
-from deltaskip.data_files.layout import first_collation_versions, layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
+from deltaskip.data_files.file_layout import first_collation_versions, layout_after
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.sort_order import sort_columns
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
@@ -27,8 +27,8 @@ from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.transforms import Identity, Transform
-from deltaskip.transforms.declared import declaration, hidden_columns
-from deltaskip.transforms.generated import partitioned, transform_of
+from deltaskip.transforms.generated_columns import partitioned, transform_of
+from deltaskip.transforms.partitioning_property import declaration, hidden_columns
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -63,7 +63,7 @@ class PlannedAppend:
 
     Attributes:
         rows: The plan of the rows.
-        layout: Where the files go, and what they contain.
+        layout: The place and the contents of the files.
         protocol: The protocol after the commit.
         metadata: The metadata after the commit, but for the marks of identity columns.
         collations: The domain with the versions of collations that the commit begins to write; None for none.
@@ -235,7 +235,7 @@ def with_marks(metadata: Metadata, schema: StructType, written: WrittenRows) -> 
 
 
 def _kept_transforms(transaction: Transaction, incoming: StructType) -> tuple[Transform, ...]:
-    """The table's partitioning for rows that replace its schema: hidden columns are made anew."""
+    """The table's partitioning for rows that replace its schema: hidden columns are created again."""
     schema, metadata = transaction.schema, transaction.metadata
     fields = {field.name: field for field in schema.fields}
     hidden = hidden_columns(schema, metadata.partition_columns, metadata.configuration)

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WritingEngine, WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
@@ -18,16 +18,16 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches, plain_table
 from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import StructType
+from deltaskip.schema.user_schema import schema_of
 
 ROWS = (
     "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "
     "or pyarrow.parquet.read_table(file)"
 )
-"""What rows can be given as, for messages."""
+"""The accepted forms of rows, for messages."""
 
-# Libraries whose objects have the same rows each time that they are asked.
+# Libraries whose objects return the same rows each time.
 _REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
 
 
@@ -162,7 +162,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         return data
     library = _library(data)
     if library == "deltaskip":
-        # Without the C interface, which makes texts of errors.
+        # The C interface is avoided, since it reduces errors to their text.
         data = data.scan() if hasattr(data, "scan") else data
         if hasattr(data, "to_batches"):
             reader: pa.RecordBatchReader = data.to_batches()
@@ -251,7 +251,7 @@ def _with_index_as_columns(data: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    # pyarrow says in a second one which column it is.
+    # pyarrow names the column in a second argument.
     said = ", ".join(error.args) if error.args and all(isinstance(each, str) for each in error.args) else str(error)
     text = redacted(said).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
     return text if text.endswith(".") else f"{text or type(error).__name__}."

@@ -197,5 +197,5 @@ def _nan_below(path: str, array: pa.Array) -> Iterator[str]:
 
 
 def _has_floats(kind: pa.DataType) -> bool:
-    """Whether values are floating-point numbers, or structs of them; of arrays and maps readers use no bounds."""
+    """Whether values are floating-point numbers, or structs of them; readers use no bounds of arrays and maps."""
     return pa.types.is_floating(kind) or (pa.types.is_struct(kind) and any(_has_floats(f.type) for f in kind))

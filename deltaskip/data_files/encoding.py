@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaskip.actions import AddFile
 from deltaskip.data_files.data_file import OpenDataFile, leaves_with_nan
 
-# Most of them wait for the disk: what several threads wait for is synced together.
+# Most threads wait for the disk: files that several threads wait for are synced together.
 _THREADS = 16
 # Size of a file as a part of its rows' size in memory, until a file of the same write shows it.
 _USUAL_SHARE = 0.4
@@ -45,7 +45,7 @@ class Encoders:
         self._error: BaseException | None = None
 
     def each(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
-        """Return what a function that releases the GIL returns for each value."""
+        """Return the results of a function that releases the GIL, for each value."""
         return list(self._pool.map(function, values))
 
     def run(self, task: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The rules of a table, checked for files that something else wrote: proved from statistics, else from the rows.
+"""The rules of a table, checked for files of other writers: proved by statistics, else by reading the rows.
 
 Only the columns of a rule that a file's statistics do not prove are read, by pyarrow. An expression that only Spark can
 evaluate is checked by the active session.
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
-from deltaskip.data_files.written import WritingEngine
+from deltaskip.data_files.written_rows import WritingEngine
 from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature

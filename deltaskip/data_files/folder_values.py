@@ -1,4 +1,4 @@
-"""Partition values of files that something else wrote: from the names of their folders, or as a caller gives them.
+"""Partition values of files of other writers, from the names of their folders or from the caller.
 
 # Hive's layout: folders `name=value`, with characters escaped as `%XX`; delta-spark's CONVERT TO DELTA
 """
@@ -149,7 +149,7 @@ def given_texts(
 def log_text(text: str | None, data_type: DataType, time_zone: str) -> str | None:
     """Return the log's text for the text of a folder. Raises PartitionValueError if it does not spell a value exactly.
 
-    Spark would cut `7.9` to 7 and round decimals, which changes values that nobody has looked at.
+    Spark would cut `7.9` to 7 and round decimals, which changes values without notice.
     """
     value = parse_partition_value(text, data_type, time_zone)
     if text and value is not None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from deltaskip.delta.checks import found, names, typed_string
+from deltaskip.delta.argument_checks import found, names, typed_string
 from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
 from deltaskip.schema import types
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import COMMENT_KEY, GENERATION_KEY
+from deltaskip.schema.user_schema import schema_of
 
 if TYPE_CHECKING:
     from deltaskip.delta.tables import DeltaTable

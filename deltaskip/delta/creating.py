@@ -1,4 +1,7 @@
-"""Creation of the table that a builder describes: at a location, and under a name in the session's catalog."""
+"""Creation of tables: from the description of a builder, and by convertToDelta from Parquet files.
+
+A table has a location, and may have a name in the session's catalog.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,29 @@ from typing import Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from deltaskip.delta.errors import parse_error, spark_error, spark_errors
 from deltaskip.delta.locations import path_in_name
-from deltaskip.errors import SchemaError, TableAlreadyExists, TableNotFound, UnsupportedFeature
+from deltaskip.delta.spark_errors import parse_error, spark_error, spark_errors
+from deltaskip.errors import (
+    DataFileMissing,
+    InvalidArgumentType,
+    SchemaError,
+    TableAlreadyExists,
+    TableNotFound,
+    UnsupportedFeature,
+)
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
-from deltaskip.spark.catalog.session_tables import NamedTable, default_location, named_table, register_table
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.catalog.session_tables import NamedTable, default_location, name_parts, named_table, register_table
 from deltaskip.storage import open_storage
+from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable
 
 Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+_PARQUET = "parquet"
 
 
 @dataclass(slots=True)
@@ -176,3 +188,39 @@ def _made(new: NewTable, location: str, act: Literal["create", "replace"], name:
             f"The table {name} already exists: choose another location, or use createIfNotExists() or "
             f"createOrReplace()."
         ) from error
+
+
+def converted(
+    spark: SparkSession, identifier: str, partition_schema: str | spark_types.StructType | None
+) -> tuple[DeltaTable, str | None]:
+    """Return the table that a Parquet table becomes, and its name in the session's catalog if it has one.
+
+    Raises TableNotFound if there are no Parquet files, and SchemaError if the files have another format or other
+    partition columns.
+    """
+    if not isinstance(identifier, str):
+        raise InvalidArgumentType.of("identifier", "a str", identifier)
+    location, name = _location(spark, identifier)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        return convert_to_delta(location, partition_schema, time_zone=zone), name
+    except DataFileMissing as error:
+        raise TableNotFound(f"The table {identifier} cannot be found: {error}") from error
+
+
+def _location(spark: SparkSession, identifier: str) -> tuple[str, str | None]:
+    """The folder that an identifier names, and its name in the catalog."""
+    parts = name_parts(spark, identifier)
+    if len(parts) == 2 and "/" in parts[1]:
+        if parts[0].lower() != _PARQUET:
+            raise SchemaError(
+                f"Only Parquet files can be converted to a Delta table, not {identifier}: write "
+                f"{_PARQUET}.`{parts[1]}` if it contains Parquet files."
+            )
+        return parts[1], None
+    known = named_table(spark, identifier)
+    if known is None or known.location is None:
+        raise TableNotFound(f"The table {identifier} cannot be found: use parquet.`/path` or the name of a table.")
+    if (known.provider or "").lower() != _PARQUET and not known.is_delta:
+        raise SchemaError(f"Only Parquet tables can be converted to Delta, and {identifier} is of {known.provider}.")
+    return known.location, known.name

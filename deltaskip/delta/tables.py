@@ -7,28 +7,39 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from deltaskip.delta import checks
+from deltaskip.delta import argument_checks
+from deltaskip.delta.argument_checks import (
+    assignments,
+    boolean,
+    clone_arguments,
+    frame,
+    integer,
+    number,
+    string,
+    without_alias,
+)
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
-from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame, integer, number, string, without_alias
-from deltaskip.delta.converting import converted
-from deltaskip.delta.errors import convert_conflicts, spark_errors
-from deltaskip.delta.frames import affected_frame, detail_frame, history_frame
+from deltaskip.delta.creating import converted
+from deltaskip.delta.delta_merge_builder import DeltaMergeBuilder, merges_schema
+from deltaskip.delta.delta_optimize_builder import DeltaOptimizeBuilder
 from deltaskip.delta.locations import opened, opened_by_name
-from deltaskip.delta.maintaining import (
+from deltaskip.delta.result_frames import affected_frame, detail_frame, history_frame
+from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
+from deltaskip.delta.table_operations import (
+    add_feature,
     cloned,
+    drop_feature,
     hours_or_none,
     moment_of,
     restored_to_timestamp,
     restored_to_version,
+    upgrade,
     user_metadata,
     vacuum,
 )
-from deltaskip.delta.merge import DeltaMergeBuilder, merges_schema
-from deltaskip.delta.optimize import DeltaOptimizeBuilder
-from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.spark.columns.declared import with_declarations
+from deltaskip.spark.columns.declarations import with_declarations
 from deltaskip.spark.session.checks import checked
 from deltaskip.table import table as tables
 from deltaskip.table.merge_builder import MergeBuilder
@@ -178,7 +189,7 @@ class DeltaTable(Unpicklable):
             add_feature(self._table, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Remove a table feature from the protocol, and what uses it from the table.
+        """Remove a table feature from the protocol, and its uses from the table.
 
         Args:
             featureName: Name of the feature.
@@ -201,7 +212,7 @@ class DeltaTable(Unpicklable):
         Returns:
             As delta-spark does: None in a classic session, and the number of rows through Spark Connect.
         """
-        checks.condition(condition)
+        argument_checks.condition(condition)
         with spark_errors():
             result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
             return affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
@@ -219,7 +230,7 @@ class DeltaTable(Unpicklable):
             As delta-spark does: None in a classic session, and the number of rows through Spark Connect.
         """
         values = assignments(set, "'set'")
-        checks.condition(condition)
+        argument_checks.condition(condition)
         with spark_errors():
             if not values:
                 # delta-spark accepts it, and changes nothing.
@@ -240,7 +251,7 @@ class DeltaTable(Unpicklable):
         frame(source, "'source' in merge")
         if condition is None:
             raise InvalidArgument("'condition' in merge cannot be None")
-        checks.condition(condition)
+        argument_checks.condition(condition)
 
         def begin(evolves: bool) -> MergeBuilder:
             mode: Literal["keep", "merge"] = "merge" if evolves or merges_schema(self._spark) else "keep"

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import CHANGE_TYPE, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
-from deltaskip.dml.files import FilesToChange
+from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
@@ -44,7 +44,7 @@ _HELD_BYTES = 1 << 20
 
 
 class ArrowExecution(RowExecution):
-    """Reads and writes rows of a table in this process, a file after the other.
+    """Reads and writes rows of a table in this process, one file at a time.
 
     Args:
         snapshot: The table.
@@ -115,7 +115,7 @@ class ArrowExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        # What is wrong with a new value is said before a row is read.
+        # A new value that is not valid raises before any row is read.
         new = ArrowUpdates(self, assignments)
         partly = change.partly.listed
         found = self.matching(scan, partly) if len(partly) else RowPositions(())
@@ -174,13 +174,13 @@ def _are_little(files: pa.Table, schema: StructType) -> bool:
 
 
 def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
-    """Return what reads and writes rows: a session, or a DataFrame's session, or without one this process.
+    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
 
     Args:
         snapshot: The table.
         spark: The session or DataFrame; None for this process.
         time_zone: Time zone of expressions in this process.
-        act: What needs the session, such as "Deleting", for errors.
+        act: The operation that needs the session, such as "Deleting", for errors.
     """
     if spark is None:
         return ArrowExecution(snapshot, time_zone)

@@ -1,4 +1,4 @@
-"""Updated rows without Spark: read at their positions, and computed by deltaskip's own evaluator each time."""
+"""Updated rows without Spark, read at their positions; the evaluator computes their values at each use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
@@ -41,7 +41,7 @@ class ArrowUpdates(NewRows):
 
     Args:
         execution: Reads the rows.
-        assignments: What becomes of their columns.
+        assignments: The new values of their columns.
 
     Attributes:
         parts: The rows.
@@ -89,7 +89,7 @@ class ArrowUpdates(NewRows):
         return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
 
     def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, with the row ids that they keep, or their kind of change."""
+        """The rows as they are stored, with their row ids or their kind of change."""
         schema, mode = self._assignments.schema, self._assignments.mapping_mode
         for batch in self._execution.rows(self.parts, schema, row_ids, mode):
             stored = self._rules.convert(self._updated(batch))
@@ -102,7 +102,7 @@ class ArrowUpdates(NewRows):
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns of the rows that are given to the plan."""
+        """The columns that the plan takes."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         types = {field.name: field.type for field in self._assignments.schema.fields}
         arrays = {
@@ -147,7 +147,7 @@ class ArrowUpdates(NewRows):
             ) from error
 
     def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
-        """The new value with columns resolved, or those of fields."""
+        """The new value with its columns resolved; for a struct, the new values of its fields."""
         if isinstance(value, Fields):
             assert isinstance(data_type, StructType)
             types = {field.name: field.type for field in data_type.fields}

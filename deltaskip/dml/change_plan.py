@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import DataFiles, FilesToChange, files_to_change, size_of_table
+from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
@@ -56,8 +56,8 @@ def described_change(
 ) -> ChangePlan:
     """Return the plan of an operation on the latest version of a table for its user.
 
-    operation: Name of the operation in the table's history. where: as of `plan_change`; the other arguments as of
-    `execution_of`.
+    operation: Name of the operation in the table's history. where: as for `plan_change`; the other arguments are those
+    of `execution_of`.
     """
     latest = refresh(snapshot)
     plan = plan_change(latest, where, execution_of(latest, spark, time_zone, act))

@@ -1,4 +1,4 @@
-"""Applying the changed rows of a statement to a table: the one place where UPDATE, DELETE, MERGE and overwrites do.
+"""The changes of a statement applied to a table: UPDATE, DELETE, MERGE and overwrites all pass through this module.
 
 An engine finds once which rows of which files a statement deletes and updates, and the rows that it writes. They are
 applied here: files that lose all their rows are removed, rows of others are marked by deletion vectors or their files
@@ -20,11 +20,11 @@ import pyarrow as pa
 from deltaskip.actions import AddCdcFile, AddFile, hadoop_path, remove_of
 from deltaskip.actions.partition_folders import random_folder
 from deltaskip.data_files.append import with_marks
-from deltaskip.data_files.layout import layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
-from deltaskip.data_files.written import WrittenRows, delete_data_files
+from deltaskip.data_files.file_layout import layout_after
+from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, row_id_columns
-from deltaskip.dml.files import DataFiles, new_files, size_of_table
+from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.deletion_vectors import write_deletion_vectors
@@ -62,7 +62,7 @@ class NewRows(Protocol):
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none. An updated row keeps
                 its row id and has no commit version; an inserted row has neither; a copied row keeps both.
                 # PROTOCOL, Row Tracking
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             RowViolation: A row violates a rule of the table, or a value does not fit its column.
@@ -113,10 +113,10 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """The result of applying changed rows.
+    """The counts of rows and files after changes were applied.
 
     Attributes:
-        deleted: Number of rows that were deleted; None if the log does not have the row count of a removed file.
+        deleted: Number of rows that were deleted; None if the log lacks the row count of a removed file.
         updated: Number of rows that were updated.
         inserted: Number of rows that were inserted.
         files: Number of files that were removed, those that were rewritten included.
@@ -166,8 +166,8 @@ class AppliedChanges:
 class _Touched:
     """Files in which some rows change.
 
-    deleted, updated: the rows that do. before: number of deleted rows until now. after: the rows that the files no
-    longer have. num_records: number of all rows.
+    deleted, updated: the rows that change. before: number of rows that were deleted already. after: all deleted rows,
+    the new ones included. num_records: number of all rows.
     """
 
     files: DataFiles
@@ -197,7 +197,7 @@ class _Target:
 def check_first(transaction: Transaction, act: str) -> None:
     """Raise InvalidCommit if rows to be changed may be in files that the transaction has added, or under other names.
 
-    act: What changes them, as a verb.
+    act: The change, as a verb.
     """
     root = transaction.snapshot.root
     if transaction.changes_files:
@@ -221,7 +221,8 @@ def apply_changes(
     be set before.
 
     Args:
-        transaction: The transaction, which depends on the files already. Its `discard` deletes what is written here.
+        transaction: The transaction, which depends on the files already. Its `discard` deletes the new
+            files.
         changed: The rows.
         execution: Reads and writes rows that stay, and rows as they were.
         written_before: New files of the transaction, which the change data feed must contain if it has change files.
@@ -292,7 +293,7 @@ def _applied(
     new_rows = written.rows - copied_rows
     updated = new_rows if not changed.inserts else sum(touched.updated.counts)
     done = replace(done, updated=updated, inserted=new_rows - updated, copied=copied_rows, added=written.files)
-    # The log alone tells the changes of marked rows, and of files that only go or only come.
+    # Readers see the changes of marked rows, and of files that are only added or only removed, in the log itself.
     adds = bool(written.files or written_before)
     if target.feed and (copied is not None or updated or (done.files and adds and not written_before)):
         done = replace(
@@ -316,7 +317,7 @@ def _check_written(root: str, changed: ChangedRows, touched: _Touched, copied: i
 
 
 def _count_read(transaction: Transaction, changed: ChangedRows) -> None:
-    """Count the files that were read, unless the statement has done so, and those that were not needed."""
+    """Count the files that were read, unless the statement has counted them, and the files that were not needed."""
     cost, files = transaction.cost, [changed.partly, *([changed.whole] if changed.updates_whole else [])]
     if not cost.counts("read"):
         cost.count("read", sum(map(len, files)), sum(each.size_in_bytes for each in files))
@@ -341,7 +342,7 @@ def write_inserts(transaction: Transaction, files: Sequence[AddFile], execution:
     Args:
         transaction: The transaction, which has added the files.
         files: Their add actions.
-        execution: What reads and writes the rows.
+        execution: Reads and writes the rows.
     """
     layout = _target(transaction, execution).layout
     added = new_files(transaction.snapshot, layout.partition_fields(), layout.mapping_mode, files)
@@ -430,7 +431,7 @@ def _write(
     execution: RowExecution,
 ) -> WrittenRows:
     """Write the new rows, and the rows that stay of files that are rewritten."""
-    # Rows that no file had get fresh ids, so the columns are needed only beside others.
+    # Inserted rows get new ids, so files with inserted rows alone need no columns of ids.
     row_ids = target.row_ids if changes_files else None
     layout = target.layout if row_ids is None else replace(target.layout, extra=row_ids.fields)
     if new is not None:
@@ -471,7 +472,7 @@ def _write_changes(
 
 
 def _rows_before(changed: ChangedRows, touched: _Touched, updated_known: bool) -> Iterator[RowsOfFiles]:
-    """The rows that change, as they were; without updated rows if they are known."""
+    """The changed rows with their old values; without updated rows if their old values are known."""
     if not changed.updates_whole:
         yield RowsOfFiles(changed.whole.listed, change="delete")
     elif not updated_known:

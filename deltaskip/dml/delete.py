@@ -68,7 +68,8 @@ def remove_rows(transaction: Transaction, plan: PlannedChange, inserted: Sequenc
     """Add the actions that remove the rows of a plan, see `apply_changes`.
 
     Args:
-        transaction: The transaction, which depends on the scan already. Its `discard` deletes what is written here.
+        transaction: The transaction, which depends on the scan already. Its `discard` deletes the new
+            files.
         plan: The rows.
         inserted: The new files of the transaction, which the change data feed must contain if files are rewritten.
 

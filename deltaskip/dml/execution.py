@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_files import DataFileLayout
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -23,7 +23,7 @@ from deltaskip.skipping.scan import Scan
 if TYPE_CHECKING:
     from deltaskip.dml.assignments import Assignments
     from deltaskip.dml.changed_rows import ChangedRows
-    from deltaskip.dml.files import FilesToChange
+    from deltaskip.dml.files_to_change import FilesToChange
 
 CHANGE_TYPE = StructField("_change_type", STRING)
 """The column of change files with the kind of a change.
@@ -85,7 +85,7 @@ class ChangingEngine(Protocol):
     """An engine that changes rows."""
 
     def row_execution(self, session: Any, snapshot: Snapshot) -> RowExecution:
-        """Return what a session, or a DataFrame's session, does with the rows of a snapshot."""
+        """Return the execution of a session, or of a DataFrame's session, over the rows of a snapshot."""
 
 
 class RowExecution(Protocol):
@@ -97,7 +97,7 @@ class RowExecution(Protocol):
         ...
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan for the collations by which this engine compares. All of its predicate is resolved.
+        """The scan under the collations of this engine, with a predicate that is resolved completely.
 
         Raises:
             UnsupportedFeature: The predicate can only be evaluated by Spark.
@@ -129,10 +129,10 @@ class RowExecution(Protocol):
 
         Args:
             scan: The scan.
-            change: Its files, from `files_to_change`; in those that go whole no condition is evaluated.
-            assignments: What becomes of the columns.
+            change: Its files, from `files_to_change`; no condition is evaluated in files that lose all rows.
+            assignments: The new values of the columns.
             row_ids: The columns of materialized row ids; None if rows have no stable ids.
-            feed: Whether change files are written of the rows.
+            feed: Whether the rows are also written to change files.
 
         Raises:
             PredicateError: The predicate or a new value is not valid, or fails for a row.
@@ -151,7 +151,7 @@ class RowExecution(Protocol):
             parts: The rows.
             schema: The schema to read them with; columns that a file lacks are null.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
         """
         ...
 
@@ -163,9 +163,9 @@ class RowExecution(Protocol):
         Args:
             files: `DataFiles.listed`.
             schema: The schema to read them with.
-            plan: What the rows become; it carries the columns of `row_ids`.
+            plan: Computes the new rows; it carries the columns of `row_ids`.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             RowViolation: A row violates a rule of the plan.

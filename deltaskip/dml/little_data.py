@@ -42,7 +42,7 @@ def is_little_to_copy(
 
 
 def is_little_to_collect(rows: int, schema: StructType) -> bool:
-    """Return whether so many rows of a table may be in the memory of this process."""
+    """Return whether this number of rows of a table may be held in the memory of this process."""
     return rows * len(leaves(schema)) <= options.values_copied_here
 
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 from deltaskip.actions import parse_partition_value
 from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.change_plan import PlannedChange, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
-from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions
+from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
@@ -78,8 +78,8 @@ class PlannedOverwrite:
     """The plan of an overwrite of a version of a table.
 
     Attributes:
-        replaced: The rows that go, and the treatment of the schema.
-        execution: Reads and writes the rows of files that lose only some.
+        replaced: The rows to remove, and the treatment of the schema.
+        execution: Reads and writes the rows of files that lose only some rows.
         change: The files that lose rows; None if the partitions of the new rows decide.
     """
 
@@ -128,7 +128,7 @@ def overwrite_in(
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The new rows.
-        options: What they replace.
+        options: The rows to replace.
         time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
 
     Raises:
@@ -154,7 +154,7 @@ def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zon
 
     Args:
         snapshot: The version of the table.
-        replaced: What the new rows replace.
+        replaced: The rows to replace.
         spark: The DataFrame with the new rows; None to read and write rows in this process.
         time_zone: Time zone of the predicate; with a session its own applies.
 
@@ -168,11 +168,11 @@ def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zon
 
 
 def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: WrittenRows) -> dict[str, int]:
-    """Remove the rows in whose place an overwrite has put others, and return Delta's metrics of it.
+    """Remove the rows that an overwrite replaces, and return Delta's metrics of it.
 
     Args:
         transaction: The transaction, to which the new files were added.
-        plan: What is replaced.
+        plan: The rows to remove.
         written: The new files.
 
     Raises:
@@ -203,7 +203,7 @@ def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: R
 
 
 def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:
-    """A predicate that holds in these partitions; if they are many, perhaps in others with the same values too."""
+    """A predicate that is TRUE in these partitions, and if they are many, perhaps in others with the same values."""
     if len(partitions) <= _MOST_PARTITIONS:
         return Or(tuple(And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
     columns = [sorted(set(texts), key=repr) for texts in zip(*partitions, strict=True)]

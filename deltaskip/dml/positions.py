@@ -1,4 +1,4 @@
-"""Positions of rows in files, kept as bitmaps, so that memory grows with a bit for a row and not with eight bytes."""
+"""Positions of rows in files as bitmaps: a row takes one bit of memory, and not eight bytes."""
 
 from __future__ import annotations
 

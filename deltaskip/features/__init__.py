@@ -1,4 +1,4 @@
-"""Table features: their registry, and checks of what a table's protocol requires."""
+"""Table features: their registry, and checks of the requirements of a table's protocol."""
 
 from deltaskip.features.registry import (
     FEATURES,

@@ -151,7 +151,7 @@ def read_deletion_vectors(
 
 
 def _check_cardinality(table_root: str, descriptor: DeletionVectorDescriptor, file_rows: int | None) -> None:
-    """Refuse a vector that deletes more rows than its file has, before memory is taken for them."""
+    """Refuse a vector that deletes more rows than its file has, before memory is allocated for them."""
     if file_rows is not None and descriptor.cardinality > file_rows:
         why = f"it deletes {descriptor.cardinality:,} rows of a file that has {file_rows:,}"
         raise _corrupt(table_root, descriptor.unique_id[:80], why)
@@ -183,7 +183,7 @@ def write_deletion_vectors(
     prefix: str = "",
     put: Callable[[str, bytes], None] | None = None,
 ) -> WrittenVectors:
-    """Write deletion vectors into as few files as possible, of which each begins with the version byte.
+    """Write deletion vectors into as few files as possible. Each file begins with the version byte.
 
     Args:
         storage: Storage of the table.

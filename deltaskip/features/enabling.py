@@ -71,7 +71,7 @@ def spelled_property(name: str) -> str:
 def with_version_property(protocol: Protocol, name: str, value: str, where: str = "") -> Protocol:
     """Return the protocol with the features that one of VERSION_PROPERTIES implies.
 
-    Raises InvalidArgument for what is no version of the protocol. where: the end of the message.
+    Raises InvalidArgument for a number that is not a version of the protocol. where: the end of the message.
     """
     if not (value.isascii() and value.isdigit()):
         raise InvalidArgument(f"The property {name} must be a version, not {value!r}{where}.")
@@ -165,7 +165,7 @@ def features_of(protocol: Protocol) -> set[str]:
 
 
 def _implied(reader: int, writer: int) -> Iterator[str]:
-    """Features that versions below those of lists imply."""
+    """Features that protocol versions without lists of features imply."""
     versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
     if reader == FEATURES_READER_VERSION:
         versions = Protocol(1, versions.min_writer_version)

@@ -1,4 +1,4 @@
-"""The registry of table features: what each applies to, and how this package supports it.
+"""The registry of table features: the clients that each applies to, and the support in this package.
 
 # PROTOCOL, Table Features and Valid Feature Names in Table Features
 A new feature is one row here. The table of the documentation is `support_table()`.
@@ -165,7 +165,7 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
 
 
 def no_feature(name: str, table: str = "") -> str:
-    """Return the message for the name of a feature that there is not; table: where it was asked for, "" if nowhere."""
+    """Return the message for the name of an unknown feature. table: the table that should get it, "" for none."""
     where = f" (table {table})" if table else ""
     known = ", ".join(sorted(FEATURES))
     return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} The features are {known}."

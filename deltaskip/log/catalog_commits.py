@@ -1,4 +1,4 @@
-"""Logs of tables whose catalog decides which commits they have, how one is added, and which maintenance is allowed.
+"""Logs of catalog-managed tables: the catalog ratifies commits and decides which maintenance is allowed.
 
 # PROTOCOL, Catalog-managed tables
 """
@@ -73,7 +73,7 @@ class CatalogCommits(CatalogLog, Protocol):
 
 
 def catalog_commits(storage: Storage) -> CatalogCommits | None:
-    """Return the log of the catalog's table that the storage is of; None for a table that was opened by its path."""
+    """Return the log of the catalog-managed table of a storage; None for a table that was opened by its path."""
     return cast(CatalogCommits, storage.log) if isinstance(storage, CatalogStorage) else None
 
 
@@ -84,7 +84,7 @@ def is_managed(storage: Storage) -> bool:
 
 
 def published_path(log_folder: str, path: str) -> str | None:
-    """Return where a staged commit is after it was published; None for another file.
+    """Return the location of a staged commit after its publication; None for another file.
 
     # PROTOCOL, Publishing Commits: the copy may be all that is left of it.
 

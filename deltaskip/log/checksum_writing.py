@@ -91,7 +91,7 @@ def _write(
     present = {name: value for name, value in members.items() if value is not None}
     text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
     if storage.remote:
-        # One that exists stays, without a request that asks for it.
+        # An existing checksum is not replaced, and no request looks for it.
         with storage.publish(path) as file:
             Path(file).write_bytes(text.encode())
         return

@@ -1,4 +1,4 @@
-"""Deleting log files that are older than `delta.logRetentionDuration`.
+"""Deletion of log files that are older than `delta.logRetentionDuration`.
 
 # today's protocol, Metadata Cleanup: the newest commit at or before the cut-off is kept; so is the newest complete
 # checkpoint at or before that commit, with the commit of its version, and everything after it. Older files may be
@@ -61,7 +61,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     retention = snapshot.table_properties.log_retention_ms
     cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
-    # Commits of other writers since the snapshot are not read, and stay.
+    # Newer commits of other writers are not read, and not deleted.
     entries = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER), "")
     first = _first_kept(snapshot, read_listing(snapshot.root, entries), cutoff)
     if first is None:

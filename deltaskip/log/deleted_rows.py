@@ -1,4 +1,4 @@
-"""The rows of data files that deletion vectors delete, which are rows that the files have.
+"""The rows of data files that deletion vectors delete, checked to be rows of the files.
 
 A vector takes a few bytes for billions of rows, and eight bytes of memory for each, so the number of rows that a file
 has is compared with the vector's cardinality before the vector is read. That number is the log's; where the vector

@@ -6,7 +6,7 @@ from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 
 LOG_FOLDER = "_delta_log"
-# Below them, writers and readers take every file for one of the table around them.
+# Writers and readers take every file below these folders for a file of the table around them.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, "_change_data", "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20
@@ -59,7 +59,7 @@ def restore_or_go_back(version: int) -> str:
 
 
 def parse_log_file(file: FileInfo) -> LogFile | None:
-    """Parse the name of a listed file; None if it is not a log file (`.tmp`, `_last_checkpoint` …)."""
+    """Return the log file with this name; None if it is not a log file (`.tmp`, `_last_checkpoint` …)."""
     name = file.name
     version = _number(name[:_DIGITS], _DIGITS)
     if version is None or version > _MAX_VERSION:

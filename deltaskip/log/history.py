@@ -103,7 +103,7 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
 
 
 def chosen_version(storage: Storage, root: str, version: int | None, timestamp_ms: int | None) -> int | None:
-    """Return the version that a caller names, by number or by time; None if by neither.
+    """Return the version that a caller names by number or by time; None if the caller names none.
 
     Raises InvalidArgument if both are given, and as `version_at_timestamp` does.
     """

@@ -1,4 +1,4 @@
-"""Loading a Snapshot from a table's root, refreshing a Snapshot, and whether the root still has the same table.
+"""Loading and refreshing of snapshots, and the check that a path still has the same table.
 
 A Snapshot is of a table, not of a path. The path has the same table as long as the log contains the file of the
 snapshot's version, unchanged (`LogSegment.anchor`): whatever follows it is then a later version of the table, even if
@@ -34,7 +34,7 @@ from deltaskip.storage import FileInfo, Storage, is_local, join, parent
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
-# Damaged checkpoints that are tried before the commits are read without one.
+# The number of damaged checkpoints that are tried before the commits are read without one.
 _MOST_DAMAGED = 100
 # Names in a folder that are compared with that of a table that is not there.
 _MOST_BESIDE = 1_000
@@ -83,7 +83,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
                 return found
             listing = list_log(storage, root)
         except CorruptLog as error:
-            # What another process deletes while it is read is no damage.
+            # A file that another process deletes during the read is not damage.
             again = list_log(storage, root)
             if again == listing and isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
                 time.sleep(_LOOK_SECONDS)
@@ -153,7 +153,7 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
         tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0])).following(snapshot.tail)
         return _following(Snapshot(storage, segment, snapshot.checkpoint, tail, None, snapshot.cache), snapshot)
     except DeltaSkipError:
-        # A commit may need what cannot be read here. Reading the log says so.
+        # A commit may need a feature that cannot be read here; reading the log raises the error.
         return None
 
 
@@ -165,12 +165,12 @@ def is_fresh(snapshot: Snapshot) -> bool:
     if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
         return False
     recent = time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
-    # A local file is asked for, too: the folder may contain another table by now.
+    # A local file is also checked: the folder may contain another table by now.
     return recent and (snapshot.storage.remote or _is_there(snapshot))
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
-    """The latest snapshot, with the facts that the caller has stated of an older one."""
+    """The latest snapshot, with the facts that the caller stated about an older one."""
     latest.told_as(snapshot)
     if latest.cache is snapshot.cache and not _reads_the_log_as(latest, snapshot):
         latest.cache = ColumnCache()
@@ -178,7 +178,7 @@ def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
 
 
 def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list[FileInfo]]]:
-    """The version of the hint, and what lists the log from a name on. A store lists it while the hint is read."""
+    """The version of the hint, and a function that lists the log from a name on. A store does both at once."""
     if not storage.remote:
         return read_hint(storage, join(root, LOG_FOLDER)), partial(_list, storage, root)
     with ThreadPoolExecutor(1, "deltaskip") as beside:
@@ -244,7 +244,7 @@ def check_same_table(snapshot: Snapshot) -> None:
 
 @contextmanager
 def same_table(snapshot: Snapshot) -> Iterator[None]:
-    """Return a context in which files that cannot be read raise TableNotFound if the table is there no more."""
+    """Return a context in which files that cannot be read raise TableNotFound if the table no longer exists."""
     try:
         yield
     except TableNotFound:
@@ -264,7 +264,7 @@ def same_table(snapshot: Snapshot) -> Iterator[None]:
 
 
 def _is_whole(snapshot: Snapshot) -> bool:
-    """Whether files of one table were read, and not of two that had the path one after the other.
+    """Whether the files that were read are of one table, and not of two tables that followed each other at the path.
 
     In an object store, where it takes a request to know, the contents decide alone.
     """
@@ -273,7 +273,7 @@ def _is_whole(snapshot: Snapshot) -> bool:
 
 
 def _is_there(snapshot: Snapshot) -> bool:
-    """Whether the file that a snapshot is recognized by is there as it was listed."""
+    """Whether the file that identifies a snapshot still exists as it was listed."""
     storage, anchor = snapshot.storage, snapshot.segment.anchor
     if anchor is None or is_managed(storage):
         return False
@@ -295,7 +295,7 @@ def _loaded_again(snapshot: Snapshot) -> Snapshot:
 
 
 def _contains(storage: Storage, listing: LogListing, segment: LogSegment) -> bool:
-    """Whether the log still contains the version of a segment, because a file of it is there as it was."""
+    """Whether the log still contains the version of a segment, shown by an unchanged file of it."""
     if segment.own_commit is not None:
         return _is_still(storage, segment.own_commit, listing.commits.get(segment.version))
     there = listing.checkpoints.get(segment.version, ())
@@ -303,7 +303,7 @@ def _contains(storage: Storage, listing: LogListing, segment: LogSegment) -> boo
 
 
 def _is_still(storage: Storage, commit: LogFile, listed: LogFile | None) -> bool:
-    """Whether a commit is in the log as it was; one of a catalog may have been published, which is a copy."""
+    """Whether a commit is unchanged in the log; a ratified commit may have been published, as a copy."""
     if listed == commit:
         return True
     return listed is not None and is_managed(storage) and listed.file.size == commit.file.size
@@ -427,7 +427,7 @@ def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
 
 
 def _around(storage: Storage, root: str) -> str:
-    """A hint for a path inside a table; empty if there is no table around it."""
+    """A hint for a path inside a table; empty if no table contains the path."""
     above = parent(root)
     while above and above != root:
         if above.rpartition("/")[2] == LOG_FOLDER:
@@ -439,7 +439,7 @@ def _around(storage: Storage, root: str) -> str:
 
 
 def _beside(root: str) -> str:
-    """A hint for a path that is spelled much like that of a table beside it; empty without one."""
+    """A hint for a path whose spelling is close to that of a table beside it; empty without one."""
     if not is_local(root):
         return ""
     try:

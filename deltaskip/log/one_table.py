@@ -1,4 +1,4 @@
-"""Methods of objects that keep a snapshot: what another process has dropped or replaced is named as such."""
+"""A decorator for classes that keep a snapshot: methods raise TableNotFound if the table was dropped or replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_sp
 
 
 def of_one_table(cls: _C) -> _C:
-    """Return the class with public methods that raise TableNotFound for a file that went with the table.
+    """Return the class with public methods that raise TableNotFound for a file that was deleted with the table.
 
     Args:
         cls: A class whose objects have a `snapshot`. Methods of its bases count as its own.

@@ -1,4 +1,4 @@
-"""Snapshots for other processes: all that is needed to read the log but its files, which a process reads itself."""
+"""Snapshots for other processes, without the files of the log, which each process reads itself."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PortableSnapshot:
 
     @classmethod
     def of(cls, snapshot: Snapshot, writers: bool) -> PortableSnapshot:
-        """Return what another process needs of a snapshot.
+        """Return the part of a snapshot that another process needs.
 
         Args:
             snapshot: The snapshot.
@@ -107,13 +107,13 @@ class PortableSnapshot:
 
     def _known(self, snapshot: Snapshot) -> Snapshot:
         if self.writers is not None:
-            # In place of the cached property, which would read the commits.
+            # This replaces the cached property, which would read the commits.
             snapshot.__dict__["writers"] = self.writers
         return snapshot
 
 
 class _RatifiedLog:
-    """The log of a managed table in a process that reads the commits it is given, and does not ask the catalog."""
+    """The log of a managed table in a process that reads given commits, without requests to the catalog."""
 
     manages = True
 

@@ -25,7 +25,7 @@ class SnapshotReference:
         version: The version.
         table_id: metaData.id of the version.
         options: Options of the table's object store; None for other storages.
-        left_out: Names of what is not in the pickle because it may be a secret.
+        left_out: Names of options that the pickle lacks because they may be secrets.
         secrets: Whether secrets are in the pickle.
         float_bounds: See `Snapshot.float_bounds`.
         opening: Returns the storage of a table of a catalog; None for a table that is opened by its location.
@@ -102,7 +102,7 @@ class SnapshotReference:
 
 
 class Reopened:
-    """Base class of objects that keep a snapshot: pickled without it, and restored when an attribute is asked for.
+    """Base class of objects that keep a snapshot: pickled without it, and restored at the first access to an attribute.
 
     A copy shares the snapshot, which does not change.
     """
@@ -112,11 +112,11 @@ class Reopened:
         """A function of a module and its arguments, whose result are the attributes of the object."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what restores the object; see the pages on pickling."""
+        """Return the function that restores the object, with its arguments."""
         return {"_again": self.__dict__.get("_again") or self._pickled()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what restores the object."""
+        """Store the function that restores the object."""
         self.__dict__.update(state)
 
     def __copy__(self) -> Self:
@@ -126,7 +126,7 @@ class Reopened:
         return made
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return an object with the same attributes: what it consists of does not change."""
+        """Return an object with the same attributes: their values do not change."""
         return copy(self)
 
     if not TYPE_CHECKING:

@@ -81,7 +81,7 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A reconciled range of the log: its active adds (FILE_SCHEMA, in the order of the log), and what it superseded."""
+    """A reconciled range of the log: its active adds (FILE_SCHEMA, in the order of the log), and superseded files."""
 
     adds: pa.Table
     superseded: Superseded

@@ -115,7 +115,7 @@ class Snapshot(Unpicklable):
         return snapshot.told_as(self)
 
     def told_as(self, other: Snapshot) -> Snapshot:
-        """Return this snapshot with what the caller said of `other`, which is one of the same table."""
+        """Return this snapshot with the facts that the caller stated about `other`, another snapshot of the table."""
         self.float_bounds, self.pickles_secrets = other.float_bounds, other.pickles_secrets
         self.allow_reflection = other.allow_reflection
         return self
@@ -127,7 +127,7 @@ class Snapshot(Unpicklable):
         return made
 
     def __deepcopy__(self, memo: object) -> Snapshot:
-        """Return the same: what a snapshot consists of does not change."""
+        """Return the snapshot itself: its contents do not change."""
         return copy(self)
 
     def __repr__(self) -> str:

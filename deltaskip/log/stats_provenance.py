@@ -50,7 +50,7 @@ class Writers:
         self._doubted = doubted
 
     def __bool__(self) -> bool:
-        """Whether the commits that the log still contains say anything about the writer of some file."""
+        """Whether the commits that the log still contains identify the writer of any file."""
         return bool(len(self._trusted) or len(self._doubted))
 
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:

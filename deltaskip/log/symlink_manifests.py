@@ -47,7 +47,7 @@ class Manifests(Shown):
 
 
 def write_manifests(snapshot: Snapshot, partitions: Collection[str] | None = None) -> Manifests:
-    """Write the manifests of a version, and delete those of partitions that it does not have.
+    """Write the manifests of a version, and delete those of partitions that it lacks.
 
     Args:
         snapshot: The version.
@@ -77,7 +77,7 @@ def write_manifests(snapshot: Snapshot, partitions: Collection[str] | None = Non
 
 
 def changed_partitions(snapshot: Snapshot, commit: bytes) -> set[str] | None:
-    """Return the folders of the partitions in which a commit adds or removes files; None if it does not say."""
+    """Return the folders of the partitions in which a commit adds or removes files; None if they are not known."""
     folders = set()
     for line in commit.splitlines():
         if line.startswith(_FILE_ACTIONS):

@@ -104,7 +104,7 @@ def tail_of(commits: Commits) -> Tail:
 
 
 def deferred_tail(storage: Storage, root: str, files: Sequence[LogFile]) -> Tail:
-    """Return the tail of commits, whose adds and removes are read again when the files are asked for.
+    """Return the tail of commits, whose adds and removes are read again when the files are needed.
 
     Memory is bounded by the state, and by the text that is parsed at a time. Raises CorruptLog as `tail_of`, but for
     damaged columns of adds and removes other than the path only when the files are asked for.

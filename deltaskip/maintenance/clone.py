@@ -38,7 +38,7 @@ from deltaskip.features.enabling import (
     with_features,
     without_feature_properties,
 )
-from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
+from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table

@@ -75,7 +75,7 @@ class ParquetFolder:
 def read_folder(
     storage: Storage, root: str, partition_schema: StructType | None = None, time_zone: str = "UTC"
 ) -> ParquetFolder:
-    """Return what a folder contains. Columns are nullable, and those of several files are merged.
+    """Return the contents of a folder. Columns are nullable, and those of several files are merged.
 
     Args:
         storage: Storage of the folder.
@@ -156,7 +156,7 @@ def _fitting(values: set[str | None], time_zone: str) -> str:
 
 
 def _spells(text: str, data_type: DataType, time_zone: str) -> bool:
-    """Whether the text is exactly the one that a value of the type has, so that no digit would be lost."""
+    """Whether the text is exactly that of a value of the type, so that no digit is lost."""
     if data_type == TIMESTAMP:
         return ":" in text and parse_partition_value(text, data_type, time_zone) is not None
     return log_text(text, data_type, time_zone) == text and parse_partition_value(text, data_type) is not None
@@ -235,7 +235,7 @@ class _Merge:
 
 
 def _with_partitions(data: StructType, partitions: StructType) -> StructType:
-    """The columns of the files, with those of the partitions in their place or at the end."""
+    """The columns of the files, with the partition columns in their place or at the end."""
     left = {fold_name(field.name): field for field in partitions.fields}
     fields = [left.pop(fold_name(field.name), field) for field in data.fields]
     return StructType((*fields, *left.values()))

@@ -1,4 +1,4 @@
-"""The metadata and protocol of a table that takes over those of a version, its own or another table's.
+"""The metadata and protocol of a table to which a version of it, or of another table, is copied.
 
 # delta-spark: RestoreTableCommand, CloneTableBase, IdentityColumn.copySchemaWithMergedHighWaterMarks
 """
@@ -15,7 +15,7 @@ from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, t
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
 from deltaskip.features.enabling import features_of, with_features
 from deltaskip.features.registry import FEATURES
-from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
+from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
 from deltaskip.log.replay import dv_ids, file_keys
 from deltaskip.rows.identity import keep_marks
@@ -29,14 +29,14 @@ _IN_COMMIT_TIMESTAMPS = (
     TableProperties.in_commit_timestamps_version.name,
     TableProperties.in_commit_timestamps_since_ms.name,
 )
-# What a table never loses: names of columns with row ids, and in-commit timestamps.
+# Properties that a table never loses: names of columns with row ids, and in-commit timestamps.
 _KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
 # A restored or cloned table keeps the greater value of these properties, which only grow.
 _GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
 
 
 def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> Metadata:
-    """Return the metadata of a version for a table that exists: with the table's id, and what it must not lose.
+    """Return the metadata of a version for a table that exists: with its id and the properties that it must not lose.
 
     Args:
         table: The latest version of the table.
@@ -68,7 +68,7 @@ def merged_protocol(table: Protocol, source: Protocol) -> Protocol:
 
 
 def clustering_after(table: Snapshot, source: Snapshot) -> DomainMetadata | None:
-    """Return the domain that makes the table clustered as the source is; None if it is so already."""
+    """Return the domain that clusters the table as the source is clustered; None if it is already."""
     now, then = table.domains.get(CLUSTERING_DOMAIN), source.domains.get(CLUSTERING_DOMAIN)
     if then is None:
         return None if now is None else clustering_domain([])

@@ -22,7 +22,7 @@ from deltaskip.schema.arrow_values import arrow_scalar, is_true, one_chunk
 
 _BATCH_ROWS = 1 << 16
 _COMMITS_AT_ONCE = 100
-# Commits are written after their removes got their time, by another clock perhaps.
+# A remove gets its time before the commit is written, and perhaps from another clock.
 _MARGIN_MS = 86_400_000
 _REMOVED = ["path", "is_remove", "deletion_timestamp", "deletion_vector"]
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"

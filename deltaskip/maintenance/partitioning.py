@@ -1,4 +1,4 @@
-"""Other partition columns for a table that exists: all of its rows are written anew, in one commit.
+"""New partition columns for an existing table: all of its rows are rewritten, in one commit.
 
 Rows only move, so the files have dataChange false: the change data feed shows nothing, and rows keep their row ids.
 Delta has one partitioning for all files of a version, so that new data alone cannot be partitioned in another way.
@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.data_files.layout import layout_after
+from deltaskip.data_files.file_layout import layout_after
 from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.execution import copying_plan, row_id_columns
-from deltaskip.dml.files import DataFiles, kept_files, remove_actions
+from deltaskip.dml.files_to_change import DataFiles, kept_files, remove_actions
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
@@ -33,8 +33,8 @@ from deltaskip.schema.types import GENERATION_KEY, STRING, StructField, StructTy
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms import Transform
-from deltaskip.transforms.declared import declaration, hidden_columns
-from deltaskip.transforms.generated import Partitioned, partitioned, transform_of
+from deltaskip.transforms.generated_columns import Partitioned, partitioned, transform_of
+from deltaskip.transforms.partitioning_property import declaration, hidden_columns
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.validation.schema import expressions, schema_problems
@@ -45,7 +45,7 @@ _OPERATION = "REPLACE PARTITIONING"
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A table under new partition columns: kept are the columns of its rows, before those that are computed."""
+    """A table under new partition columns. kept: the columns of its rows, before those that are computed."""
 
     made: Partitioned
     schema: StructType
@@ -59,7 +59,7 @@ def replace_partitioning(
     spark: Any = None,
     options: WriteOptions = PLAIN_WRITE,
 ) -> PartitioningResult:
-    """Write all rows of a table anew under other partition columns, see DeltaTable.replace_partitioning."""
+    """Rewrite all rows of a table under other partition columns, see DeltaTable.replace_partitioning."""
     done: list[_Layout] = []
 
     def act(transaction: Transaction) -> Mapping[str, int]:
@@ -91,7 +91,7 @@ def _transforms(snapshot: Snapshot) -> list[Transform]:
 
 
 def _same(snapshot: Snapshot, layout: _Layout) -> bool:
-    """Whether the table is partitioned like this already."""
+    """Whether the table already has this partitioning."""
     clustering = snapshot.domains.get(CLUSTERING_DOMAIN)
     clustered = clustering is not None and bool(clustering_paths(clustering.configuration))
     columns = tuple(snapshot.partition_columns)
@@ -140,7 +140,7 @@ def _check_unused(snapshot: Snapshot, dropped: frozenset[str]) -> None:
 
 
 def _check_columns(snapshot: Snapshot, schema: StructType, columns: Sequence[str], properties: TableProperties) -> None:
-    """Raise SchemaError before files are written for what the commit would refuse."""
+    """Raise SchemaError before files are written if the commit would be refused."""
     shown = ", ".join(columns)
     if properties.iceberg_compat:
         raise SchemaError(
@@ -180,7 +180,7 @@ def _put_table(transaction: Transaction, layout: _Layout) -> None:
 def _put_rows(
     transaction: Transaction, layout: _Layout, files: DataFiles, spark: Any, time_zone: str
 ) -> dict[str, int]:
-    """Write the rows of all files anew, and replace the files."""
+    """Rewrite the rows of all files, and replace the files."""
     snapshot = transaction.snapshot
     row_ids = row_id_columns(snapshot.table_properties)
     state = transaction.protocol, transaction.metadata, layout.schema, transaction.domains
@@ -205,7 +205,7 @@ def _put_rows(
 
 
 def _plan(snapshot: Snapshot, layout: _Layout, extra: Sequence[str]) -> RowPlan:
-    """The rows as they are, with the new columns; no other rule is checked."""
+    """The unchanged rows with the new columns; no other rule is checked."""
     root, columns = snapshot.root, layout.made.partition_columns
     plan = replace(copying_plan(root, layout.kept, columns, extra), allow_reflection=snapshot.allow_reflection)
     known = frozenset(layout.kept.names)

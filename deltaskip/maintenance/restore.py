@@ -1,4 +1,4 @@
-"""RESTORE: making an earlier version the latest again, in one commit.
+"""RESTORE: an earlier version becomes the latest again, in one commit.
 
 # delta-spark: RestoreTableCommand
 Files are compared by path and deletion vector: a file that lost rows since then is added again with its old vector.
@@ -89,7 +89,7 @@ def restore(
 
 
 def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress | None) -> dict[str, int]:
-    """Add the actions that make the table that of the source; return Delta's metrics. progress: None for no check."""
+    """Add the actions that restore the source's state; return Delta's metrics. progress: None for no check."""
     latest = transaction.snapshot
     if has_feature(source.protocol, "rowTracking") and not has_feature(latest.protocol, "rowTracking"):
         raise UnsupportedFeature(
@@ -195,7 +195,7 @@ def _missing(near: Storage, locations: list[str]) -> list[str]:
         return False
 
     if not near.remote:
-        # A local file answers sooner than a thread begins.
+        # Looking up a local file takes less time than starting a thread.
         return [location for location in locations if is_missing(location)]
     with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
         absent = list(pool.map(is_missing, locations))

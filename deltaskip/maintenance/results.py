@@ -24,7 +24,7 @@ class VacuumResult(WriteResult):
         directories: Directories that were empty, or became empty, by their paths below the table.
         sidecars: Sidecar files of the log that no checkpoint needs.
         left_over: Temporary files of the log that killed writers left, by their paths below the table.
-        seconds: Time that finding the files ("find") and deleting them ("delete") took.
+        seconds: Seconds by phase: "find" finds the files, "delete" deletes them.
     """
 
     dry_run: bool = False
@@ -52,7 +52,7 @@ class PartitioningResult(WriteResult):
         kind: "rewritten": all rows are in new files, by the new partition columns. "clustering": no file was written;
             the table has clustering columns, by which OPTIMIZE orders data.
         partition_columns: Names of the partition columns.
-        hidden_columns: Those of them that scans leave out.
+        hidden_columns: The partition columns that scans leave out.
         clustering_columns: Names of the clustering columns.
     """
 

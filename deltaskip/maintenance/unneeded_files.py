@@ -20,7 +20,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
-from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
+from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
 from deltaskip.maintenance.needed_files import NeededFiles, file_keys_of, needed_files
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, one_chunk
@@ -36,7 +36,7 @@ Progress = Callable[[str, int, int], None]
 
 _LAST_VACUUM = "_last_vacuum_info"
 _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
-# Files are compared with the needed ones this many at a time: each time those are hashed anew.
+# The number of files that are compared with the needed ones at a time: each comparison hashes the needed ones anew.
 _COMPARED = 1 << 20
 _COMMITS_AT_ONCE = 100
 _PARALLEL_REQUESTS = 32
@@ -61,7 +61,7 @@ class Unneeded:
     through: int | None = None
 
     def without(self, snapshot: Snapshot, needed: NeededFiles) -> Unneeded:
-        """Return those that are not needed by a later version either."""
+        """Return the files that a later version does not need either."""
         files = self.files.filter(pc.invert(pc.is_in(listed_keys(self.files["path"]), value_set=needed.keys)))
         new = needed.names.filter(pc.invert(pc.is_in(needed.names, value_set=self.needed.names)))
         return replace(self, files=_without_other_names(snapshot, files, new))
@@ -127,7 +127,7 @@ def _listed(
 
 
 def _allowed(snapshot: Snapshot, files: pa.Table, folders: Folders, hidden: HiddenNames) -> pa.Table:
-    """The files that the gate lets through, and that are neither another table's nor what a link points to."""
+    """The files that the gate lets through, without files of other tables and targets of links."""
     paths = one_chunk(files["path"])
     allowed = deletable(snapshot.storage, snapshot.root, paths, hidden.visible)
     return files.filter(pc.and_(allowed, pc.invert(folders.protected(paths)))).combine_chunks()
@@ -139,7 +139,7 @@ def _without_other_names(snapshot: Snapshot, files: pa.Table, names: pa.Array) -
 
 
 def _older(files: pa.Table, limit: pa.Scalar) -> pa.Table:
-    """The files before a time, and those whose time is not known yet."""
+    """The files from before a time, and files whose time is not known yet."""
     return files.filter(is_not_false(pc.less(files["modified_ms"], limit)))
 
 
@@ -234,7 +234,7 @@ def _last_vacuum(snapshot: Snapshot) -> int | None:
 
 
 def _needed_under_other_names(storage: Storage, root: str, paths: pa.Array, names: pa.Array) -> pa.BooleanArray:
-    """Return which files a name stands for that is not theirs in the listing: links, mounts, schemes, letter case.
+    """Return which files are needed under another name than in the listing: links, mounts, schemes, letter case.
 
     Local files are the same if device and inode are. A file that cannot be looked up here (another machine's mount,
     another store's scheme) may be one whose path below the table ends the name.

@@ -1,7 +1,7 @@
-"""VACUUM: deleting the files below a table's folder that no retained version needs.
+"""VACUUM: deletion of the files below a table's folder that no retained version needs.
 
 # PROTOCOL, VACUUM Protocol Check; delta-spark: VacuumCommand
-Nothing is deleted before the whole log of the latest version was read and the folder was listed. What is deleted was
+Nothing is deleted before the whole log of the latest version was read and the folder was listed. A deleted file was
 listed, is older than the retention, and is named by no version since then.
 """
 
@@ -19,7 +19,7 @@ from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER
-from deltaskip.maintenance.listing import HiddenNames, is_temporary
+from deltaskip.maintenance.folder_listing import HiddenNames, is_temporary
 from deltaskip.maintenance.needed_files import needed_files
 from deltaskip.maintenance.results import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
@@ -118,7 +118,7 @@ def vacuum(
     if found.through is not None:
         note_last_vacuum(snapshot, found.through)
     seconds["delete"] = time.perf_counter() - started
-    # As delta-spark counts them: directories that were deleted are among the files, and all were looked through.
+    # As in delta-spark, deleted directories count as files, and all directories count as searched.
     metrics = {
         "numDeletedFiles": len(deleted) + len(directories),
         "numVacuumedDirectories": max(1, len(found.folders.entries)),
@@ -171,7 +171,7 @@ def _record(snapshot: Snapshot, operation: str, parameters: Mapping[str, object]
 
 
 def _still_unneeded(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, forgotten_ms: int) -> Unneeded:
-    """Without the files that another writer's commit has named in the meantime, as RESTORE does."""
+    """The files without those that a new commit of another writer names, such as a RESTORE."""
     latest = refresh(snapshot)
     if latest.version <= snapshot.version + 1:
         return found
@@ -188,7 +188,7 @@ def _delete(snapshot: Snapshot, paths: pa.Array, progress: Progress) -> None:
 
 
 def _emptied(found: Unneeded, cutoff_ms: int, day_ms: int) -> Iterator[str]:
-    """Directories older than the retention that have nothing in them once the files are deleted, deepest first.
+    """Directories older than the retention that are empty once the files are deleted, deepest first.
 
     day_ms: Directories for temporary files are older than this.
     """

@@ -53,7 +53,6 @@ from deltaskip.skipping.program import (
 )
 from deltaskip.stats.bloom_filters import has_filter
 from deltaskip.stats.collated_bounds import CollatedBounds
-from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
 from deltaskip.stats.footer import (
     COLUMNS,
@@ -73,6 +72,7 @@ from deltaskip.stats.footer import (
 )
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.values import Bound
 
 # A file with one row group of at most so many bytes is read without another look at its footer.

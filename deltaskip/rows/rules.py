@@ -15,8 +15,7 @@ from deltaskip.actions import PartitionValueError
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_type_text
-from deltaskip.schema.invariants import invariant_expression
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, invariant_expression, simple_string
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_name

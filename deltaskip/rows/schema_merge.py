@@ -12,7 +12,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
-from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name

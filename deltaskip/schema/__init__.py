@@ -1,7 +1,7 @@
 """Delta types, their JSON and Arrow forms, logical and physical names, and name resolution."""
 
 from deltaskip.schema.arrow import arrow_field, arrow_schema, arrow_type, from_arrow, from_arrow_type
-from deltaskip.schema.collations import carry_collations, renamed, string_paths
+from deltaskip.schema.declared_collations import carry_collations, renamed, string_paths
 from deltaskip.schema.json import parse_schema, parse_type, schema_to_json, simple_string, type_to_json
 from deltaskip.schema.mapping import field_id, mapping_mode, physical_name, physical_schema
 from deltaskip.schema.properties import MappingMode

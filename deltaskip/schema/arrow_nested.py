@@ -46,7 +46,7 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
 
 
 def conformed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a column with exactly a type that differs in no more than what may be null, and the order of fields.
+    """Return a column cast to exactly a type that differs only in nullability and in the order of fields.
 
     Fields that a struct lacks are null; a flat column is cast.
     """

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type, simple_string
 from deltaskip.schema.numerals import integer_of

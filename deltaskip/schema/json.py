@@ -1,4 +1,4 @@
-"""schemaString: types from and to JSON.
+"""schemaString: types from and to JSON, and JSON in the metadata of columns.
 
 # PROTOCOL, Schema Serialization Format
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
-from deltaskip.schema.collations import check_collations
+from deltaskip.schema.declared_collations import check_collations
 from deltaskip.schema.types import (
     DEEPEST,
     PRIMITIVES,
@@ -107,6 +107,20 @@ def simple_string(data_type: DataType, field: StructField | None = None) -> str:
         field: The StructField of the type, if any. Its metadata declares the collations of the strings in the type.
     """
     return _simple(data_type, field, field.name if field else "")
+
+
+def invariant_expression(value: object) -> str | None:
+    """Return the SQL text of the metadata `delta.invariants`, JSON in a text; None if it is malformed.
+
+    # PROTOCOL, Column Invariants: {"expression": {"expression": "x > 3"}}
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        text = parse_json(value)["expression"]["expression"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return text if isinstance(text, str) else None
 
 
 def _type(value: Any, where: str, left: int = DEEPEST) -> DataType:

@@ -64,7 +64,7 @@ def with_lengths(field: StructField) -> StructField:
     try:
         lengths = parse_type_text(str(declared))
     except SchemaError:
-        # What cannot be read is kept as it is.
+        # A type that cannot be parsed is kept unchanged.
         return field
     metadata = {key: value for key, value in field.metadata.items() if key != CHAR_VARCHAR_KEY}
     return StructField(field.name, _declared(inner, lengths), field.nullable, metadata)

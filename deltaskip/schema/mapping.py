@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from deltaskip.errors import SchemaError
-from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
@@ -183,7 +183,7 @@ def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[Da
 
 
 def supports_mapping(protocol: ReaderProtocol) -> bool:
-    """Return whether writers of the table name columns in files as the property says.
+    """Return whether writers of the table name columns in files by the mode in the property.
 
     A protocol with table features that lists columnMapping for writers only binds them all the same, and delta-spark
     reads such a table by its physical names.

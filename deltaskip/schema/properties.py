@@ -23,7 +23,7 @@ FloatBounds = Literal["auto", "exact"]
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
 
-# The transforms by which a table is partitioned; deltaskip.transforms.declared reads the value.
+# The transforms by which a table is partitioned; deltaskip.transforms.partitioning_property reads the value.
 PARTITIONING_KEY = "deltaskip.partitioning"
 
 _T = TypeVar("_T")

@@ -36,7 +36,7 @@ class Relation:
 
 
 def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, Resolved]:
-    """Return the number of the relation that a name is a column or field of, and what it is there.
+    """Return the number of the relation that has a name as a column or field, and its path there.
 
     Raises:
         UnknownName: There is no such column; the message suggests others.
@@ -78,8 +78,8 @@ def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple
     Args:
         text: The expression. Text that is no SQL is returned as it is.
         schema: The columns of the relation.
-        qualifiers: What may stand before them.
-        instead: What takes the place of a qualifier, with its dot.
+        qualifiers: The names that may stand before them.
+        instead: The replacement of a qualifier, with its dot.
     """
     return with_names(text, lambda parts: (qualifier_length(parts, schema, qualifiers), instead))
 

@@ -139,7 +139,7 @@ def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]
     try:
         tokens = sql_tokens(text)
     except SchemaError:
-        # The parser refuses the text, and says where.
+        # The parser refuses the text, with the position.
         return text
     kept: list[str] = []
     end = at = 0

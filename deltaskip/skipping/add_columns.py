@@ -38,10 +38,10 @@ _FEW = 0.02
 """Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
 
 _TEXTS_AT_ONCE = 4096
-"""Statistics as text are hundreds of bytes a file: so many fit into a processor's cache."""
+"""Number of files whose statistics as text, hundreds of bytes each, fit into a processor's cache."""
 
 _OFTEN = 4
-"""After so many reads of a few rows of a column, the next read takes the whole column and keeps it."""
+"""After this number of reads of a few rows of a column, the next read takes the whole column and caches it."""
 
 
 class AddColumns:
@@ -151,7 +151,7 @@ class CheckpointAdds(AddColumns):
         return map_values(self._tags, name)
 
     def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
-        """A few rows are read without the others, and remembered; columns that are read often are read whole."""
+        """A few rows are read alone and cached; columns that are read often are read completely."""
         if len(indices) > _FEW * self.num_rows:
             return super().rows(names, indices)
         if not len(indices):
@@ -188,7 +188,7 @@ class CheckpointAdds(AddColumns):
         return bool(reads >= _OFTEN)
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        """Reads paths and deletion vectors of a few adds only, if few are given."""
+        """If few adds are given, only their paths and deletion vectors are read."""
         superseded = self.snapshot.superseded
         if indices is not None and len(indices) * 4 < self.num_rows:
             paths, vectors = self.rows(["path", "deletion_vector"], indices)
@@ -201,7 +201,7 @@ class CheckpointAdds(AddColumns):
         return None if mask.false_count == 0 else pc.indices_nonzero(mask)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Leaves that the footer proves to be constant are not read."""
+        """Return the leaves; those that the footer proves to be constant are not read."""
         exact = {path[1] for path in paths if path[0] == COLLATED}
         written = [self._written(path, exact) for path in paths]
         if all(len(each) == 1 for each in written):
@@ -255,7 +255,7 @@ class CheckpointAdds(AddColumns):
         return self._struct_valid
 
     def json(self) -> Iterator[pa.Array]:
-        """The log's own text only: what is left is read from the struct."""
+        """Return the texts of the log only: statistics without a text are read from the struct."""
         if self._adds.part.has("add.stats"):
             for adds in self._adds.pieces(["add.stats"], _TEXTS_AT_ONCE):
                 yield pc.struct_field(adds, "stats")

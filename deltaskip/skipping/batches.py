@@ -1,4 +1,4 @@
-"""Add actions in batches: the columns that decide are read first, the others only for the files that are kept.
+"""Add actions in batches: columns of the predicate are read first, the others only for the files that are kept.
 
 # docs/pages/internals.md, Data flow: late materialization
 """
@@ -25,14 +25,14 @@ from deltaskip.stats.file_stats import FileStats
 _T = TypeVar("_T")
 
 _AHEAD = 4
-"""At most so many row groups are read at once; this bounds a scan's memory."""
+"""The greatest number of row groups that are read at once, which bounds a scan's memory."""
 
 # Fewer local files are evaluated in less time than a thread needs to start.
 _FEW_FILES = 1000
 
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
-    """Every batch that may contain a file that `program` keeps, with what it evaluates read: see `each_candidate`."""
+    """Every batch that may contain a file that `program` keeps, its evaluated columns read: see `each_candidate`."""
 
     def prepared(batch: FileBatch) -> FileBatch:
         batch.prepare(program)
@@ -105,7 +105,7 @@ class FileBatch:
         )
 
     def prepare(self, program: Program) -> None:
-        """Read what `program` evaluates, in as few reads as possible."""
+        """Read the columns that `program` evaluates, in as few reads as possible."""
         self.statistics.load(program.stat_leaves)
 
     def raw(self, names: Sequence[str]) -> list[pa.Array]:

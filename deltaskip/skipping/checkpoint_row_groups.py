@@ -108,7 +108,7 @@ class _Footer:
             # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
         if (pa.types.is_temporal(column[1]) and self._part.hybrid_calendar) or _holds_more(column[1], field):
-            # The outermost bound says nothing about those of other files that are unknown.
+            # The outermost bound does not limit unknown bounds of other files.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return arrow_array([_text(value, side) for value in values], pa.large_binary())

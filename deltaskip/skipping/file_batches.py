@@ -61,7 +61,7 @@ def file_batches(predicate: CompiledPredicate, names: Sequence[str]) -> Iterator
 def unshared(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with a small cache of its own, so that a long stream leaves the shared cache alone.
 
-    It shares what is reconciled of the commits after the checkpoint.
+    It shares the reconciled part of the commits after the checkpoint.
     """
     snapshot.commit_adds  # noqa: B018 replayed once for both
     own = copy(snapshot)
@@ -159,7 +159,7 @@ class _PieceAdds(AddColumns):
         return self._group.decoded(self._adds, names)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Only the number of records is asked for, which is no struct."""
+        """Only the number of records is requested, which is not a struct."""
         fields = {} if self._parsed is None else struct_fields(self._parsed)
         return [fields.get(path[0]) if len(path) == 1 else None for path in paths]
 
@@ -182,7 +182,7 @@ class _Forgetful(ColumnCache):
         self._shared = shared
 
     def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
-        """Keep nothing, not even what is empty."""
+        """Keep nothing."""
 
     def pinned(self, key: CacheKey, build: Callable[[], Any]) -> Any:
         """See ColumnCache."""

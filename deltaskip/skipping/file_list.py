@@ -45,7 +45,7 @@ _WHOLE_FROM = 0.1
 def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of a file list that arguments of `Scan.files` choose.
 
-    Raises InvalidArgument for a name that no column has, InvalidArgumentType for what is not a list of names.
+    Raises InvalidArgument for a name that no column has, InvalidArgumentType for anything but a list of names.
     """
     arguments.flag("stats", stats)
     if columns is None:
@@ -62,7 +62,7 @@ def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...
 
 
 def log_plan(snapshot: Snapshot, kept_files: int, begun: float) -> None:
-    """Give the logger a line about a file list. begun: The value of perf_counter before."""
+    """Log a line about a file list. begun: The value of perf_counter at the start."""
     if LOGGER.isEnabledFor(logging.DEBUG):
         seconds = perf_counter() - begun
         place = snapshot.table_root, snapshot.version

@@ -1,4 +1,4 @@
-"""A predicate over the files of a snapshot: as it is sent to another process, and as it is compiled there or here."""
+"""A predicate over the files of a snapshot: its form for another process, and its compiled form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltaskip.stats.layout import BoundKind
 
 @dataclass(frozen=True, slots=True)
 class PortablePredicate:
-    """A bound predicate, and what decides beside it which files are kept. It can be pickled.
+    """A bound predicate with the settings that decide which files it keeps. It can be pickled.
 
     A program cannot: its collations are libraries of this process. The same predicate over the same snapshot compiles
     to the same program, except that a process without the library of a collation keeps the files that it would skip.
@@ -49,7 +49,7 @@ class PortablePredicate:
     def compiled(self, snapshot: Snapshot, answers: PartitionAnswers | None = None) -> CompiledPredicate:
         """Return the predicate as it is evaluated over the files of a snapshot.
 
-        answers: what is known about partition values of the snapshot.
+        answers: the known answers for partition values of the snapshot.
         """
         truth = PartitionTruth(self.time_zone, Collations(self.collation_version), answers)
         return CompiledPredicate(self, snapshot, self._program(snapshot), truth)
@@ -88,7 +88,7 @@ class CompiledPredicate:
         return CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
 
     def with_own_codes(self) -> CompiledPredicate:
-        """Return it for batches whose partition values have other codes than those of the snapshot."""
+        """Return the predicate for batches whose partition values have other codes than those of the snapshot."""
         portable = self.portable
         truth = PartitionTruth(portable.time_zone, Collations(portable.collation_version))
         return CompiledPredicate(portable, self.snapshot, self.program, truth)
@@ -115,7 +115,7 @@ class CompiledPredicate:
 
 
 def reads_provenance(program: Program) -> bool:
-    """Return whether a program may ask who wrote the statistics: about NaN, and about strings under a collation."""
+    """Return whether a program may need the writers of statistics, for NaN and for strings under a collation."""
     return any(
         leaf.collation or (leaf.field is not None and leaf.field.kind is BoundKind.DOUBLE)
         for leaf in program.stat_leaves

@@ -1,4 +1,4 @@
-"""LogScan: a predicate on a snapshot, and what the log proves about the files and rows that match it."""
+"""LogScan: a predicate on a snapshot, and the facts that the log proves about files and rows that match."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ _NO_ROWS = pa.nulls(0, pa.int64())
 _MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
-# What notebooks draw without being asked must not take long.
+# The display of a scan in a notebook must not take long.
 _DRAWN_FILES = 100_000
 
 
 @door
 class LogScan(Reopened):
-    """A predicate on a snapshot, and what the log proves about the rows that match it; it lists no files as a whole.
+    """A predicate on a snapshot, and the facts that the log proves about rows that match. It does not list all files.
 
     Planning starts when a method is called; columns that were read stay cached with the snapshot, so that later scans
     of the same table are faster. Safe to share between threads.
@@ -84,7 +84,7 @@ class LogScan(Reopened):
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
         most = arguments.non_negative("limit", options.limit, self._at_version())
-        # A table has no more rows.
+        # No table has more rows.
         self.limit = None if most is None else min(most, _MOST_ROWS)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
@@ -153,7 +153,7 @@ class LogScan(Reopened):
     def _repr_html_(self) -> str:
         given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
         shown = html_table([("table", self.snapshot.table_root), *given.items()])
-        # Showing a scan does not plan it.
+        # The display of a scan does not plan it.
         drawn = self._is_planned and not self.compiled.portable.is_true and self.snapshot.num_files <= _DRAWN_FILES
         return shown + (self.explain()._repr_html_() if drawn else "")
 
@@ -312,7 +312,7 @@ class LogScan(Reopened):
             )
 
     def _column(self, column: str) -> Resolved:
-        """The column of a name as in SQL."""
+        """The column that a name means in SQL."""
         arguments.text("column", column)
         snapshot = self.snapshot
         try:
@@ -433,7 +433,7 @@ class LogScan(Reopened):
         snapshot = self.snapshot
         if PARTITIONING_KEY not in snapshot.properties:
             return None
-        from deltaskip.transforms.declared import hidden_columns
+        from deltaskip.transforms.partitioning_property import hidden_columns
 
         left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
         return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None

@@ -38,7 +38,7 @@ from deltaskip.stats.tight_bounds import are_tight
 _ZERO = arrow_scalar(0, pa.int64())
 _FURTHER = "a file that only partly matches, or has wide bounds, may contain a value further out"
 _LOSSLESS_DIGITS = 15
-"""Decimals with at most so many digits survive the conversion to and from a double, whatever wrote them."""
+"""Decimals with at most this number of digits survive the conversion to and from a double by any writer."""
 
 
 @dataclass(slots=True)

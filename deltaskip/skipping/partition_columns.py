@@ -73,7 +73,7 @@ class PartitionColumn:
             return known
 
     def ordered(self, zone: str | None) -> pa.Array:
-        """The value of each code, of which two are the same in Arrow if they are equal in Spark; zone as in `read`."""
+        """The value of each code; values that are equal in Spark are identical in Arrow. zone: as in `read`."""
         return self.read(zone).ordered(self.type)
 
     def values(self, zone: str | None) -> list[Any]:
@@ -171,7 +171,7 @@ class _PartitionValues:
         return _PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
 
     def ordered(self, type_: DataType) -> pa.Array:
-        """The values, of which two are the same in Arrow if they are equal in Spark."""
+        """The values in a form in which those that are equal in Spark are identical in Arrow."""
         return ordered_floats(self.array) if type_ in (FLOAT, DOUBLE) else self.array
 
 

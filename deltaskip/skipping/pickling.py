@@ -1,4 +1,4 @@
-"""Pickling of a scan: what it is planned from; another process compiles the program for its own libraries."""
+"""Pickling of a scan by its arguments; another process compiles the program for its own libraries."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[An
 
 
 def chosen_by(scan: LogScan) -> ReadOptions:
-    """Return the options of a scan as it was planned, for one in another process."""
-    # A column of Spark is one of its session.
+    """Return the options of a planned scan, for a scan in another process."""
+    # A Column of PySpark belongs to its session.
     where = ColumnExpr(scan._parsed) if is_column(scan.where) and scan._parsed is not None else scan.where
     return ReadOptions(where, scan._named, scan.limit, scan.time_zone, scan.collation_version, ansi=scan.in_ansi)
 

@@ -1,4 +1,4 @@
-"""The options of a read, as one value: the arguments that `DeltaTable.scan` and `DeltaTable.changes` have in common."""
+"""The options of a read: the arguments that `DeltaTable.scan` and `DeltaTable.changes` share."""
 
 from __future__ import annotations
 

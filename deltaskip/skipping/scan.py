@@ -25,7 +25,7 @@ _NO_ROWS = pa.nulls(0, pa.int64())
 
 @door
 class Scan(LogScan):
-    """The files of a snapshot that can contain rows matching a predicate, and what the log proves about those rows.
+    """The files of a snapshot that can contain rows matching a predicate, and facts that the log proves of these rows.
 
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.

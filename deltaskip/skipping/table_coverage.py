@@ -22,10 +22,10 @@ from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
 from deltaskip.stats.collated_bounds import collated_leaf
-from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
+from deltaskip.stats.stats_columns import indexed_columns
 
 _GROUP_BYTES = 256 << 20
 _BYTES_PER_FILE = 64
@@ -77,7 +77,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
             properties=snapshot.properties,
         )
     except SchemaError:
-        # Writers refuse such properties too, so that declaring the columns anew is the right recommendation.
+        # Writers refuse such properties too, so the recommendation to declare the columns again is right.
         return frozenset()
     return frozenset(display_name(column.logical) for column in columns)
 

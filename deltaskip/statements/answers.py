@@ -32,7 +32,7 @@ NOTHING = pa.table({})
 
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
 _INFO = "info_name STRING, info_value STRING"
-# Part of the metadata of a table, and not of what a user would set again.
+# Part of the metadata of a table that a user would not set again.
 _OWN_PROPERTIES = (
     PARTITIONING_KEY,
     TableProperties.max_column_id.name,
@@ -238,7 +238,7 @@ def _literal(text: str) -> str:
 
 
 def matching(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a name matches the pattern of a SHOW.
+    """Return the test whether a name matches the pattern of a SHOW.
 
     # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, in any letter case
     """

@@ -81,7 +81,7 @@ def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
             return _distinct(table, scan, query.items, [field for field in columns if field is not None])
         return _aggregates(scan, query.items, columns)
     except DeltaSkipError:
-        # Spark answers, or says what is wrong.
+        # Spark answers, or raises the error.
         return None
 
 

@@ -308,7 +308,7 @@ NEAREST: dict[str, str] = {
     "COMMENT": "COMMENT ON TABLE, COLUMN or NAMESPACE",
     "TRUNCATE": "TRUNCATE TABLE",
 }
-"""What to use instead of a statement that no form reads, by its first word; VIEW and FUNCTION may come later."""
+"""The alternative to a statement without a form, by its first word; VIEW and FUNCTION may be later words."""
 
 
 def statement_table() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaskip.alter.changes import RemoveProperty, SetProperty
+from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.errors import NamespaceAlreadyExists, NamespaceNotFound
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name

@@ -30,7 +30,7 @@ _ENDS = (
     *("ANTI", "NATURAL", "LATERAL", "PIVOT", "UNPIVOT", "ON", "USING", "THEN", "INSERT"),
 )
 _OPENING, _CLOSING = ("(", "["), (")", "]")
-# What makes the rows of a query depend on more than one row of its source.
+# The parts that make the rows of a query depend on more than one row of its source.
 _NOT_ROW_BY_ROW = (exp.AggFunc, exp.Window, exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF)
 _BEYOND_ROWS = (
     *("group", "having", "limit", "offset", "qualify", "windows", "laterals", "distinct", "pivots", "sample"),
@@ -260,7 +260,7 @@ class _Search:
                 yield conjunct.renamed(names)
 
     def joins(self, node: exp.Select, relations: list[_Relation], pushed: dict[int, list[_Conjunct]]) -> None:
-        """Put conjuncts of ON to the relations that they are about."""
+        """Assign conjuncts of ON to the relations of their columns."""
         supplied = {id(relations[0]): False}
         for i, join in enumerate(node.args.get("joins") or (), 1):
             joined = relations[i]
@@ -287,7 +287,7 @@ class _Search:
     def put(
         self, conjunct: _Conjunct, relations: Sequence[_Relation], pushed: dict[int, list[_Conjunct]], fits: Any
     ) -> None:
-        """Put a conjunct to the one relation that all its columns belong to, if there is one."""
+        """Assign a conjunct to the relation of all its columns, if there is one."""
         owners: set[int] = set()
         names: dict[tuple[str, ...], tuple[str, ...]] = {}
         for path in conjunct.columns:

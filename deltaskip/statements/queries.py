@@ -1,4 +1,4 @@
-"""Queries over tables that are known by name beside those of the session, each read through a scan of its own."""
+"""Queries over named tables beside those of the session, each read through a scan of its own."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class QuerySession(ABC):
         return self.spark
 
     def query(self, text: str) -> Any:
-        """The DataFrame of a query over tables of the catalog and whatever else the session knows.
+        """The DataFrame of a query over tables of the catalog and other relations of the session.
 
         Each table is read through a scan of its own, which skips files by what the query requires of its rows.
         """

@@ -134,7 +134,7 @@ class StatementReader(AlterParser):
         return self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
 
     def rest_of_value(self) -> None:
-        """What follows the first word of a value: a string, names after dots, and arguments."""
+        """The rest of a value after its first word: a string, names after dots, and arguments."""
         if not self.at_end and self.tokens[self.at].kind == "string":
             self.at += 1
         while self.peek_symbol("."):
@@ -178,7 +178,7 @@ class StatementReader(AlterParser):
         return follows is not None and follows.is_word("MATCHED", "NOT")
 
     def rest(self, what: str) -> str:
-        """The text of all that is left, without a semicolon at its end. Raises if there is a second statement."""
+        """The rest of the text, without a semicolon at its end. Raises if there is a second statement."""
         first = self.at
         while not self.at_end and not self.peek_symbol(";"):
             symbol = self.tokens[self.at]

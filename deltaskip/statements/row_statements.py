@@ -40,7 +40,7 @@ class RowChange(Statement):
     """A statement that changes rows of a table."""
 
     def run(self, session: StatementSession) -> pa.Table:
-        """Run the statement. What only Spark evaluates is a reason to pass a session, if there is none."""
+        """Run the statement. If only Spark can evaluate it and there is no session, the error says to pass one."""
         try:
             return self.change(session)
         except UnsupportedFeature as error:
@@ -154,7 +154,7 @@ class Clause:
 
     Attributes:
         kind: The rows that the clause applies to.
-        action: What it does with them.
+        action: The action on these rows.
         where: Text of its condition.
         values: SQL text by the path of a column; None for `*`.
     """
@@ -380,7 +380,7 @@ def _with_values(text: str, run: Callable[[str], Any]) -> str:
 
 
 def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str], Any]) -> tuple[int, str]:
-    """Where the text that a query takes part in begins, and what takes its place. at: of the parenthesis."""
+    """The start of the text around a query, and its replacement. at: of the parenthesis."""
     tokens = reader.tokens
     before = tokens[at - 1] if at else None
     if before is not None and before.is_word("EXISTS"):
@@ -402,7 +402,7 @@ def _constant(reader: StatementReader, at: int, query: str, run: Callable[[str],
 
 
 def _values(query: str, run: Callable[[str], Any], most: int) -> list[str]:
-    """The values of a query of one column as literals, at most so many."""
+    """The values of a query of one column as literals, up to a limit."""
     found = _rows(query, run, most)
     if found and len(found[0]) != 1:
         raise PredicateError(f"The query ({query}) must have one column, but has {len(found[0])}.")

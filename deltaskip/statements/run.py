@@ -45,7 +45,7 @@ def run_statement(
     except Exception as error:
         if statement.only_reads:
             raise
-        # An error would say that the statement has failed, which would then be repeated.
+        # An error would suggest that the statement failed and should be repeated.
         warn(
             f"The statement has succeeded, but Spark cannot make a DataFrame of its answer, which is a pyarrow.Table "
             f"therefore: {first_line(error)}.",

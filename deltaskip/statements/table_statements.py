@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from deltaskip.alter.changes import (
+from deltaskip.alter.table_changes import (
     ClusterBy,
     RemoveProperty,
     SetComment,
@@ -24,10 +24,10 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.records import dataclass
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.schema.types import StructField, StructType
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, rows
 from deltaskip.statements.identifiers import Creating, Parts, StatementTable
@@ -38,7 +38,7 @@ from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.session import StatementSession, catalog_name, path_of
 from deltaskip.statements.statement import Statement
 from deltaskip.transforms import Identity, Transform
-from deltaskip.transforms.given import parse_transform
+from deltaskip.transforms.parse_transforms import parse_transform
 
 _CLONED = {
     "source_table_size": "sourceTableSize",
@@ -230,7 +230,7 @@ class AlterTable(Statement):
 
     @staticmethod
     def read(reader: StatementReader) -> Statement:
-        """ALTER TABLE name, then what `alter_sql` takes, or RENAME TO."""
+        """ALTER TABLE name, then the text that `alter_sql` takes, or RENAME TO."""
         reader.need_words("ALTER", "TABLE")
         name = reader.parts()
         if reader.take_words("RENAME", "TO"):
@@ -327,7 +327,7 @@ class CommentOn(Statement):
     """COMMENT ON TABLE, NAMESPACE or COLUMN.
 
     Attributes:
-        kind: What the comment is on.
+        kind: The kind of object with the comment.
         name: Name of the table or namespace.
         comment: The comment; None removes it.
         column: Path of the column; () for none.

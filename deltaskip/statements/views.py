@@ -1,4 +1,4 @@
-"""Temporary views of a Spark session over Delta tables, and queries that plan them anew."""
+"""Temporary views of a Spark session over Delta tables, and queries that plan them again."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A filter has the values as the column chunk stores them, so a value is asked for in the physical type of the file. What
 has no exact form there is not asked for: floats, of which several are equal, and decimals in bytes of any length.
-Of a filter only its header and the blocks of the values are read, 32 bytes for each value.
+Only the header of a filter and the blocks of the values are read, 32 bytes for each value.
 # Apache Parquet, Bloom Filter: split block filters; parquet.thrift, BloomFilterHeader
 """
 
@@ -150,7 +150,7 @@ def _places(source: pa.NativeFile, footer: Footer, chunks: Sequence[tuple[int, i
                 found[number] = offset, length
         except DAMAGE:
             continue
-    # Older writers do not say how long a filter is.
+    # Older writers do not record the length of a filter.
     headers = read_ranges(source, [(offset, _MOST_HEADER_BYTES) for offset in unknown.values()]) if unknown else ()
     for (number, offset), header in zip(unknown.items(), headers, strict=True):
         found[number] = offset, _size(header)
@@ -158,7 +158,7 @@ def _places(source: pa.NativeFile, footer: Footer, chunks: Sequence[tuple[int, i
 
 
 def _size(header: memoryview) -> int:
-    """Bytes of a filter with its header, 0 for what is no filter."""
+    """Bytes of a filter with its header; 0 if it is not a filter."""
     match = _HEADER.match(header)
     if match is None:
         return 0

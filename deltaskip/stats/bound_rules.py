@@ -149,7 +149,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _in_range(values: pa.Array, limit: int) -> pa.Array:
-    """A bound outside the column's type says nothing about its values."""
+    """A bound outside the column's type proves nothing about its values."""
     extremes = pc.min_max(values)
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if low is None or (low >= -limit and high < limit):
@@ -287,7 +287,7 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
 
 def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.BooleanArray:
-    """Where decimals have more than so many digits, counting all of the scale; false for null."""
+    """Where decimals have more than this number of digits, all digits of the scale included; false for null."""
     type_ = values.type
     if type_.precision <= digits:
         return pa.repeat(FALSE, len(values))

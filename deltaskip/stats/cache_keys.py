@@ -48,7 +48,7 @@ class CommitsScope(NamedTuple):
 
 
 Scope = GroupScope | CommitsScope
-"""The adds of which a column is cached, in their order."""
+"""The adds of a cached column, in their order."""
 
 
 class StatisticKey(NamedTuple):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip import arguments
-from deltaskip.collations import registry
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations import lookup
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
@@ -20,7 +20,7 @@ from deltaskip.schema.json import parse_schema
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
-from deltaskip.stats.columns import StatColumn, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage
@@ -100,7 +100,7 @@ def compute(
         InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
     """
     # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
-    # Planning reads statistics and must not load what computes them.
+    # Planning reads statistics and must not load the code that computes them.
     from deltaskip.stats.file_facts import FileReader, stats_json
 
     paths = _paths(files)
@@ -233,7 +233,7 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
         if column.collation is None or not versions:
             continue
         name = display_name(column.logical)
-        if registry.is_known(column.collation):
+        if lookup.is_known(column.collation):
             collation = CollationId.parse(column.collation).without_version.canonical
             found[name] = [str(collation.with_version(version)) for version in versions]
         else:
@@ -255,5 +255,5 @@ def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple
         column = paths.get(tuple(map(fold_name, names[0]))) if len(names) == 1 else None
         if column is None or column.type != STRING:
             raise PredicateError(f"Collated bounds need a string column with statistics, and {name} is not one.")
-        found[column.logical] = tuple(dict.fromkeys(str(registry.collation(i).id.canonical) for i in identifiers))
+        found[column.logical] = tuple(dict.fromkeys(str(lookup.collation(i).id.canonical) for i in identifiers))
     return tuple(found.get(column.logical, ()) for column in columns)

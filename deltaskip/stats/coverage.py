@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.shown import Shown
-from deltaskip.stats.columns import STATS_COLUMNS
+from deltaskip.stats.stats_columns import STATS_COLUMNS
 
 _MOST_ADVICE = 3
 _Ordered = npt.NDArray[np.number[Any]]

@@ -40,7 +40,7 @@ from deltaskip.stats.layout import BoundKind, Side, StatField
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()
-# The full forms that writers produce. Spark also reads shorter ones, which may be bounds that were cut.
+# The full forms that writers produce. Spark also reads shorter forms, which may be truncated bounds.
 _DATE = re.compile(r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     rf"{_DATE.pattern}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?"

@@ -44,7 +44,7 @@ class FileFacts:
 
 
 def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]) -> Extremes:
-    """Combine the extremes of all parts. `above(a, b)`: a is greater. Of equal values the first stays."""
+    """Combine the extremes of all parts. `above(a, b)`: a is greater. The first of equal values stays."""
 
     def join(a: Extremes, b: Extremes) -> Extremes:
         if not (a.known and b.known):

@@ -9,19 +9,19 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collations import registry
+from deltaskip.collations import lookup
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import StorageError
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import STRING
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
 from deltaskip.stats.values import bound_text, json_string
@@ -67,7 +67,7 @@ class StatisticsRequest:
     orders: tuple[tuple[Collation, ...], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        orders = tuple(tuple(registry.collation(identifier) for identifier in each) for each in self.collations)
+        orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
         object.__setattr__(self, "orders", orders)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -137,7 +137,7 @@ class FileReader:
     def _from_footer(
         self, plan: FooterColumn, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """Return the facts of column `i` that the footer proves, and what to read. rows: (all, deleted)."""
+        """Return the facts of column `i` that the footer proves, and the columns to read. rows: (all, deleted)."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
         nothing = facts.extremes == NO_VALUES
@@ -154,7 +154,7 @@ class FileReader:
     def _live(
         self, plan: FooterColumn, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """Return the facts of a column, and what to read, for a file with deleted rows.
+        """Return the facts of a column, and the columns to read, for a file with deleted rows.
 
         The footer counts deleted rows, so it proves only that there are no nulls, or nothing else.
         """

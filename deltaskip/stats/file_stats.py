@@ -79,7 +79,7 @@ class StatisticsSource(Protocol):
         ...
 
     def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
-        """Where a tag of the file says that a float column, given by its physical names, contains no NaN."""
+        """Where a tag of the file records that a float column, given by its physical names, contains no NaN."""
         ...
 
     def computed(self) -> pa.BooleanArray:

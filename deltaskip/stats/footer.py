@@ -34,9 +34,9 @@ from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
 from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
 
@@ -94,7 +94,7 @@ class Footer:
         return _chunk(self.row_groups[row_group], leaf)
 
     def chunk_range(self, row_group: int, leaf: int) -> tuple[int, int]:
-        """Where the pages of a column chunk begin and end in the file."""
+        """The start and end of the pages of a column chunk in the file."""
         meta = self.column_chunk(row_group, leaf)
         start, dictionary = meta[_DATA_PAGE], meta.get(_DICTIONARY_PAGE, 0)
         if 0 < dictionary < start:
@@ -127,7 +127,7 @@ class OpenSource:
 
 @dataclass(frozen=True, slots=True)
 class FooterColumn:
-    """The position of a table's column in files of one schema, and what their footers prove about it.
+    """The position of a table's column in files of one schema, and the statistics that their footers prove.
 
     nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
     decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers

@@ -122,4 +122,4 @@ class StatLeaf:
 NUM_RECORDS = StatLeaf("numRecords")
 
 MOST_ROWS = 1 << 40
-"""More rows than any Parquet file has. Sums over millions of files of so many rows fit in 64 bits."""
+"""More rows than any Parquet file has. Sums of this number over millions of files fit in 64 bits."""

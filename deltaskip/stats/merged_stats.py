@@ -1,4 +1,4 @@
-"""Merging of computed statistics into those of a file, making them wide, and the check whether they are complete."""
+"""Changes of a file's statistics: merging of computed ones, widening, and the check that they are complete."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.stats.file_facts import StatisticsRequest

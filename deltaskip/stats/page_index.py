@@ -1,6 +1,6 @@
 """Page indexes of Parquet files: the places of a column chunk's pages, and the statistics of each page.
 
-What does not fit its column chunk is no page index: the column chunk is then read as a whole.
+An index that does not fit its column chunk is ignored: the column chunk is then read completely.
 # Apache Parquet, Page Index; parquet.thrift, OffsetIndex, ColumnIndex
 """
 
@@ -34,7 +34,7 @@ _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
 _LOCATIONS = 1
 _OFFSET, _SIZE, _FIRST_ROW = 1, 2, 3
 _NULL_PAGES, _MINS, _MAXS, _NULL_COUNTS, _NAN_COUNTS = 1, 2, 3, 5, 8
-# Beyond it, an index is not read.
+# An index of more bytes is not read.
 _MOST_BYTES = 64 << 20
 
 
@@ -62,7 +62,7 @@ class Pages:
 
 
 def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int]) -> dict[int, Pages]:
-    """Return the pages of column chunks of a row group, as far as the file has offset indexes that fit them.
+    """Return the pages of column chunks of a row group, for those with an offset index that fits.
 
     Args:
         source: The file, open for reading.
@@ -108,7 +108,7 @@ def page_statistics(
 def _indexes(
     source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int], place: tuple[int, int]
 ) -> dict[int, bytes]:
-    """The bytes of indexes by the number of the Parquet column, as far as the column chunks have them."""
+    """The bytes of indexes by the number of the Parquet column, for column chunks that have one."""
     wanted: dict[int, Range] = {}
     end = source.size()
     for leaf in leaves:

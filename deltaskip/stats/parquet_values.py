@@ -249,7 +249,7 @@ def _kernel_array(array: pa.Array) -> pa.Array:
 def _array_extremes(array: pa.Array, type_: DataType) -> Extremes:
     """Return the extremes of a _kernel_array as bounds of `type_`; unknown if its values cannot be read as that type.
 
-    NaN is the greatest number. Of a dictionary only the strings that occur in a row count.
+    NaN is the greatest number. In a dictionary, only strings that occur in a row count.
     """
     if array.null_count == len(array):
         return NO_VALUES

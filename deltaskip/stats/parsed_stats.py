@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
@@ -42,9 +42,9 @@ from deltaskip.schema import (
 from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.types import STRING as STRING_COLUMN
 from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
 Path = tuple[str, ...]
@@ -323,7 +323,7 @@ def _decimal(values: pa.Array) -> pa.Array:
     long = is_long_decimal(values)
     if not values.type.scale or not pc.any(long).as_py():
         return text
-    # An exponent says already that a double may have printed the text.
+    # An exponent already shows that a double may have printed the text.
     plain = pc.and_not(long, pc.match_substring(text, "E"))
     return pc.if_else(plain, pc.replace_substring_regex(text, r"\.?0*$", ""), text)
 

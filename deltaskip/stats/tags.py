@@ -1,4 +1,4 @@
-"""Tags of add actions that say more about NaN than their statistics do.
+"""Tags of add actions with facts about NaN that their statistics lack.
 
 Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
 writer is deleted one day. Tags stay with the file in every checkpoint.
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.schema.types import DOUBLE, FLOAT
-from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.version import engine_info
 
 STATS_TAG = "deltaskip.stats"

@@ -25,7 +25,7 @@ class CatalogLog(Protocol):
 
 
 class CatalogStorage(Storage):
-    """A storage whose listings of one table's log are those of the catalog; all else is that of the storage below.
+    """A storage that lists one table's log as the catalog does; everything else passes to the storage below.
 
     Args:
         below: Returns the storage below, with credentials that are valid now.

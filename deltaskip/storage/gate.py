@@ -1,4 +1,4 @@
-"""The gate before every delete: what a caller may delete below a root, whatever a log or a catalog says.
+"""The gate before every delete: the paths that a caller may delete below a root, whatever a log or a catalog names.
 
 A target is named by its literal path below the root. It is refused if it is not below the root once dots and links are
 resolved, or if its name is not one that the caller deletes. The root is resolved once, and what is local is deleted

@@ -25,7 +25,7 @@ class NotADirectory(DeltaSkipError, NotADirectoryError):
 
 
 class NotAFile(StorageError):
-    """The `location` is no regular file: `kind` is what it is, such as a directory or a FIFO."""
+    """The `location` is not a regular file but of another `kind`, such as a directory or a FIFO."""
 
     location = ""
     kind = "special file"
@@ -47,7 +47,7 @@ def not_a_directory(location: str) -> NotADirectory:
 
 
 def not_a_file(location: str, kind: str) -> NotAFile:
-    """Return the error for a location that is not a regular file; kind: what it is."""
+    """Return the error for a location that is not a regular file. kind: such as a directory."""
     error = NotAFile(f"Cannot read {location}: it is a {kind}, not a regular file.")
     error.location, error.kind = location, kind
     return error
@@ -91,7 +91,7 @@ class Storage(Protocol):
 
     @property
     def base(self) -> str:
-        """Prefix of all locations of this storage: "" for local files, else `scheme://authority`."""
+        """Prefix of all locations of this storage: "" for local files, otherwise `scheme://authority`."""
         ...
 
     @property

@@ -43,7 +43,7 @@ def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
     after: Files of `create_unseen`, which are durable before the file has its name. All are synced at the same time,
-    since file systems write what is synced together at once.
+    since file systems write files that are synced together at once.
 
     A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
     is not the first needs the folder, so that it is not made to a table that no reader finds.
@@ -173,7 +173,7 @@ def _delete_below(folder: int | None, name: str) -> None:
             shutil.rmtree(name, dir_fd=folder)
             return
         except OSError as error:
-            # Another process has opened the directory and writes below it: what is left goes with the next try.
+            # Another process has opened the directory and writes below it: the next attempt deletes the rest.
             if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST) or not left:
                 raise
 
@@ -415,7 +415,7 @@ def _opened_inside(folder: int, name: str, path: str) -> int:
 
 
 def _flush(handle: int) -> None:
-    """Make what was written durable. On macOS, fsync leaves it in the cache of the drive."""
+    """Make the written bytes durable. On macOS, fsync leaves them in the cache of the drive."""
     full = getattr(fcntl, "F_FULLFSYNC", None)
     if full is not None:
         # Network file systems know only the other.

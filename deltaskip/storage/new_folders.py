@@ -21,7 +21,7 @@ class NewFolders:
     def __init__(self, storage: Storage, root: str) -> None:
         self._storage = storage
         self._root = root
-        # The root and those above it, from below; and what is in the root.
+        # The root and the folders above it, the lowest first; and the names in the root.
         self._missing: list[str] = []
         self._there: frozenset[str] = frozenset()
         self._has_folders = not storage.remote or scheme_of(root) in HADOOP_SCHEMES
@@ -36,7 +36,7 @@ class NewFolders:
                 self._there = frozenset(entry.name for entry in storage.list_from(root, ""))
 
     def remove_empty(self) -> None:
-        """Delete the folders that have been made since then and have nothing in them, as far as storage does."""
+        """Delete the empty folders that were made since then; folders that cannot be deleted stay."""
         if not self._has_folders:
             return
         with suppress(OSError, DeltaSkipError):

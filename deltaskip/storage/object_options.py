@@ -78,7 +78,7 @@ _METADATA_SECONDS = 1.0
 
 
 def divided(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the options of the store, and those of the HTTP client by the client's names."""
+    """Return the options of the store, and the options of the HTTP client under the client's names."""
     client = {name: value for key, value in options.items() if (name := _client_option(key)) is not None}
     return {key: value for key, value in options.items() if _client_option(key) is None}, client
 

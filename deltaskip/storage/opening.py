@@ -27,7 +27,7 @@ def open_storage(
     storage = storage_for(root, storage_options)
     if isinstance(storage, LocalStorage):
         return storage, root
-    # What a local table does not need is not imported for it.
+    # A local table does not need this import.
     from deltaskip.storage.remote_opening import located
 
     return storage, located(storage, root)

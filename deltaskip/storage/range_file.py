@@ -85,7 +85,7 @@ class RemoteInput(pa.PythonFile):  # type: ignore[misc]
 def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryview]:
     """Return the bytes of ranges of an open file; fewer at its end. Neighbours are read together, remote ones at once.
 
-    Memory is that of the ranges and of what is between neighbours.
+    Memory holds the ranges and the bytes between neighbours.
 
     Args:
         source: The file.

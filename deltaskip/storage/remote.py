@@ -34,7 +34,7 @@ from deltaskip.storage.uploads import PART_BYTES, UPLOADS, Begin, PartsUpload
 _PARALLEL_READS = 32
 # Smaller files are read at once: their bytes take less time than another request.
 _WHOLE_BYTES = 1 << 20
-# What a reader of a Parquet file asks for first.
+# The bytes that a reader of a Parquet file requests first.
 _TAIL_BYTES = 1 << 16
 # The most that one request of S3 deletes.
 _BULK_DELETES = 1000
@@ -305,7 +305,7 @@ class ObjectStorage:
 
     @contextmanager
     def publish_growing(self, path: str) -> Iterator[tuple[str, Begin]]:
-        """Yield a local file as `publish` does, and what begins to upload it while it grows (storage.uploads)."""
+        """Yield a local file as `publish` does, and a function that uploads it while it grows (storage.uploads)."""
         uploads: list[PartsUpload] = []
 
         def send(file: str) -> None:

@@ -33,7 +33,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
 
     Args:
         path: The location.
-        act: What is done with it, as a verb.
+        act: The operation on it, as a verb.
     """
     try:
         yield
@@ -89,7 +89,7 @@ def _origin(error: BaseException) -> tuple[str, str]:
 
 
 def _missing(error: BaseException, path: str, act: str) -> Exception:
-    """A missing object; or, where the answer says so and where an object is written, a missing bucket."""
+    """The error of a missing object; of a missing bucket if the response names it, or if an object is written."""
     if act == "write" or "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
         return _no_bucket(path, act)
     return not_found(path)
@@ -111,7 +111,7 @@ def _refused(error: BaseException, path: str, act: str) -> StorageError:
 
 
 def _failed(error: BaseException, path: str, act: str) -> StorageError:
-    """An error of obstore without a class of its own, by what the store answered."""
+    """An error of obstore without a class of its own, by the response of the store."""
     text = str(error)
     host = _HOST.search(text)
     status = _STATUS.search(text)
@@ -158,7 +158,7 @@ def _by_status(status: int, error: BaseException, path: str, act: str) -> Storag
 
 
 def _answer(error: BaseException) -> str | None:
-    """Status and error code of the store's answer, such as `403 Forbidden, AccessDenied`; None if there is none."""
+    """Status and error code of the store's response, such as `403 Forbidden, AccessDenied`; None without a response."""
     status, code = _STATUS.search(str(error)), _CODE.search(str(error))
     if status is None:
         return None
@@ -178,7 +178,7 @@ def opening_error(error: BaseException, location: str, options: dict[str, str]) 
     """Return the error for a store that cannot be created with these options. Values of options are not shown.
 
     Args:
-        error: What obstore or pyarrow raised.
+        error: The error of obstore or pyarrow.
         location: Location of the table.
         options: The storage options.
     """
@@ -214,6 +214,6 @@ def first_line(error: BaseException) -> str:
     lines = [line for line in _DUMP.sub("", redacted(str(error))).strip().splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
-    # "Generic S3 error: " says nothing, and a request's URI may contain a signature.
+    # "Generic S3 error: " has no information, and a request's URI may contain a signature.
     text = re.sub(r"^Generic \w+(?: client)? error: ", "", lines[0])
     return re.sub(r"(https?://[^/?\s]*)\S*", r"\1", text).rstrip(".: ")

@@ -1,4 +1,4 @@
-"""The storage of a location that is not local; what it needs is imported only where a location is remote."""
+"""The storage of a remote location; its libraries are imported only if a location is remote."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -83,7 +83,7 @@ def located(storage: Storage, root: str) -> str:
     """Return the root location of a table as its storage has it: in Hadoop, with the authority of the configuration."""
     if isinstance(storage, ObjectStorage | ArrowStorage):
         return root
-    # Only a location in Hadoop needs what reads it.
+    # Only a location in Hadoop needs this import.
     from deltaskip.storage.hadoop import HadoopStorage
 
     return storage.located(root) if isinstance(storage, HadoopStorage) else root

@@ -25,7 +25,7 @@ Begin = Callable[[], None]
 
 
 def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple[str, Begin]]:
-    """Return a context manager as `Storage.publish` does, which also yields what begins to upload the local file.
+    """Return a context manager as `Storage.publish` does, which also yields the function that begins the upload.
 
     From then on its bytes are uploaded as they are written, each once, so that nothing before its end may change. A
     store that takes no parts gets the file when the block ends.
@@ -106,7 +106,7 @@ class PartsUpload:
         return self._is_sent
 
     def stop(self) -> None:
-        """Take the parts back, if there are any."""
+        """Stop the upload, and give up its parts."""
         self._is_stopped = True
         with suppress(BaseException):
             self.finish()

@@ -11,7 +11,7 @@ from deltaskip.table.methods import TableMethods
 from deltaskip.txn.write_options import WriteOptions
 
 if TYPE_CHECKING:
-    from deltaskip.alter.changes import TableChange
+    from deltaskip.alter.table_changes import TableChange
     from deltaskip.txn.result import WriteResult
 
 
@@ -45,7 +45,7 @@ class AlteringMethods(TableMethods):
             StorageError: Storage failed.
         """
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import DropFeature
+        from deltaskip.alter.table_changes import DropFeature
 
         options = self._write_options(None, user_metadata, "UTC")
         if any(isinstance(each, DropFeature) and each.feature.lower() == "deletionvectors" for each in changes):
@@ -56,7 +56,7 @@ class AlteringMethods(TableMethods):
         """Alter the table as an ALTER TABLE statement of Spark or Delta does; see `alter`.
 
         Args:
-            statement: What follows ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
+            statement: The text after ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
                 expressions are stored as typed.
             user_metadata: Text that the table's history has with the commit.
 
@@ -85,14 +85,14 @@ class AlteringMethods(TableMethods):
             UnsupportedFeature: deltaskip cannot write tables with the feature.
             CommitConflict: Other writers changed the table each time the commit was tried.
         """
-        from deltaskip.alter.changes import AddFeature
+        from deltaskip.alter.table_changes import AddFeature
 
         return self.alter(AddFeature(arguments.text("name", name)))
 
     def drop_feature(self, name: str, truncate_history: bool = False) -> WriteResult:
         """Drop a table feature from the protocol, so that clients without it can work with the table.
 
-        Properties that switch the feature on are removed with it. What else uses it must be gone before, except for
+        Properties that enable the feature are removed with it. Other uses must be removed before, except for
         deletion vectors: they are disabled first, and files that have some are rewritten without their deleted rows,
         each step in a commit of its own. Earlier versions of the table still need the feature: checkpoints around the
         commit and the feature checkpointProtection keep clients without it from misreading them.
@@ -111,7 +111,7 @@ class AlteringMethods(TableMethods):
             UnsupportedFeature: The feature cannot be dropped, or versions that need it are too new to be deleted.
             CommitConflict: Other writers changed the table each time the commit was tried.
         """
-        from deltaskip.alter.changes import DropFeature
+        from deltaskip.alter.table_changes import DropFeature
 
         truncated = arguments.flag("truncate_history", truncate_history)
         return self.alter(DropFeature(arguments.text("name", name), truncated))
@@ -119,7 +119,7 @@ class AlteringMethods(TableMethods):
     def _purge_deletion_vectors(self, options: WriteOptions) -> None:
         """Disable deletion vectors, and rewrite the files that have some. # delta-spark, REORG TABLE … APPLY (PURGE)"""
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import RemoveProperty
+        from deltaskip.alter.table_changes import RemoveProperty
         from deltaskip.maintenance.optimize.optimize import optimize, optimize_plan
         from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 

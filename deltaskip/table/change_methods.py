@@ -235,8 +235,8 @@ class ChangingMethods(TableMethods):
         """
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
+        from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge
         from deltaskip.dml.merge.name_resolution import check_no_keys, default_aliases
-        from deltaskip.dml.merge.statement import Merge, merge, merge_source, plan_merge
         from deltaskip.table.merge_builder import MergeBuilder
 
         if isinstance(source, str) and on is not None and not isinstance(on, str):

@@ -55,7 +55,7 @@ def convert_to_delta(
     """
     # Reading a table needs none of these.
     from deltaskip.maintenance.convert import OPERATION, add_folder, read_folder
-    from deltaskip.schema.given import schema_of
+    from deltaskip.schema.user_schema import schema_of
     from deltaskip.table.creation import TableDefinition, creation
 
     options = arguments.storage_settings(storage_options)

@@ -12,11 +12,11 @@ from dataclasses import field, replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata
-from deltaskip.dml.files import files_to_change
+from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
-from deltaskip.features.row_tracking import with_materialized_columns
+from deltaskip.features.row_tracking_names import with_materialized_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
@@ -30,12 +30,12 @@ from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import Storage
 from deltaskip.transforms import Identity, Transform
-from deltaskip.transforms.declared import declaration
-from deltaskip.transforms.generated import partitioned
-from deltaskip.transforms.given import transforms_of
+from deltaskip.transforms.generated_columns import partitioned
+from deltaskip.transforms.parse_transforms import transforms_of
+from deltaskip.transforms.partitioning_property import declaration
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction

@@ -15,7 +15,7 @@ from typing import Any
 from deltaskip.log import Snapshot
 from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult
-from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.table.detail import TableDetail
 from deltaskip.txn.result import WriteResult
 
@@ -112,11 +112,11 @@ def restored_row(result: WriteResult) -> tuple[int, ...] | None:
 
 
 def optimized_row(snapshot: Snapshot, result: OptimizeResult, parallelism: int = 0) -> tuple[str, dict[str, Any]]:
-    """Return what an OPTIMIZE did as a row of OPTIMIZED.
+    """Return the result of an OPTIMIZE as a row of OPTIMIZED.
 
     Args:
         snapshot: The table after it.
-        result: What it did.
+        result: The result.
         parallelism: Number of tasks that the session runs at once.
     """
     removed = result.removed

@@ -41,9 +41,9 @@ class MaintainingMethods(TableMethods):
         """Delete the files in the table's folder that no retained version needs, and move to the commit about it.
 
         These are data files and deletion vectors that were removed from the table before the retention, change files
-        older than it, and what failed writes left behind; sidecars that no checkpoint needs; and directories that are
-        empty then. Hidden files, links, other tables below the folder and files outside of it stay. Versions that are
-        older than the retention cannot be read afterwards, and neither can shallow clones of them.
+        older than it, and files that failed writes left behind; sidecars that no checkpoint needs; and directories that
+        are empty then. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
+        are older than the retention cannot be read afterwards, and neither can shallow clones of them.
 
         Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record it.
 
@@ -51,8 +51,8 @@ class MaintainingMethods(TableMethods):
             retention: How long removed files are kept: a timedelta, a number of hours, or an interval such as "7 days".
                 The default is the table property `delta.deletedFileRetentionDuration`, by default 7 days.
             dry_run: Find the files and delete nothing.
-            lite: Find the files by what commits removed since the last such vacuum, without listing the folder. What
-                failed writes left behind stays.
+            lite: Find the files that commits removed since the last such vacuum, without listing the folder. Files that
+                failed writes left behind stay.
             enforce_retention: Whether to refuse a retention that is shorter than the table's. Below that, files that
                 other writers have not committed yet can be deleted, and rows of readers.
 
@@ -136,8 +136,8 @@ class MaintainingMethods(TableMethods):
         """Make a table with the rows, columns and properties of a version, without copying files, and return it.
 
         The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
-        What is written to the clone is in its own folder, and nothing that is done to the clone changes this table.
-        The clone has an id and a history of its own, and numbers its rows anew.
+        New files of the clone are in its own folder, and no operation on the clone changes this table.
+        The clone has an id, a history and row ids of its own.
 
         Args:
             table: Place of the clone, as for DeltaTable.

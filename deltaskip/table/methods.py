@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class TableMethods:
-    """The version of a table that an object has, and what its methods do with it."""
+    """The version of a table that an object has, and the use of it by methods."""
 
     snapshot: Snapshot
 
@@ -41,7 +41,7 @@ class TableMethods:
 
 
 def time_zone_argument(time_zone: str, table: str) -> str:
-    """Return the argument `time_zone`, or what it is by default. Raises InvalidArgument if there is no such zone."""
+    """Return the argument `time_zone`, or its default. Raises InvalidArgument if there is no such zone."""
     zone = zone_or_session(arguments.text("time_zone", time_zone))
     try:
         zone_of(zone)

@@ -46,7 +46,7 @@ class OptimizingMethods(TableMethods):
 
         Rows keep their row ids, deleted rows and their deletion vectors go, and the change data feed shows nothing.
         Large tables take several commits, one after the other. Appends of other writers do not disturb them; files
-        that another writer changes meanwhile are rewritten again from what they then are, or left as they are.
+        that another writer changes meanwhile are rewritten again in their new state, or not rewritten.
 
         Args:
             where: Predicate of the partitions to optimize, as in `scan`; it can use partition columns only.
@@ -57,12 +57,12 @@ class OptimizingMethods(TableMethods):
                 rewritten in this process, which is faster; and so is everything without a session.
             full: Whether files of a clustered table that are clustered already are clustered again, for example after
                 its clustering columns have changed.
-            purge: Whether every file of which rows are deleted is rewritten without them, alone, however few they are,
+            purge: Whether every file with deleted rows is rewritten without them, alone, even if they are few,
                 and no other file; it then takes no other choice than `where`. VACUUM removes the rows from the storage
                 after its retention.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`: nothing is done if the table has this version of the
-                application or a later one. Of several commits the last has it.
+                application or a later one. The last of several commits has it.
             user_metadata: Text that the table's history has with each commit.
             time_zone: Time zone of `where`.
                 The default is that of the active Spark session, and UTC without one.
@@ -80,7 +80,7 @@ class OptimizingMethods(TableMethods):
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark to read a file; or it is
                 clustered, and there is a predicate.
             CommitConflict: Other writers committed first in every attempt.
-            StorageError: Storage failed. What was committed before stays.
+            StorageError: Storage failed. Earlier commits stay.
             InvalidArgument: `full` is true, and the table is not clustered; `purge` is, with another choice; or an
                 argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
@@ -150,7 +150,7 @@ class OptimizingMethods(TableMethods):
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.maintenance.partitioning import replace_partitioning
-        from deltaskip.transforms.given import transforms_of
+        from deltaskip.transforms.parse_transforms import transforms_of
 
         given = transforms_of(transforms, "transforms")
         options = self._write_options(None, user_metadata, time_zone)
@@ -160,7 +160,7 @@ class OptimizingMethods(TableMethods):
 
     def _clustered_by(self, transforms: Sequence[Transform], options: WriteOptions) -> PartitioningResult:
         from deltaskip.alter.alter import alter
-        from deltaskip.alter.changes import ClusterBy
+        from deltaskip.alter.table_changes import ClusterBy
         from deltaskip.maintenance.results import PartitioningResult
         from deltaskip.schema.resolve import display_name
 

@@ -15,7 +15,7 @@ from deltaskip.table.methods import TableMethods
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deltaskip.change_feed.scan import ChangeScan
+    from deltaskip.change_feed.change_scan import ChangeScan
     from deltaskip.change_feed.version_range import RangeEnd
 
 
@@ -72,8 +72,8 @@ class ReadingMethods(TableMethods):
             CorruptLog: The log violates the Delta protocol.
             InvalidArgumentType: An argument has the wrong type.
         """
-        # Reading a table at one version must not import what the feed needs.
-        from deltaskip.change_feed.scan import ChangeScan
+        # Reading a table at one version must not import the change data feed.
+        from deltaskip.change_feed.change_scan import ChangeScan
         from deltaskip.change_feed.version_range import version_range
         from deltaskip.skipping.read_options import ReadOptions
 
@@ -131,7 +131,7 @@ class ReadingMethods(TableMethods):
         skip_change_commits: bool = False,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Any:
-        """Return a streaming DataFrame of the rows that the table has, and then of those that it gets.
+        """Return a streaming DataFrame of the rows of the table, and then of new rows.
 
         It is `spark.readStream.format("deltaskip")`: a query over it that is started again with its checkpoint
         continues where it ended, and reads every row once. It begins with all rows of the latest version, whatever the

@@ -57,7 +57,7 @@ class RecomputingMethods(TableMethods):
             only_missing: Read only files that lack some of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
             resume: Skip files that an interrupted run already finished: those that this version of the package
-                computed with the same settings and that nobody has replaced since.
+                computed with the same settings and that no writer has replaced since.
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
@@ -120,7 +120,7 @@ class RecomputingMethods(TableMethods):
         overlap: bool = True,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> RecomputePlan:
-        """Return what `recompute_stats` would do at this version, from the log alone. Needs no Spark.
+        """Return the plan of `recompute_stats` at this version, from the log alone. Needs no Spark.
 
         Args:
             where: As in `recompute_stats`.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from deltaskip.log.history import History
     from deltaskip.reading.distributed_scan import DistributedScan
     from deltaskip.stats.coverage import TableCoverage
-    from deltaskip.table.collations import CollatedColumn
+    from deltaskip.table.collated_columns import CollatedColumn
     from deltaskip.table.detail import TableDetail
     from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
@@ -178,9 +178,9 @@ class DeltaTable(
             InvalidArgument: An argument has a wrong value.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.schema.given import schema_of
+        from deltaskip.schema.user_schema import schema_of
         from deltaskip.table.creation import TableDefinition, creation, replace_table
-        from deltaskip.transforms.given import transforms_of
+        from deltaskip.transforms.parse_transforms import transforms_of
 
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
@@ -279,7 +279,7 @@ class DeltaTable(
         Generated columns that another writer has created are recognized, too. One with another expression is a
         `transforms.Expression`.
         """
-        from deltaskip.transforms.generated import transform_of
+        from deltaskip.transforms.generated_columns import transform_of
 
         fields = {field.name: field for field in self.schema.fields}
         return tuple(transform_of(self.schema, fields[name]) for name in self.partition_columns)
@@ -290,7 +290,7 @@ class DeltaTable(
 
         Every writer fills them. `scan(hidden=True)` reads them, as does `scan(columns=…)` that names them.
         """
-        from deltaskip.transforms.declared import hidden_columns
+        from deltaskip.transforms.partitioning_property import hidden_columns
 
         return hidden_columns(self.schema, self.partition_columns, self.properties)
 
@@ -464,7 +464,7 @@ class DeltaTable(
 
     def collations(self) -> tuple[CollatedColumn, ...]:
         """Return the collated columns, and which collation versions this process can evaluate for each of them."""
-        from deltaskip.table.collations import collated_columns
+        from deltaskip.table.collated_columns import collated_columns
 
         return collated_columns(self.snapshot)
 

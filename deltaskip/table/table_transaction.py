@@ -9,7 +9,7 @@ from typing import Literal
 from deltaskip import arguments
 from deltaskip.actions import AddFile
 from deltaskip.alter.alter import alter_to
-from deltaskip.alter.changes import TableChange
+from deltaskip.alter.table_changes import TableChange
 from deltaskip.data_files.add_files import add_files_to
 from deltaskip.data_files.append import append_to, write_metrics
 from deltaskip.data_files.data import GivenRows

@@ -139,7 +139,7 @@ class WritingMethods(TableMethods):
                 partitioning unless `partition_by` is given.
             params: Values of the parameters of `where`, as in `scan`.
             partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
-                those of the table: hidden columns are made anew, the rows must have the others.
+                those of the table: hidden columns are created again, the rows must have the others.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
             user_metadata: Text that the table's history has with the commit.
@@ -178,12 +178,12 @@ class WritingMethods(TableMethods):
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
-        """Add Parquet files that something else wrote, where they are, and move to the version that contains them.
+        """Add Parquet files of other writers in their place, and move to the version that contains them.
 
         The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
         folder once they are removed from it. Their columns must be those of the table, by name or by field id as its
         column mapping says, of types that Spark reads as the table's; missing ones are NULL. Constraints are proved
-        from statistics, and only what they leave open is read. Values of identity columns must be in the files, and do
+        from statistics, and only undecided files are read. Values of identity columns must be in the files, and do
         not move the mark of the column, as explicit values of an append do not.
 
         Args:
@@ -220,9 +220,9 @@ class WritingMethods(TableMethods):
 def overwrite_argument(
     where: str | None, partitions: str, schema_mode: str, partition_by: Sequence[str | Transform] | None
 ) -> Overwrite:
-    """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
+    """Return the rows that an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
     from deltaskip.dml.overwrite import Overwrite
-    from deltaskip.transforms.given import transforms_of
+    from deltaskip.transforms.parse_transforms import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")

@@ -127,7 +127,7 @@ class Truncate(Transform):
 
 @dataclass(frozen=True, slots=True)
 class Expression(Transform):
-    """Another expression, of a generated partition column that something else has created.
+    """Another expression, of a generated partition column that another writer created.
 
     Attributes:
         column: Name of the generated column.

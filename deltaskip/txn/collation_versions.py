@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import DomainMetadata, Protocol
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature

@@ -1,4 +1,4 @@
-"""Writing a commit as the next version of a table, on top of those that other writers commit in the meantime."""
+"""The loop that writes a commit as the next version of a table, after those that other writers commit meanwhile."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.row_level import unite
 from deltaskip.txn.turns import Turn
-from deltaskip.txn.validation.data_files import check_data_files
+from deltaskip.txn.validation.stored_files import check_data_files
 from deltaskip.txn.winners import read_winners
 from deltaskip.warning import warn
 
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
-# Attempts in turn to which the store answers that the version exists, while it lists no such version.
+# Successive attempts in which storage refuses a version because it exists, but does not list it.
 _MOST_CONTRADICTIONS = 8
 
 
@@ -59,7 +59,7 @@ class Committed:
 
     Attributes:
         latest: The version before it, or a later one.
-        version: The version that it is.
+        version: The version of the commit.
         text: Its text; None if an earlier attempt wrote it.
         already_gone: Number of rows that the transaction would have removed and that winners had removed.
     """
@@ -96,7 +96,7 @@ class CommitLoop:
         Args:
             intent: The reads and actions.
             look_up_files: Whether to check in storage that added files exist.
-            owns_vectors: Whether new deletion vectors were written for this transaction alone, so that those which are
+            owns_vectors: Whether new deletion vectors were written for this transaction alone, so that vectors that are
                 united with others are deleted.
 
         Raises:
@@ -197,8 +197,8 @@ class CommitLoop:
     def _check_kept(self, committed: Committed) -> None:
         """Raise TableNotFound if the table was dropped or replaced before the commit was written.
 
-        Storage creates a file if its name is free, whatever has become of the file before it. A commit that another
-        writer has followed stays, since the table at the path could not be read without it.
+        Storage creates a file if its name is free, even if the file of the version before is gone. A commit that
+        another writer has followed stays, since the table at the path could not be read without it.
         """
         latest, storage = committed.latest, committed.latest.storage
         if committed.text is None or latest.version == BEFORE_CREATION or is_managed(storage):
@@ -212,7 +212,7 @@ class CommitLoop:
                 return
             raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
         except Exception:
-            # The commit is there, whatever fails after it.
+            # The commit exists, even if a later step fails.
             return
 
     def _is_alone(self, committed: Committed) -> bool:
@@ -252,14 +252,14 @@ class CommitLoop:
         )
 
     def _delete(self, paths: Iterable[str]) -> None:
-        """Delete files below the table's root, or by their location, as far as storage does."""
+        """Delete files below the table's root, or by their location; files that storage cannot delete stay."""
         base = self._base
         for path in paths:
             with suppress(OSError, DeltaSkipError):
                 delete_file(base.storage, base.root, path.removeprefix(f"{base.root}/"))
 
     def _is_late(self, latest: Snapshot) -> bool:
-        """Whether another writer has the version after `latest`, so that nothing needs to be written to find out."""
+        """Whether another writer has committed the version after `latest`, so that no attempt to write is needed."""
         storage = latest.storage
         return not (storage.remote or is_managed(storage)) and storage.exists(_next_commit(latest))
 
@@ -279,7 +279,7 @@ class CommitLoop:
             self.outcome_unknown = False
             if latest.version == BEFORE_CREATION:
                 raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
-            # The log is gone. The next attempt says why.
+            # The log is gone. The next attempt raises the error.
             return False
         except Exception:
             if self.outcome_unknown and self._is_ours(latest, text):
@@ -288,7 +288,7 @@ class CommitLoop:
         return True
 
     def _is_ours(self, latest: Snapshot, text: bytes) -> bool:
-        """Whether the commit of the version after `latest` is this transaction's, as far as it can be read."""
+        """Whether the commit of the version after `latest` can be read and is this transaction's."""
         is_local = False
         try:
             is_local = isinstance(storage_below(latest.storage), LocalStorage)
@@ -324,7 +324,7 @@ def _read_after(committed: Committed) -> Snapshot | None:
     try:
         found = refresh(committed.latest, committed.text)
     except Exception:
-        # Whoever needs it finds out why.
+        # The next operation that reads the version raises the error.
         return None
     return found if found.version >= committed.version else None
 

@@ -1,7 +1,7 @@
 """Conflict detection: whether a transaction is still valid after the commits of other writers.
 
-A transaction that read version r and would become version w is valid if it would have done the same after every commit
-in between, the winners. Each rule lists the winners that it conflicts with:
+A transaction that read version r and would become version w is valid if it would have the same actions after every
+commit in between, the winners. Each rule lists the winners that it conflicts with:
 
 * protocol, metaData: every winner that changes one of them; the transaction was prepared under the old one.
 * append/read: rows that the transaction would have read. Under Serializable this applies to every winner, under
@@ -12,7 +12,7 @@ in between, the winners. Each rule lists the winners that it conflicts with:
 * metaData that is valid only for the files that the transaction knows (a new constraint, partitioning or type): every
   add.
 * delete/read: a file that the transaction read was removed.
-* delete/delete, add/add, delete/add: a file that the transaction removes or adds again is not the one that it knew.
+* delete/delete, add/add, delete/add: a file that the transaction removes or adds was removed or added by a winner.
 * txn: the same application, whose version the transaction read or writes. domainMetadata: the same domain, except
   `delta.rowTracking`, whose high-water mark every attempt takes from the latest version.
 
@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
 from deltaskip.expr.render import to_sql
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

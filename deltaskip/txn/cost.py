@@ -47,9 +47,9 @@ class ChangeCost(Shown):
     Attributes:
         read: Files whose columns were read to find the rows that change.
         skipped: Files of the table that the change neither read nor changed.
-        removed: Files that were removed because all their rows go, read or not.
-        rewritten: Files that were removed because some rows go, and whose other rows were written again.
-        marked: Files in which deletion vectors mark the rows that go, so that no row was written again.
+        removed: Files that were removed with all their rows, whether they were read or not.
+        rewritten: Files that lost some rows, and whose other rows were written to new files.
+        marked: Files whose deleted rows are marked by deletion vectors, so that no row was written again.
         added: New data files.
         seconds: Seconds by phase: "plan" finds the files by the log, "read" finds the rows, "write" writes files and
             deletion vectors, "commit" writes the commit, with retries.
@@ -97,7 +97,7 @@ class ChangePlan(Shown):
 
 
 class CostMeter:
-    """Counts what one change of rows costs while it is carried out.
+    """Counts the cost of one change of rows while it is carried out.
 
     Attributes:
         seconds: Seconds by phase so far.

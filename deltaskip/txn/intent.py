@@ -44,9 +44,9 @@ class Intent:
     features that nothing in the new state uses, each with whether the history must be protected. may_be_empty: whether
     a commit without actions records the operation. copies_state: whether files and metadata after the commit are those
     of a version of a table, in which they were valid together. removed_scans: identities of the scans whose matching
-    rows are exactly those that it removes. rows_match: evaluates predicates over rows that other writers removed; None
-    if nothing can. vector_files: tombstones of files with deletion vectors.
-    removed: files that are removed with all their rows, beside `removes`.
+    rows are exactly those that it removes. rows_match: evaluates predicates over rows that other writers
+    removed; None if they cannot be evaluated. vector_files: tombstones of files with deletion vectors. removed: further
+    files that are removed with all their rows, beside those of `removes`.
     """
 
     base: Snapshot
@@ -96,13 +96,13 @@ class Intent:
 
     @property
     def rearranges(self) -> bool:
-        """Whether it contains only file actions without data change, so that nothing it writes depends on the rows."""
+        """Whether it contains only file actions without data change, so that its actions do not depend on the rows."""
         state = self.metadata or self.protocol or self.domains or self.txns
         return not self.changes_data and not state
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether it changes files only by adding rows, if at all, and read nothing that could have changed which ones.
+        """Whether it adds rows at most, and read nothing on which these rows could depend.
 
         As in delta-spark, this holds for commits without files, such as the creation of a table.
         """

@@ -1,4 +1,4 @@
-"""What a snapshot contains for the files that a transaction removes or adds again."""
+"""The entries of a snapshot for the files that a transaction removes or adds again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version of a table after an operation that has changed it."""
+"""The version of a table after an operation on it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def latest_after(snapshot: Snapshot) -> Snapshot:
 
 @contextmanager
 def opening_after(done: str) -> Iterator[None]:
-    """Say in errors of opening a table that the operation before has succeeded, so that nobody repeats it.
+    """Within the block, errors of opening a table say that the operation succeeded, so that it is not repeated.
 
     Args:
-        done: What was done, such as `The table /data/t was created`.
+        done: The operation, such as `The table /data/t was created`.
 
     Raises:
         TableNotFound: Another writer has dropped the table meanwhile.

@@ -1,4 +1,4 @@
-"""One attempt of a transaction: check it against the rules of the table, and serialize it as the text of a commit."""
+"""One attempt of a transaction: its check against the rules of the table, and the text of its commit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -36,9 +36,9 @@ from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.txn.validation.row_tracking import MARK, high_water_mark, tracks_rows
-from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 
@@ -183,7 +183,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
-    """The snapshot's entries for files that are removed, or whose adds are not certainly of new files."""
+    """The entries of the snapshot for files that are removed, and for adds that may not be of new files."""
     new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)

@@ -18,14 +18,14 @@ and after them, and that the transaction changes or has read:
 | unmarked rows, as RESTORE does | anything | conflict: rows came back |
 | removed it | anything | conflict |
 
-Rows that the transaction reads and that went: a transaction that removes exactly the rows which match its predicates
-(DELETE, UPDATE, overwrite by predicate) has read no other row, so that the third line decides. Of others (MERGE), rows
-that went are evaluated, or it is a conflict.
+Rows that the transaction reads and winners removed: a transaction that removes exactly the rows which match its
+predicates (DELETE, UPDATE, overwrite by predicate) has read no other row, so that the third line decides. For other
+transactions (MERGE) the predicates are evaluated over the removed rows; if they cannot be, it is a conflict.
 
-A winner's *new* files are checked against the predicates as ever (`txn.conflicts`), whatever the winner did: a winner
+A winner's *new* files are always checked against the predicates (`txn.conflicts`): a winner
 that sets x = 15 and a transaction that deletes where x > 10 are a conflict, although they mark different rows. So the
 result is that of the winners first and the transaction then, under Serializable. Under WriteSerializable blind appends
-may be ordered after it, as ever; a commit that marks rows is never one.
+may be ordered after it; a commit that marks rows is never a blind append.
 
 # PROTOCOL, Deletion Vectors; Add File and Remove File
 """
@@ -92,9 +92,9 @@ class _Shared:
 
 
 def unite(intent: Intent, winners: Winners, latest: Snapshot) -> United:
-    """Return the transaction as it follows the winners, as far as they only marked rows of its files.
+    """Return the transaction as it follows the winners, for the files in which they only marked rows.
 
-    What cannot be settled is left as it is, so that conflict detection finds it.
+    Other files are left as they are, so that conflict detection finds them.
 
     Args:
         intent: The transaction.
@@ -170,7 +170,7 @@ def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | 
 
 
 def _reads_hold(intent: Intent, key: str, now: AddFile, gone: _Rows) -> bool:
-    """Whether no row that went was read, but for rows that the transaction removes too."""
+    """Whether the transaction read none of the rows that winners removed, apart from rows that it removes itself."""
     reads = [scan for scan in intent.scans if id(scan) not in intent.removed_scans]
     if not len(gone) or not reads:
         return True

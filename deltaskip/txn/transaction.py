@@ -21,7 +21,6 @@ from deltaskip.errors import (
     SchemaError,
     TableNotFound,
 )
-from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
@@ -36,6 +35,7 @@ from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
 from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.turns import Turn
+from deltaskip.txn.validation.domains import check_settable_domain
 
 
 @door
@@ -63,7 +63,7 @@ class Transaction(Unpicklable):
 
     Attributes:
         snapshot: The version of the table that the transaction reads.
-        cost: Counts what the transaction's changes of rows cost.
+        cost: Counts the cost of the transaction's changes of rows.
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
         after: The version that was committed; None before that, and where the log has to be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
@@ -88,7 +88,7 @@ class Transaction(Unpicklable):
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
-        # What deletes the files that were written for this transaction.
+        # Functions that delete the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
@@ -292,7 +292,7 @@ class Transaction(Unpicklable):
         self._pending.row_ids_kept = True
 
     def read_matching_rows(self, match: RowsMatch) -> None:
-        """Declare that of the files which `read_scan` names only rows that match were read.
+        """Declare that in the files of `read_scan` only rows that match were read.
 
         Args:
             match: Returns whether rows that other writers removed may match: a scan, a path as logged, positions.
@@ -573,7 +573,7 @@ class Transaction(Unpicklable):
             raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
+        # From here on the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
         self.turn.end()
         kill_point("committed")

@@ -1,4 +1,4 @@
-"""Taking turns: operations on a local table that other processes change too follow each other, instead of losing.
+"""Turns: processes that change one local table wait for each other, instead of losing conflicts.
 
 If several processes change the same files, only one can commit, and the reads and writes of the others are lost.
 A lock of a folder of the table, which the system releases when a process ends, lets them follow each other. It protects
@@ -28,7 +28,7 @@ _LONGEST_PAUSE_SECONDS = 0.004
 _BUSY_SECONDS = 2.0
 
 _busy_until: dict[str, float] = {}
-"""Until when others are expected to want turns too, by the folder that is locked."""
+"""The time until which other processes are expected to take turns, by the folder that is locked."""
 
 
 class Turn:
@@ -36,7 +36,7 @@ class Turn:
 
     Args:
         snapshot: A version of the table.
-        of: Whether other operations, or only other commits, are to wait.
+        of: The kind of turn: other operations wait for it, or only other commits.
     """
 
     def __init__(self, snapshot: Snapshot, of: Literal["operation", "commit"] = "operation") -> None:

@@ -1,4 +1,4 @@
-"""The options of a write, as one value: the arguments that all methods of DeltaTable which write have in common."""
+"""The options of a write: the arguments that all writing methods of DeltaTable share."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ class WriteOptions:
 
 
 PLAIN_WRITE = WriteOptions()
-"""A write of which the history has no text, and which may be repeated, in UTC."""
+"""Options of a write without text in the history and without exactly-once version, in UTC."""

@@ -16,7 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.alter import existing_rows
 from deltaskip.errors import InvalidArgument, InvalidCommit, RowViolation, SchemaError, UnsupportedFeature
-from tests.alter.test_columns import commit_info, parameters, table_of
+from tests.alter.test_column_changes import commit_info, parameters, table_of
 
 
 @pytest.fixture

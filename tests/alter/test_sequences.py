@@ -15,7 +15,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import CommitConflict, DeltaSkipError, RowViolation, SchemaError
 from deltaskip.reading.stored_rows import StoredRows
-from tests.alter.test_columns import table_of
+from tests.alter.test_column_changes import table_of
 from tests.extent import extent
 
 WIDER = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT"}

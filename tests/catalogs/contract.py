@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.dml.files import files_to_change
+from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.storage import join, open_storage
 from tests.extent import some

@@ -10,7 +10,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import transforms
-from deltaskip.alter.changes import AddColumn
+from deltaskip.alter.table_changes import AddColumn
 from deltaskip.errors import (
     DeltaSkipError,
     InvalidArgument,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.alter.changes import AddColumn, RemoveProperty, SetProperty
+from deltaskip.alter.table_changes import AddColumn, RemoveProperty, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.catalogs.unity.client import UnityClient
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit

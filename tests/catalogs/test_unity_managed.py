@@ -19,7 +19,7 @@ import pytest
 import requests
 
 import deltaskip as ds
-from deltaskip.alter.changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
+from deltaskip.alter.table_changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.errors import (
     CatalogError,

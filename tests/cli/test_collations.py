@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaskip.collations.registry import available_collations
+from deltaskip.collations.lookup import available_collations
 from deltaskip.schema.types import LONG, STRING, ArrayType, MapType, StructField, StructType
 from tests.builder import TableBuilder
 from tests.cli.conftest import Run

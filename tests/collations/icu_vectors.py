@@ -11,7 +11,7 @@ import pytest
 
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.libraries import icu_library
-from deltaskip.collations.registry import collation
+from deltaskip.collations.lookup import collation
 from tests.corpus import SHARED
 
 FOLDER = SHARED / "collation"

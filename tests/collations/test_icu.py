@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.collations.icu import IcuCollation
+from deltaskip.collations.lookup import collation
 from deltaskip.collations.names import icu_locale
-from deltaskip.collations.registry import collation
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.kernels.key_column import KeyColumn
 from tests.extent import extent

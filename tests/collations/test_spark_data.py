@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.collations import libraries, library_check
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.icu import IcuCollation, icu_collation
 from deltaskip.collations.icu_data import swapped
-from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_libraries, icu_library, refused_icu_files
 from deltaskip.collations.library_check import data_fault, key_digest
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar

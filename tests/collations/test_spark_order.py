@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.spark_order import SparkOrder, spark_order
 from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltaskip.collations import spark_data
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
 from deltaskip.errors import CollationUnavailable
 from deltaskip.schema.types import LONG, STRING, StructField, StructType

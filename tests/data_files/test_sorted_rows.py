@@ -13,7 +13,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import decode_path
-from deltaskip.data_files.parquet_files import sorted_rows
+from deltaskip.data_files.parquet_writer import sorted_rows
 from deltaskip.data_files.sort_order import SortColumn
 from tests.each import each
 

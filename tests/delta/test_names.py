@@ -19,7 +19,7 @@ from deltaskip import delta, errors
 from deltaskip.delta import connect, exceptions, tables
 from deltaskip.delta.connect import exceptions as connect_exceptions
 from deltaskip.delta.connect import tables as connect_tables
-from deltaskip.delta.errors import converted_conflict
+from deltaskip.delta.spark_errors import converted_conflict
 
 pytestmark = pytest.mark.spark
 

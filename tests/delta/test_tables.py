@@ -23,8 +23,8 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 import deltaskip as ds
 from deltaskip import errors
 from deltaskip.delta import DeltaTable as FromPackage
-from deltaskip.delta.errors import spark_errors
 from deltaskip.delta.exceptions import ConcurrentAppendException, conflict_class
+from deltaskip.delta.spark_errors import spark_errors
 from deltaskip.delta.tables import DeltaOptimizeBuilder, DeltaTable, DeltaTableBuilder, IdentityGenerator
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltaskip import DeltaTable
 from deltaskip.dml.execution import row_id_columns
-from deltaskip.dml.files import files_to_change
+from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.reading.stored_rows import StoredRows
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import deltaskip
-from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.table.merge_builder import MergeBuilder
 from tests.docs.generated import PAGES
 

@@ -19,7 +19,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentTyp
 from deltaskip.expr.exact import Inexact
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import given_predicate
-from deltaskip.schema.given import schema_of
+from deltaskip.schema.user_schema import schema_of
 
 pl = pytest.importorskip("polars")
 

@@ -15,7 +15,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.data_files.written import WrittenRows, delete_data_files
+from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.log.cleanup import clean_up_log

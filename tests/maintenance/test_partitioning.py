@@ -12,7 +12,7 @@ import pytest
 from deltaskip import AddConstraint, DeltaTable, transforms
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.files import kept_files
+from deltaskip.dml.files_to_change import kept_files
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, RowViolation, SchemaError
 from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction

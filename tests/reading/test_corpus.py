@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.dml.files import files_to_change
+from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.reading.stored_rows import StoredRows
 from tests import corpus

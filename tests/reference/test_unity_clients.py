@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("unitycatalog", reason="unitycatalog-client is not installed (extra test)")
 
-from deltaskip.alter.changes import AddColumn, SetProperty
+from deltaskip.alter.table_changes import AddColumn, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.errors import CommitConflict
 from tests.catalogs.unity_server import UnityServer, unity_server

@@ -14,7 +14,7 @@ import pytest
 
 from deltaskip.actions import decode_path
 from deltaskip.collations.versions import SPARK_VERSION
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Node
@@ -23,8 +23,8 @@ from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.schema import from_arrow
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.skipping.proofs.collated import Collations
-from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
 from tests.extent import extent
 from tests.rows.tables import plan_for, planned, random_row, table_of

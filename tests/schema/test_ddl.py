@@ -25,9 +25,9 @@ from deltaskip.schema import (
     schema_to_json,
 )
 from deltaskip.schema.ddl import parse_columns, parse_type_text
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.sql_text import sql_tokens
+from deltaskip.schema.user_schema import schema_of
 from tests.looped import looped
 
 SPARK_TYPES = json.loads(Path(__file__).with_name("spark_types.json").read_text(encoding="utf-8"))

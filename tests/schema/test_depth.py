@@ -11,8 +11,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import SchemaError
-from deltaskip.schema.given import field_of, schema_of
 from deltaskip.schema.types import INTEGER, ArrayType, MapType, StructField, StructType
+from deltaskip.schema.user_schema import field_of, schema_of
 from tests.looped import looped
 
 Step = Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Recommendations of `DeltaTable.stats()`: which columns writers collect statistics of is decided in stats/columns."""
+"""Recommendations of `DeltaTable.stats()`. `stats/stats_columns.py` decides which columns have statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import deltaskip as ds
 from deltaskip.schema.types import LONG, ArrayType, DataType, StructField, StructType
-from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.stats_columns import indexed_columns
 from tests.builder import TableBuilder, add
 from tests.looped import looped
 

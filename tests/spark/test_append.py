@@ -212,7 +212,7 @@ def test_the_driver_reads_values_if_executors_lack_the_package(
 
     table = DeltaTable.create(tmp_path / "t", "x DOUBLE, tags ARRAY<STRING>")
     monkeypatch.setattr("deltaskip.settings.options.footer_bytes", 1)
-    monkeypatch.setattr("deltaskip.spark.write.data_files.file_statistics", lacking)
+    monkeypatch.setattr("deltaskip.spark.write.write_dataframe.file_statistics", lacking)
     table.append(spark.sql("SELECT double(id) AS x, if(id = 1, NULL, array('t')) AS tags FROM range(4)").coalesce(1))
     [add] = table.snapshot.adds().to_pylist()
     assert json.loads(add["stats"])["nullCount"] == {"x": 0, "tags": 1}

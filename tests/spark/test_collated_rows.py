@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add
 from tests.skipping.proofs.test_collated import SPARKS, TEXTS
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.session.collation_versions import session_collation_version
+from deltaskip.spark.session.session_collation import session_collation_version
 
 ROWS_PER_FILE = 6
 FILES = 24

@@ -168,7 +168,7 @@ def test_an_answer_of_a_statement_that_only_reads_is_an_error_if_spark_cannot_ma
 
 
 def test_a_session_that_ends_within_a_block_does_not_fail_it(spark: Any) -> None:
-    from deltaskip.spark.session.settings import session_settings
+    from deltaskip.spark.session.session_settings import session_settings
 
     key = "spark.sql.files.maxRecordsPerFile"
     gone = SPARK_ERRORS["network"]()

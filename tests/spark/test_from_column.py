@@ -25,7 +25,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.spark.columns.from_column import column_to_node
-from deltaskip.spark.columns.literals import literal
+from deltaskip.spark.columns.literal_columns import literal
 from deltaskip.spark.columns.to_column import to_column
 
 pytestmark = pytest.mark.spark

@@ -122,7 +122,7 @@ def test_a_killed_change_leaves_the_rows_before_or_after(
 def test_a_change_that_fails_leaves_no_file(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
 ) -> None:
-    monkeypatch.setattr("deltaskip.spark.write.data_files.read_footer", FailingToRead.footer)
+    monkeypatch.setattr("deltaskip.spark.write.write_dataframe.read_footer", FailingToRead.footer)
     made(tmp_path / "t", properties)
     before = files_below(tmp_path / "t")
     failed = 0

@@ -11,7 +11,7 @@ import pytest
 
 from deltaskip import DeltaTable, SetProperty
 from deltaskip.dml import matching
-from deltaskip.dml.files import files_to_change
+from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from tests.extent import extent, some
@@ -63,7 +63,7 @@ def made(folder: Path, rng: random.Random) -> tuple[DeltaTable, list[dict[str, A
 
 @pytest.mark.long
 def test_the_rows_found_here_are_those_of_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.spark.dml.execution import SparkExecution
+    from deltaskip.spark.dml.spark_execution import SparkExecution
 
     rng = random.Random(7)
     table, rows = made(tmp_path, rng)
@@ -106,11 +106,11 @@ def test_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_ansi_mode_spark_decides(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.spark.dml.execution import SparkExecution
+    from deltaskip.spark.dml.spark_execution import SparkExecution
 
     table, _ = made(tmp_path, random.Random(7))
     calls = []
-    monkeypatch.setattr("deltaskip.spark.dml.execution.matching_here", lambda *args: calls.append(args))
+    monkeypatch.setattr("deltaskip.spark.dml.spark_execution.matching_here", lambda *args: calls.append(args))
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     try:
         for on in ("true", "false"):
@@ -138,7 +138,7 @@ def test_few_rows_are_copied_without_a_job(
             if number:
                 patch.setattr("deltaskip.settings.options.spark_jobs", "always")
             else:
-                patch.setattr("deltaskip.spark.dml.execution.write_dataframe", None)
+                patch.setattr("deltaskip.spark.dml.spark_execution.write_dataframe", None)
             result = table.delete("id % 7 = 3", spark)
         assert result.metrics["numCopiedRows"] > 200
         frame = table.scan().to_spark(spark).orderBy("id")

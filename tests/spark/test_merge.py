@@ -541,10 +541,10 @@ def test_arrow_data_is_merged_through_a_session(spark: Any, tmp_path: Path) -> N
 
 
 def test_a_row_that_another_writer_adds_conflicts_if_it_may_match(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    from deltaskip.dml.merge import statement
+    from deltaskip.dml.merge import merge as module
 
     table = made(tmp_path, properties=VECTORS)
-    applied = statement.apply_changes  # type: ignore[attr-defined]
+    applied = module.apply_changes  # type: ignore[attr-defined]
     appended: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:
@@ -552,7 +552,7 @@ def test_a_row_that_another_writer_adds_conflicts_if_it_may_match(spark: Any, tm
             appended.append(DeltaTable(table.uri).append(pa.table({"id": [4], "v": [0]})).version or 0)
         return applied(*arguments)
 
-    monkeypatch.setattr(statement, "apply_changes", interrupted)
+    monkeypatch.setattr(module, "apply_changes", interrupted)
     merge = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update_all().when_not_matched_insert_all()
     assert merge.execute().version == 3
     assert rows_of(spark, table) == [(1, 10), (2, 2), (3, 3), (4, 40)]

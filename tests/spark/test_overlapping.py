@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.spark.session.overlapping import holding
-from deltaskip.spark.session.settings import session_settings
-from deltaskip.spark.write.parquet_files import WRITE_SETTINGS
+from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 
 TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 

@@ -22,7 +22,7 @@ from deltaskip.skipping import file_batches
 from deltaskip.skipping.file_list import FILE_COLUMNS
 from deltaskip.spark.planning import planned_files as planning
 from deltaskip.spark.planning import planned_rows as rows
-from deltaskip.spark.planning import reading, tasks
+from deltaskip.spark.planning import read_task, tasks
 from deltaskip.spark.planning.planned_files import FilesPlan
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
@@ -233,13 +233,13 @@ def test_a_file_that_is_given_twice_is_a_corrupt_log(large: Path) -> None:
     opened = ds.DeltaTable(large)
     files = opened.scan("id = 1").files(columns=READ)
     snapshot = opened.snapshot
-    runner = reading.rows_runner(
+    runner = read_task.rows_runner(
         StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, ["id"]),
         files.schema,
         pa.schema([("id", pa.int64())]),
         snapshot.table_root,
     )
-    given = files.append_column(reading.PIECE, pa.array([0])).append_column(reading.PIECES, pa.array([1]))
+    given = files.append_column(read_task.PIECE, pa.array([0])).append_column(read_task.PIECES, pa.array([1]))
     [batch] = given.combine_chunks().to_batches()
     assert sum(len(found) for found in runner(iter([batch]))) == 10 - 1
     with pytest.raises(ds.CorruptLog, match="twice"):

@@ -82,7 +82,7 @@ def test_writes_take_the_zone_and_say_which(zoned: Any, table: ds.DeltaTable, ca
 def test_without_a_session_zone_of_this_process_what_needs_it_is_refused(
     spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltaskip.spark.engine import ENGINE
+    from deltaskip.spark.spark_engine import ENGINE
 
     monkeypatch.setattr(type(ENGINE), "session_time_zone", lambda self: "No/Where")
     assert table.scan().to_arrow().num_rows == 2

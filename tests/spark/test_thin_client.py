@@ -14,7 +14,7 @@ CODE = """
 import sys
 sys.modules["py4j"] = None
 import deltaskip.delta
-import deltaskip.spark.engine
+import deltaskip.spark.spark_engine
 import deltaskip.spark.source.data_source
 from pyspark.sql.connect.functions import builtin as F
 from deltaskip.spark.columns.from_column import column_to_node

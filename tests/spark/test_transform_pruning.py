@@ -38,7 +38,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.transforms import Transform
-from deltaskip.transforms.generated import partitioned
+from deltaskip.transforms.generated_columns import partitioned
 from tests.builder import TableBuilder, add
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip import transforms as t
 from deltaskip.errors import InvalidArgument
-from deltaskip.transforms.given import transforms_of
+from deltaskip.transforms.parse_transforms import transforms_of
 
 pytestmark = pytest.mark.spark
 

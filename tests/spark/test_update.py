@@ -21,7 +21,7 @@ from tests.dml.test_update import SETS, images_of, in_order_of_all
 
 pytestmark = pytest.mark.spark
 
-MATCHING_HERE = "deltaskip.spark.dml.execution.SparkExecution.matching_here"
+MATCHING_HERE = "deltaskip.spark.dml.spark_execution.SparkExecution.matching_here"
 VECTORS: dict[str, Any] = {"delta.enableDeletionVectors": "true"}
 FEED: dict[str, Any] = {"delta.enableChangeDataFeed": "true"}
 IDS = {"delta.enableRowTracking": "true"}

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
-from deltaskip.spark.session.settings import session_settings
+from deltaskip.spark.session.session_settings import session_settings
 from tests.corpus_digests import arrow_digest
 from tests.extent import some
 from tests.spark.test_corpus_rows import rows_and_digest

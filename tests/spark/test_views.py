@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.spark.engine import files_read
+from deltaskip.spark.spark_engine import files_read
 
 pytestmark = pytest.mark.spark
 

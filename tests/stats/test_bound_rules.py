@@ -27,11 +27,11 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
-from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import Side, StatField
 from deltaskip.stats.parsed_stats import StatsStruct, stats_json
+from deltaskip.stats.stats_columns import StatColumn
 
 LOW, HIGH = float(np.float32(0.1)), 0.1
 MINUTE_BEFORE = BEFORE_1900 - 60_000_000

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collations.registry import collation
+from deltaskip.collations.lookup import collation
 from deltaskip.errors import CollationUnavailable, InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute

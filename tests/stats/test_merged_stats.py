@@ -7,10 +7,10 @@ import json
 import pytest
 
 from deltaskip.schema.types import STRING, DecimalType, StructField, StructType
-from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, merged_stats, widened_stats
+from deltaskip.stats.stats_columns import indexed_columns
 
 SCHEMA = StructType(
     (

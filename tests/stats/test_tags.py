@@ -18,7 +18,7 @@ from deltaskip.schema.types import DOUBLE, FLOAT, LONG, STRING, StructField, Str
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.stats import compute
 from deltaskip.stats import tags as module
-from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tags import STATS_TAG, nan_absent, records_nan, stats_tags
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, log_file
 from tests.looped import looped

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collations.registry import collation
+from deltaskip.collations.lookup import collation
 from deltaskip.stats.truncate import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
 from tests.looped import looped
 from tests.stats.rowwise import truncated_max

@@ -14,7 +14,7 @@ from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.expr.hashes import spark_hash
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.types import LONG, StructType
-from deltaskip.transforms.declared import hidden_columns
+from deltaskip.transforms.partitioning_property import hidden_columns
 
 DDL = "id BIGINT, ts TIMESTAMP, name STRING"
 FEED = {"delta.enableChangeDataFeed": "true"}

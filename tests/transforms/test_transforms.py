@@ -8,9 +8,9 @@ import pytest
 
 from deltaskip import transforms as t
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
-from deltaskip.schema.given import schema_of
-from deltaskip.transforms.generated import partitioned, transform_of
-from deltaskip.transforms.given import parse_transform, transforms_of
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.transforms.generated_columns import partitioned, transform_of
+from deltaskip.transforms.parse_transforms import parse_transform, transforms_of
 from tests.looped import looped
 
 SCHEMA = schema_of(

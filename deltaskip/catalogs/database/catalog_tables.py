@@ -55,7 +55,7 @@ TABLES = Table(
     Column("location", Text, nullable=False),
     Column("managed", Boolean, nullable=False),
 )
-"""Tables: `managed` says whether dropping the table deletes its files."""
+"""Tables. `managed`: whether dropping the table deletes its files."""
 
 
 def name_id(catalog: str, namespace: Sequence[str], table: str | None = None) -> str:

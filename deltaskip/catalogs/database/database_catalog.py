@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaskip import arguments
-from deltaskip.alter.changes import RemoveProperty, SetProperty
+from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry, changed_properties
 from deltaskip.errors import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deltaskip.catalogs.database.catalog_rows import CatalogRows
 
 _OLDEST_SQLALCHEMY = 2
-# A part of a folder's name, which shows people what is in it; the random part tells folders apart.
+# A part of a folder's name that shows its table to people; the random part tells folders apart.
 _SHOWN_CHARACTERS = 80
 _ODD = re.compile(r"[^A-Za-z0-9_\-]+")
 

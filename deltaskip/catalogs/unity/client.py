@@ -316,7 +316,7 @@ class UnityClient:
             again: Whether the request changes nothing that another one would miss, so that it is repeated if the
                 connection or the server fails.
         """
-        # What is created is not in the path.
+        # The path does not contain the name of a new object.
         of = f" of {body['name']}" if method == "POST" and body is not None and "name" in body else ""
         where = redacted(f"{method} {self.url}{_API}{path}{'?' if query else ''}{urlencode(query or {})}{of}")
         until, renewed = time.monotonic() + _CALL_SECONDS, False
@@ -424,7 +424,7 @@ def _table(name: TableName) -> str:
 
 
 def _object(where: str, answer: _Answer, asked: bool) -> Mapping[str, Any]:
-    """The JSON object of an answer. asked: Whether there must be one; without, {} stands for an answer in words."""
+    """The JSON object of a response. asked: Whether there must be one; otherwise {} stands for plain text."""
     if not asked and not answer.content:
         return {}
     try:

@@ -29,7 +29,7 @@ _PAUSE_SECONDS = 0.05
 
 
 class ManagedLog(CatalogCommits):
-    """The log of a managed table: the catalog is asked whenever the log is listed, and decides about commits.
+    """The log of a managed table: each listing asks the catalog for its commits, and the catalog ratifies new ones.
 
     Args:
         client: The client of the catalog.
@@ -55,7 +55,7 @@ class ManagedLog(CatalogCommits):
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Return a context manager in which the catalog is not asked again, but what it said last is used."""
+        """Return a context manager in which the last answer of the catalog is used, without another request."""
         self._held = self._last
         try:
             yield
@@ -66,7 +66,7 @@ class ManagedLog(CatalogCommits):
         """See CatalogLog.entries: published files up to the latest version, and ratified commits."""
         if directory.rstrip("/") != self._folder:
             return storage.list_from(directory, start_name)
-        # The catalog comes first: what it no longer names then, is published before the folder is listed.
+        # The catalog is read first: a commit that it no longer names is published before the folder is listed.
         table = self._held or self._ask()
         return self._merged(storage.list_from(directory, start_name), table, start_name)
 
@@ -94,7 +94,7 @@ class ManagedLog(CatalogCommits):
         return [found[name] for name in sorted(found)]
 
     def elsewhere(self, path: str) -> str | None:
-        """See CatalogLog.elsewhere: a staged commit that is gone has been published."""
+        """See CatalogLog.elsewhere: a staged commit that no longer exists has been published."""
         return published_path(self._folder, path)
 
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
@@ -243,7 +243,7 @@ class ManagedLog(CatalogCommits):
                 try:
                     text = storage.read(self._staged(each.file_name))
                 except FileNotFoundError:
-                    # Another writer has published it, and what was staged was cleaned up.
+                    # Another writer has published it, and the staged file was cleaned up.
                     if storage.exists(path):
                         continue
                     raise
@@ -349,7 +349,7 @@ class ExternalLog(CatalogCommits):
 
 
 def snapshot_version(version: int, timestamp_ms: int) -> dict[str, Any]:
-    """Return the update that says to which version the catalog's copy of an external table belongs."""
+    """Return the update that records the version of the catalog's copy of an external table."""
     return {
         "action": "update-metadata-snapshot-version",
         "last-commit-version": version,

@@ -45,7 +45,7 @@ def new_properties(staging: StagingTable, given: Mapping[str, str], ident: Catal
     """Return the properties to create a managed table with, among them those that add features.
 
     Args:
-        staging: What the catalog requires and suggests.
+        staging: The requirements and suggestions of the catalog.
         given: Properties of the user, which come before suggested ones.
         ident: Name of the table, for messages.
 
@@ -73,7 +73,7 @@ def new_properties(staging: StagingTable, given: Mapping[str, str], ident: Catal
 
 
 def kept_properties(latest: Snapshot, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties with which a managed table is replaced: those of the user, and what the catalog requires.
+    """Return the properties with which a managed table is replaced: the user's, and those that the catalog requires.
 
     Raises InvalidArgument if a property of the user contradicts a required one.
     """

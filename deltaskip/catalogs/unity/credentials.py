@@ -14,7 +14,7 @@ _MARGIN_MS = 60_000
 
 
 class VendedStorage:
-    """Opens the storage of a location, and opens it again with new credentials before those that it has expire.
+    """Opens the storage of a location, and opens it again with new credentials before its credentials expire.
 
     Local files, and storages for which the user has given credentials, need none from the server.
 

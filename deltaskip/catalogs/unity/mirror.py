@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import LOG_FOLDER, Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change
@@ -50,7 +50,7 @@ class ParsedCommit:
 
 
 def parsed_commit(root: str, version: int, text: bytes) -> ParsedCommit:
-    """Return what the text of a commit changes."""
+    """Return the changes of the table in the text of a commit."""
     name = commit_name(version)
     file = LogFile(Kind.COMMIT, version, FileInfo(name, join(root, LOG_FOLDER, name), len(text), 0))
     commits = parse_contents(root, [file], memoryview(text), [0], ["path"])
@@ -64,7 +64,7 @@ def mirrored(before: Snapshot, change: StateChange) -> list[dict[str, Any]]:
 
     Args:
         before: The version before the commit.
-        change: What the commit changes.
+        change: The changes of the commit.
     """
     updates: list[dict[str, Any]] = []
     metadata, old = change.metadata, before.metadata

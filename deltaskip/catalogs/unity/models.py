@@ -1,20 +1,32 @@
-"""Answers of the server of Unity Catalog, as values; each is made from the JSON form that the API defines.
+"""Answers of the server of Unity Catalog, as values, and the request that registers an external table.
+
+Each value is made from the JSON form that the API defines.
 
 # Unity Catalog, api/delta.yaml 1.0 and api/all.yaml
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from deltaskip.errors import CatalogError
+from deltaskip.json_text import parse_json
+from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_options_secret
+from deltaskip.schema.json import simple_string
 
 _STAGED_NAME = re.compile(r"(\d{20})\.[0-9A-Za-z-]+\.json")
+_TYPE_NAMES = {
+    "boolean": "BOOLEAN", "byte": "BYTE", "short": "SHORT", "integer": "INT", "long": "LONG", "float": "FLOAT",
+    "double": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ",
+    "string": "STRING", "binary": "BINARY", "variant": "VARIANT", "void": "NULL", "array": "ARRAY", "map": "MAP",
+    "struct": "STRUCT",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +205,8 @@ class StagingTable:
     Attributes:
         uuid: Identifier that the table will have in the catalog.
         location: URI of its folder.
-        required: What version 0 must have.
-        suggested: What version 0 should have.
+        required: Protocol and properties that version 0 must have.
+        suggested: Protocol and properties that version 0 should have.
         credentials: Credentials of the location.
     """
 
@@ -255,3 +267,47 @@ def _int(answer: Mapping[str, Any], name: str) -> int:
 
 def _malformed(name: str) -> CatalogError:
     return CatalogError(f"The answer of the catalog's server lacks {name}, or has another type there.")
+
+
+def external_request(name: TableName, table: Snapshot, location: str) -> dict[str, Any]:
+    """Return the request that registers an external table with a server that lacks the Delta API.
+
+    # Unity Catalog, api/all.yaml, CreateTable
+    """
+    request: dict[str, Any] = {
+        "name": name.table,
+        "catalog_name": name.catalog,
+        "schema_name": name.schema,
+        "table_type": "EXTERNAL",
+        "data_source_format": "DELTA",
+        "storage_location": location,
+        "properties": dict(table.properties),
+        "columns": _columns(table),
+    }
+    if table.metadata.description is not None:
+        request["comment"] = table.metadata.description
+    return request
+
+
+def _columns(table: Snapshot) -> list[dict[str, Any]]:
+    fields = parse_json(table.metadata.schema_string or '{"fields": []}')["fields"]
+    found = []
+    for position, (json_field, typed) in enumerate(zip(fields, table.schema.fields, strict=True)):
+        kind = json_field["type"] if isinstance(json_field["type"], str) else json_field["type"]["type"]
+        column = {
+            "name": json_field["name"],
+            "type_text": simple_string(typed.type, typed),
+            "type_json": json.dumps(json_field, ensure_ascii=False, separators=(",", ":")),
+            "type_name": "DECIMAL" if kind.startswith("decimal") else _TYPE_NAMES.get(kind, "STRING"),
+            "position": position,
+            "nullable": bool(json_field.get("nullable", True)),
+        }
+        if kind.startswith("decimal("):
+            precision, scale = kind.removeprefix("decimal(").rstrip(")").split(",")
+            column |= {"type_precision": int(precision), "type_scale": int(scale)}
+        if isinstance(json_field.get("metadata", {}).get("comment"), str):
+            column["comment"] = json_field["metadata"]["comment"]
+        if json_field["name"] in table.partition_columns:
+            column["partition_index"] = table.partition_columns.index(json_field["name"])
+        found.append(column)
+    return found

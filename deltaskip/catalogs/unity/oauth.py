@@ -27,7 +27,7 @@ _EARLY_SECONDS = 60.0
 
 
 def login_token(server: str, login: Mapping[str, str]) -> str | ClientCredentials | None:
-    """Return the token of requests, or what gets one; None without either.
+    """Return the token of requests, or an object that requests one; None without either.
 
     Args:
         server: URL of the server, without a path of its API.
@@ -56,7 +56,7 @@ def completed_login(login: Mapping[str, str], configured: Mapping[str, object]) 
 
 
 class ClientCredentials:
-    """The token of a client, which is asked for when it is needed and renewed before it ends. Threads share it.
+    """The token of a client, which is requested at its first use and renewed before it expires. Threads share it.
 
     Args:
         url: URL of the token endpoint, such as "https://host/oidc/v1/token".

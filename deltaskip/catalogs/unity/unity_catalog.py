@@ -21,9 +21,8 @@ from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, sn
 from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
-from deltaskip.catalogs.unity.models import LoadedTable, TableName
+from deltaskip.catalogs.unity.models import LoadedTable, TableName, external_request
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
-from deltaskip.catalogs.unity.older import external_request
 from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.errors import (
@@ -258,7 +257,7 @@ class UnityCatalog(LocatedCatalog):
             return table_in(storage, root, version, timestamp)
 
     def _storage(self, entry: _UnityEntry) -> tuple[CatalogStorage, str]:
-        """The storage of a table, with what the catalog says about its log, and its location."""
+        """The storage of a table, with its log as the catalog knows it, and its location."""
         name, client = self._given_name(entry.identifier), self._client
         below = VendedStorage(entry.location, self.storage_options, lambda: client.credentials(name, entry.uuid or ""))
         with self._converted():
@@ -271,7 +270,7 @@ class UnityCatalog(LocatedCatalog):
         return CatalogStorage(below, ExternalLog(client, name, told), again), root
 
     def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
-        """What opens the storage of a table in another process, and the names of secrets that it lacks."""
+        """The function that opens the storage of a table in another process, and the names of secrets that it lacks."""
         url, login, options = self._client.url, dict(self._login), dict(self.storage_options or {})
         left_out: tuple[str, ...] = ()
         if not secrets:
@@ -481,7 +480,7 @@ class UnityCatalog(LocatedCatalog):
     # Names
 
     def _full(self, namespace: Namespace) -> tuple[str, ...]:
-        """Catalog and schema of a namespace, as far as it names them."""
+        """Catalog and schema of a namespace, for each part that it has."""
         return namespace if self._catalog is None else (self._catalog, *namespace)
 
     def _schema_parts(self, namespace: Namespace) -> tuple[str, str] | None:

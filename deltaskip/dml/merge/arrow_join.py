@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions
+from deltaskip.dml.merge.merge_expressions import MergeExpressions
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
@@ -116,7 +116,7 @@ def _table(
     columns: Mapping[str, pa.Array],
     rows: int,
 ) -> pa.Table:
-    """The values of keys as they are hashed, and the number of each row. Rows that match nothing are left out."""
+    """The values of keys in the form that is hashed, with the number of each row, without rows that match nothing."""
     arrays: list[pa.Array] = []
     kept: npt.NDArray[Any] = np.ones(rows, np.bool_)
     for node, key in zip(nodes, keys, strict=True):
@@ -138,7 +138,7 @@ def _bare(data_type: DataType | None) -> DataType | None:
 
 
 def _hashed(values: pa.Array, type_: Any) -> pa.Array:
-    """Values that are equal as Spark compares them have one form, none of them NULL."""
+    """Values in a form in which those that Spark takes for equal are identical; none is NULL."""
     if isinstance(type_, StructType | ArrayType):
         return _framed(values, type_)
     if type_ in (FLOAT, DOUBLE):
@@ -185,7 +185,7 @@ def _zero(kind: pa.DataType) -> Any:
 
 
 def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:
-    """A join with the rows of one integer key each, no two of which have one; None for other keys."""
+    """A join by a single integer key that is unique among the rows; None for other keys."""
     if right.num_columns != 2 or not pa.types.is_integer(right.schema.field(0).type) or not len(right):
         return None
     keys = right.column(0).to_numpy().astype(np.int64)

@@ -21,13 +21,13 @@ from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
 from deltaskip.dml.little_data import is_little_to_read
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import joined_rows
-from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
+from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, group_plan
 from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
+from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
@@ -61,7 +61,7 @@ _MOST_LITERALS = 1_000
 # Bytes of rows that are joined at once, at least; and of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20
 _AHEAD_BYTES = 256 << 20
-# The part of a source that a piece of the table has, if the source is large.
+# A piece of the table has a share of 1 / _SHARE of the bytes of the source, if the source is large.
 _SHARE = 8
 
 
@@ -90,7 +90,7 @@ class ArrowMergeSource(MergeSource):
         return self._given.schema_for(table_schema)
 
     def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
-        """The merge is carried out over no rows."""
+        """Carry out the merge over no rows, which checks its expressions."""
         data = self._given.table(self._table)
         rows = ArrowSourceRows(data, schema, self._alias, self._time_zone, self._now, join.snapshot)
         _Merge(join, replace(rows, data=data.slice(0, 0))).check()
@@ -244,7 +244,7 @@ class _Merge:
             for kind, each in sides.items()
         }
         self._rows = source.count()
-        # Each join looks at all rows of the source, so that many of them have larger pieces.
+        # Each join looks at all rows of the source, so a large source is joined with larger pieces.
         self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes // _SHARE)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
@@ -271,7 +271,7 @@ class _Merge:
         return MatchedRows(_by_file(found.deleted, files), _by_file(found.updated, files), new, inserted, counts)
 
     def check(self) -> None:
-        """Do all that does not depend on rows: bind the condition and the values, and plan the rows to write."""
+        """Bind the condition and the values, and plan the rows to write; none of this depends on rows."""
         joined_rows(self._scopes["matched"], expression_node(self._join.on), self._source, 0)
         for number, clause in enumerate(self._join.clauses):
             if clause.action != "delete":
@@ -362,7 +362,7 @@ class _Merge:
             rows, partners = rows[~chosen], None if partners is None else partners[~chosen]
 
     def _insert(self) -> bool:
-        """Decide of the rows of the source without a match. Returns whether one is inserted."""
+        """Apply the clauses to the rows of the source without a match. Returns whether one is inserted."""
         scope = self._scopes["not matched"]
         any_inserted = False
         unmet = np.flatnonzero(~self._met)
@@ -447,7 +447,7 @@ class _Merge:
     def _stored(
         self, values: pa.Array, type_: DataType, field: StructField, scope: MergeExpressions
     ) -> tuple[pa.Array, DataType]:
-        """The values, cast if the column stores their type by a cast only."""
+        """The values, cast if the column does not store their type as it is."""
         if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
             return values, type_
         return scope.cast(field.name, values, type_, field.type), field.type

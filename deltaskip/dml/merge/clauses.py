@@ -1,6 +1,6 @@
 """The clauses of a MERGE as the caller gives them, and the checks that need no schema.
 
-# delta-spark, DeltaMergeInto; writers differ in error texts, not in what they refuse
+# delta-spark, DeltaMergeInto; the same clauses are refused, with other texts
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MergeClause:
     Attributes:
         kind: The rows that the clause applies to: pairs of a source and a target row, source rows without a target row,
             or target rows without a source row.
-        action: What it does with them.
+        action: The action on these rows: update, delete or insert.
         where: Its condition, SQL text, a Column of PySpark or an expression of `deltaskip.col`; None if it applies to
             all rows that no clause before it applies to.
         values: Expressions by column name; None for all columns of the source by name, and for deletions.
@@ -66,7 +66,7 @@ def check_clauses(clauses: Iterable[MergeClause], table: str) -> None:
 def changes_what_it_reads(clauses: Iterable[MergeClause]) -> bool:
     """Whether a merge depends on no target row but those that it changes.
 
-    A row that matches and stays as it is counts only where it keeps a row of the source from being inserted.
+    An unchanged row that matches matters only if it prevents the insertion of a row of the source.
     """
     found = list(clauses)
     matched = [clause for clause in found if clause.kind == "matched"]

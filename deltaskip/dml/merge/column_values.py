@@ -39,7 +39,7 @@ class ClauseGroup:
     Attributes:
         numbers: Numbers of the clauses.
         columns: The columns that rows have when they are written; the others follow from them or are numbered.
-        kept: Columns that rows of the table keep.
+        kept: Columns whose values in the table do not change.
     """
 
     numbers: tuple[int, ...]
@@ -105,7 +105,7 @@ def column_text(
 
     Args:
         field: The column, with its type after the merge.
-        assigned: What a clause sets it to; None if it does not.
+        assigned: The value that a clause sets; None if the clause does not set the column.
         raw: Returns the values of expressions.
         old: The value in the table before, and its type; None in a row to insert.
         table: The table's location, for messages.

@@ -66,9 +66,9 @@ class PlannedClause:
 
     Attributes:
         kind: The rows that the clause applies to.
-        action: What it does with them.
+        action: The action on these rows.
         where: Its condition; None for every row.
-        columns: What it sets, by the name of a top-level column of the table.
+        columns: The assignments, by the name of a top-level column of the table.
     """
 
     kind: Kind
@@ -82,7 +82,7 @@ def evolved_columns(
 ) -> StructType:
     """Return the columns of the source that schema evolution merges into the table.
 
-    All that a clause takes by `*`, and those of a name that a clause sets and the table does not have.
+    These are all columns that a clause takes by `*`, and columns that a clause sets and the table lacks.
 
     Raises SchemaError for a name that cannot be read.
     """

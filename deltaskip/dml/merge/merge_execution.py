@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowExecution, RowIdColumns
-from deltaskip.dml.files import DataFiles
+from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.dml.merge.clauses import Action, Kind
 from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
@@ -108,7 +108,7 @@ class MergingEngine(Protocol):
 
 
 class MergeSource(Protocol):
-    """The source of a merge. Its rows are computed once, however often the merge is planned."""
+    """The source of a merge. Its rows are computed once, even if the merge is planned several times."""
 
     @property
     def time_zone(self) -> str:
@@ -120,9 +120,9 @@ class MergeSource(Protocol):
         ...
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """Resolve all names and types, and return the rows for what carries out the merge.
+        """Resolve all names and types, and return the rows with the execution of the merge.
 
-        What it refuses does not depend on the rows of either side.
+        Its errors do not depend on the rows of either side.
 
         Args:
             join: The merge, without files.
@@ -142,7 +142,7 @@ class MergeSource(Protocol):
 
 
 class SourceRows(Protocol):
-    """The rows of a source, for one plan of a merge, with what carries it out: this process, or jobs of an engine."""
+    """The rows of a source, for one plan of a merge, with its execution: by this process, or by jobs of an engine."""
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -158,7 +158,7 @@ class SourceRows(Protocol):
         ...
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        """Join the source with the files of the target, and decide what becomes of each row.
+        """Join the source with the files of the target, and apply the clauses to each row.
 
         Raises:
             AmbiguousMerge: Several rows of the source match one row of the target.

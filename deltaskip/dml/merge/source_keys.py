@@ -1,7 +1,7 @@
 """The files of the target that a MERGE may touch: a predicate over the target that every matching row satisfies.
 
-The ON condition is weakened to what can be said of a target row alone, from the values that the keys of the source
-have: `t.k = s.k` matches only rows with `min(s.k) <= t.k <= max(s.k)`, and with `t.k IN (…)` while they are few.
+The ON condition is weakened to a condition on target rows alone, by the values of the source's keys: `t.k = s.k`
+matches only rows with `min(s.k) <= t.k <= max(s.k)`, and with `t.k IN (…)` while they are few.
 Soundness: each step returns a predicate that is TRUE for every target row for which the condition is TRUE with some
 row of the source. Comparisons whose operands Spark would convert in a way that may not keep their order or their
 equality say nothing.
@@ -145,7 +145,7 @@ class MatchTemplate:
 
 
 def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Names, time_zone: str) -> MatchTemplate:
-    """Return what an ON condition says of target rows.
+    """Return the condition that an ON condition implies for target rows.
 
     Args:
         on: The condition, not bound.
@@ -160,7 +160,7 @@ def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Name
 def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
     """Return the scan of the target's files that the predicate of a template keeps."""
     with warnings.catch_warnings():
-        # What the predicate says follows from the rows of the source; nobody wrote it.
+        # The predicate is derived from the rows of the source; no user wrote it.
         warnings.simplefilter("ignore", PredicateWarning)
         return Scan(snapshot, ReadOptions(predicate, time_zone=time_zone))
 

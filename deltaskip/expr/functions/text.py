@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import BINARY as BINARY_COLLATION
 from deltaskip.collations.names import parse_name
 from deltaskip.expr import strings

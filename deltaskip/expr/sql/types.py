@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeAlias
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.expr.sql.tokens import NAMES, Tokens
 from deltaskip.schema.ddl import DECIMAL_NAMES, TYPE_NAMES

@@ -1,1 +1,1 @@
-"""Checkpoints: their adds and small actions read, their rows made and written."""
+"""Checkpoints: reading of their adds and small actions, and writing of their rows."""

@@ -27,8 +27,8 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 
 # Also the preview of the feature.
 _FEATURE = "collations"

@@ -50,7 +50,7 @@ _ALSO = {"domainMetadata.configuration": TEXT_MAP}
 
 
 def wrong_column(schema: pa.Schema) -> str | None:
-    """Return what is wrong with a checkpoint's column, as the end of a sentence; None if all can be read.
+    """Return the fault of a checkpoint's column, as the end of a sentence; None if all columns can be read.
 
     Columns that are not read may have any type, and nulls of every column may have the null type.
     """

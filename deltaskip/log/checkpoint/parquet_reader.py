@@ -26,7 +26,7 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
     Args:
         source: The file.
         metadata: Its footer, if that is known.
-        pre_buffer: Whether what is needed is read ahead of its use.
+        pre_buffer: Whether column chunks are read before their use.
     """
     # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
     options = {"metadata": metadata, "pre_buffer": pre_buffer, "coerce_int96_timestamp_unit": "us"}
@@ -42,7 +42,7 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
 
 
 def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
-    """Return the footer of an open file, of whose column chunks pyarrow can be asked. Raises what pyarrow does.
+    """Return the footer of an open file, whose column chunks pyarrow can describe. Raises what pyarrow does.
 
     Raises ValueError if pyarrow would end the process for the metadata of a column chunk.
     """

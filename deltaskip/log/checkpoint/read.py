@@ -76,7 +76,7 @@ class CheckpointPart:
         self.version = version
         self.metadata = metadata
         self._storage = storage
-        # What a file in an object store has beside its size would take a request.
+        # Other facts of a file in an object store than its size would take a request.
         self._known: FileInfo | None = None if storage.remote else storage.info(path)
         self._size = size
         self._content = content

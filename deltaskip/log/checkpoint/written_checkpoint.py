@@ -1,4 +1,4 @@
-"""The result of writing a checkpoint, apart from the code that writes, so that importing it is cheap."""
+"""The result of writing a checkpoint; its import does not load the code that writes."""
 
 from __future__ import annotations
 

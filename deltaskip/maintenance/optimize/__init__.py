@@ -1,1 +1,1 @@
-"""OPTIMIZE: rows in fewer files, without deleted rows, and near to rows with similar values. No row changes."""
+"""OPTIMIZE: fewer and larger files, without deleted rows, with similar values in the same file. No row changes."""

@@ -1,4 +1,4 @@
-"""Files that are rewritten together: of one partition, and of about the size of one new file.
+"""Bins: files of one partition that are rewritten together, with about the size of one new file.
 
 # delta-spark, OptimizeTableCommand.filterCandidateFileList and groupFilesIntoBins
 """
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.dml.files import DataFiles, chosen_files
+from deltaskip.dml.files_to_change import DataFiles, chosen_files
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster
@@ -68,7 +68,7 @@ class Plan:
         strategy: How their rows are ordered.
         bins: The files, those of one new file or cube together.
         considered: Number of files of the partitions to optimize.
-        considered_bytes: Their size.
+        considered_bytes: Size of these files.
         clustered: Number and size of files that are clustered by the same columns, and the ids of their cubes.
     """
 

@@ -33,7 +33,7 @@ class Cuts:
     Attributes:
         values: Ascending values; a value is in the part with the number of cuts that are not greater. They repeat where
             a value is frequent, so that its part is as wide as its share of the rows.
-        nulls: Number of parts that NULL has before these.
+        nulls: Number of parts for NULL, before the parts of values.
     """
 
     values: npt.NDArray[Any]
@@ -41,7 +41,7 @@ class Cuts:
 
 
 def side_bits(columns: int, most: int = _GRID_BITS) -> int:
-    """Return the bits of a column's parts in a grid of so many columns."""
+    """Return the number of bits for the parts of a column in a grid of this many columns."""
     return max(1, min(16, most // columns))
 
 
@@ -58,7 +58,7 @@ def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
 
 
 def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the places of the cuts among so many ordered values, and the number of parts that NULL has before them.
+    """Return the places of the cuts among this number of ordered values, and the number of parts for NULL before them.
 
     Args:
         values: Number of values that are not null.
@@ -74,7 +74,7 @@ def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64
 
 
 def cells_of(values: npt.NDArray[Any], is_null: npt.NDArray[Any] | None, cuts: Cuts) -> _Cells:
-    """Return the part of each value. Values that are null are not looked at."""
+    """Return the part of each value; nulls are in part 0."""
     found = np.searchsorted(cuts.values, values, side="right").astype(np.int32)
     found += cuts.nulls
     if is_null is not None:

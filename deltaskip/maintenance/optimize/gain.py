@@ -1,4 +1,4 @@
-"""The gain of an OPTIMIZE, and the result of the last one: files, and how many of them an equality filter reads."""
+"""The gain of an OPTIMIZE, and the result of the last one: number of files, and how many an equality filter reads."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ExpectedGain:
     Attributes:
         kind: "compaction" or "clustering".
         files: Number of files that it rewrites.
-        bytes: Their size.
+        bytes: Size of these files.
         new_files: Number of files that take their place.
-        deleted_rows: Number of rows that are marked as deleted and go.
-        zorder: Columns by which ordering rows would gain most, with what filters on each would read; empty if none
-            would gain, and for clustered tables.
+        deleted_rows: Number of rows that are marked as deleted and dropped.
+        zorder: Columns by which ordering rows would gain most, with the number of files that filters on each would
+            read; empty if none would gain, and for clustered tables.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class MeasuredGain:
         versions: Its first and last version.
         files_before: Number of files before it.
         files_after: Number of files after it.
-        filters: What filters on its columns read, or on the columns for which it made a difference.
+        filters: The files that filters read, for its columns, or for the columns for which it made a difference.
     """
 
     versions: tuple[int, int]
@@ -79,7 +79,7 @@ class MeasuredGain:
 
 
 def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain | None:
-    """Return what OPTIMIZE of this version would do; None if the table's clustering columns cannot be read.
+    """Return the expected result of OPTIMIZE on this version; None if the clustering columns cannot be read.
 
     coverage: The statistics of the version, with overlap.
     """
@@ -97,7 +97,7 @@ def expected_gain(snapshot: Snapshot, coverage: TableCoverage) -> ExpectedGain |
 
 
 def measured_gain(snapshot: Snapshot, coverage: TableCoverage, history: Iterable[HistoryEntry]) -> MeasuredGain | None:
-    """Return what the last OPTIMIZE of a table did; None without one, or if the version before it cannot be read.
+    """Return the result of the last OPTIMIZE; None if there is none, or if the version before it cannot be read.
 
     Args:
         snapshot: The version to measure.
@@ -129,7 +129,7 @@ def measured_gain(snapshot: Snapshot, coverage: TableCoverage, history: Iterable
 
 
 def _zorder(coverage: TableCoverage, files: int) -> Iterable[FilterGain]:
-    """The columns that filters would gain most from, as far as ordering by one more still gains for all."""
+    """The columns whose filters would gain most, as long as one more column still gains for all."""
     candidates = sorted(
         (
             (column.files_met, column.name)

@@ -23,14 +23,14 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.actions import AddFile, table_keys
-from deltaskip.data_files.layout import layout_after
-from deltaskip.data_files.parquet_files import DataFileLayout
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.file_layout import layout_after
+from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
-from deltaskip.dml.files import remove_actions
+from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
@@ -122,7 +122,7 @@ def run_job(
     Args:
         snapshot: The version of the table that contains the files of the bins.
         bins: The bins.
-        execution: What rewrites them.
+        execution: Rewrites them.
         write: How the commit is recorded.
 
     Returns:

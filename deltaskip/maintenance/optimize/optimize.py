@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
-from deltaskip.dml.files import chosen_files
+from deltaskip.dml.files_to_change import chosen_files
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
@@ -57,7 +57,7 @@ def optimize(
 
     Args:
         snapshot: A version of the table.
-        request: What to do.
+        request: The arguments of the OPTIMIZE.
         spark: The session that rewrites large files; None to do it in this process.
         write: How the commits are recorded. Only the last one has the version of the application, so that the rest
             is done if the process is killed.

@@ -11,7 +11,7 @@ from deltaskip.shown import Shown, counted_files
 
 if TYPE_CHECKING:
     from deltaskip.actions import AddFile
-    from deltaskip.dml.files import DataFiles
+    from deltaskip.dml.files_to_change import DataFiles
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Writing the rows of files anew, in order: the interface of engines, and the implementation with pyarrow."""
+"""Rewriting the rows of files in order: the interface of engines, and the implementation with pyarrow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.registry import find
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.collations.lookup import find
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles
 from deltaskip.errors import InvalidCollation
@@ -38,7 +38,7 @@ _UNLIMITED = 1 << 62
 
 _KEY_BYTES = 8
 _MOST_LEVELS = 16
-# So that what is computed on the way takes little memory.
+# Smaller pieces take less memory for intermediate results.
 _ROWS_AT_ONCE = 1 << 20
 _Numbers = npt.NDArray[np.int64]
 
@@ -59,10 +59,10 @@ class RowOrder:
 
 
 class RewritingEngine(Protocol):
-    """An engine that writes the rows of files anew."""
+    """An engine that rewrites files."""
 
     def rewriting(self, session: Any, snapshot: Snapshot) -> Rewriting:
-        """Return what rewrites files of a snapshot through a session."""
+        """Return the rewriting of a snapshot's files through a session."""
 
 
 class Rewriting(Protocol):
@@ -77,7 +77,7 @@ class Rewriting(Protocol):
             files: `DataFiles.listed`.
             order: How the rows are ordered; None to write them as they are, into one file.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
-            layout: Where the files go, and what they contain.
+            layout: The place and the contents of the files.
 
         Raises:
             UnsupportedFeature: This engine cannot read or write a column.
@@ -100,7 +100,8 @@ class ArrowRewriting(Rewriting):
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        layout = without_size_limit(layout)
+        # Rows of files are chosen before they are written, so a file may be of any size.
+        layout = replace(layout, target_bytes=_UNLIMITED)
         parts = [RowsOfFiles(files)]
         if order is None:
             return self._execution.write(parts, layout.schema, row_ids, layout)
@@ -110,11 +111,6 @@ class ArrowRewriting(Rewriting):
         _give_back_memory()
         rows = placed(batches, order)
         return _write(_contiguous(batches), rows, order.new_files, layout)
-
-
-def without_size_limit(layout: DataFileLayout) -> DataFileLayout:
-    """The layout for files whose rows are chosen before they are written."""
-    return replace(layout, target_bytes=_UNLIMITED)
 
 
 def placed(batches: Sequence[pa.RecordBatch], order: RowOrder) -> npt.NDArray[np.int64]:
@@ -149,7 +145,7 @@ def _ranks(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None) -> n
     """Numbers in the order of the values, equal for equal ones; nulls first."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    # NaN differs from itself, which is no harm.
+    # NaN differs from itself, which does no harm here.
     steps = np.concatenate([[0], (ordered[1:] != ordered[:-1]).astype(np.int64)]) if len(values) else order
     found = np.empty(len(values), np.int64)
     found[order] = np.cumsum(steps) + 1
@@ -172,7 +168,7 @@ def _sorted(places: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
-    """The rows of all batches with each column in one piece, as far as Arrow can. Empties the list.
+    """The rows of all batches with each column in one piece, where Arrow can join it. Empties the list.
 
     Only one column is in memory twice at a time.
     """
@@ -188,7 +184,7 @@ def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
 
 
 def _give_back_memory() -> None:
-    """Return to the system what nothing uses: of threads that have ended, Arrow's pool keeps it until it is asked."""
+    """Return unused memory to the system; Arrow's pool keeps that of ended threads otherwise."""
     pa.default_memory_pool().release_unused()
 
 

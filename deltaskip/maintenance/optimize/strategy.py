@@ -21,7 +21,7 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.stats.columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` comes first."""
@@ -57,7 +57,7 @@ class OptimizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The strategy by which the files of one version of a table are optimized.
+    """The strategy of an OPTIMIZE of one version of a table.
 
     Attributes:
         kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" those of files

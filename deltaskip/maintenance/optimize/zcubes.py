@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from deltaskip.dml.files import DataFiles
+from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.json_text import parse_json
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.records import dataclass

@@ -1,4 +1,4 @@
-"""Recomputing statistics: they are computed, and committed: the same files are added again, with dataChange false.
+"""Recomputation of statistics: the same files are added again with new statistics, with dataChange false.
 
 Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only what was not yet
 committed. Files that other writers replaced or removed in the meantime are left out; the others are committed.
@@ -25,7 +25,7 @@ from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.maintenance.recompute.request import RecomputeRequest, files_to_read
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum
-from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction
@@ -98,7 +98,7 @@ def commit_statistics(
 
 
 def _computed(results: Iterable[pa.Table], snapshot: Snapshot) -> Iterator[pa.Table]:
-    """The results; a data file that is missing is reported with its table, which may be elsewhere."""
+    """The results; the error of a missing data file names the table, which may be in another place."""
     try:
         yield from results
     except DataFileMissing as error:

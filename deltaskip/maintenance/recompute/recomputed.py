@@ -1,4 +1,4 @@
-"""The plan and the result of recomputing statistics, apart from the code that commits, so that importing is cheap."""
+"""The plan and the result of recomputing statistics; their import does not load the code that commits."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
-from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns
+from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.operation_parameters import parameter_value
 from deltaskip.version import engine_info
@@ -84,7 +84,7 @@ class RecomputeRequest:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The operation parameters in the table's history: equal if and only if the same is computed for a file."""
+        """The operation parameters in the table's history: equal if and only if files get the same statistics."""
         request = self.statistics
         pairs = zip(request.columns, request.collations, strict=True)
         return {

@@ -6,9 +6,12 @@ shows the share that is kept.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,7 @@ from deltaskip.skipping.explain.drawing import (
     FRAME,
     PART_RAMP,
     SKIPPED,
+    TEXT,
     Colour,
     Drawing,
     Text,
@@ -28,13 +32,21 @@ from deltaskip.skipping.explain.drawing import (
 )
 from deltaskip.skipping.explain.matrix import Matrix
 
-_LEVELS = 16
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
+
+_SVG_LEVELS = 16
 _CHARACTER_WIDTH = 8
-_ANCHORS = {"left": "", "middle": "m", "right": "e"}
+_SVG_ANCHORS = {"left": "", "middle": "m", "right": "e"}
 _STYLE = (
     "<style>text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
     ".small{font-size:11px;fill:#666}.m{text-anchor:middle}.e{text-anchor:end}</style>"
 )
+_PNG_LEVELS = 126
+_PNG_ANCHORS = {"left": "ls", "middle": "ms", "right": "rs"}
+# Fonts of the system with more than Latin letters; Pillow's own has ASCII and some punctuation.
+_FONTS = ("DejaVuSansMono.ttf", "NotoSansMono-Regular.ttf", "LiberationMono-Regular.ttf", "DejaVuSans.ttf")
+_NO_CHARACTER = "\uffff"
 
 
 def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
@@ -54,9 +66,7 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
         case ".svg":
             path.write_text(plot_svg(matrix, title, legend), encoding="utf-8")
         case ".png":
-            from deltaskip.skipping.explain.png import png
-
-            path.write_bytes(png(matrix, title, legend))
+            path.write_bytes(plot_png(matrix, title, legend))
         case _:
             raise InvalidArgument(f"The path of a plot must end in .png or .svg, not {path.name!r}.")
 
@@ -70,9 +80,9 @@ def plot_svg(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> s
         _STYLE,
         f'<rect {size} fill="#fff"/>',
     ]
-    kept = levels(matrix, _LEVELS)
+    kept = levels(matrix, _SVG_LEVELS)
     for row, x in enumerate(plan.lefts):
-        colours = [SKIPPED, *ramp(ALL_RAMP if row == len(plan.lefts) - 1 else PART_RAMP, _LEVELS)]
+        colours = [SKIPPED, *ramp(ALL_RAMP if row == len(plan.lefts) - 1 else PART_RAMP, _SVG_LEVELS)]
         parts.append(f'<g transform="translate({plan.left + x} {plan.top})">')
         parts += _runs(kept[row], colours, plan)
         frame = f'<rect width="{plan.column_width}" height="{plan.column_height}" fill="none" stroke="{_rgb(FRAME)}"/>'
@@ -98,10 +108,77 @@ def _runs(kept: npt.NDArray[np.int64], colours: Sequence[Colour], plan: Drawing)
 
 
 def _text(text: Text) -> str:
-    style = f"{'small' if text.small else ''} {_ANCHORS[text.anchor]}".strip()
+    style = f"{'small' if text.small else ''} {_SVG_ANCHORS[text.anchor]}".strip()
     named = f' class="{style}"' if style else ""
     return f'<text{named} x="{text.x}" y="{text.y}">{escape(text.text, quote=False)}</text>'
 
 
 def _rgb(colour: Colour) -> str:
     return "rgb({},{},{})".format(*colour)
+
+
+def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> bytes:
+    """Return the plot as a PNG file. Its metadata contain the title and the legend as text.
+
+    Raises:
+        InvalidArgument: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, ImageDraw
+        from PIL.PngImagePlugin import PngInfo
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(
+            "A plot as PNG needs Pillow: pip install 'deltaskip[plot]', or name a file that ends in .svg."
+        ) from error
+
+    def width_of(text: str, small: bool) -> int:
+        return round(_font(small).getlength(_drawable(text, small)))
+
+    plan = drawing(matrix, title, legend, width_of)
+    pixels = np.full((plan.height, plan.width, 3), 255, np.uint8)
+    kept = levels(matrix, _PNG_LEVELS)
+    for row, x in enumerate(plan.lefts):
+        left, top = plan.left + x, plan.top
+        right, bottom = left + plan.column_width, top + plan.column_height
+        pixels[top - 1 : bottom + 1, left - 1 : right + 1] = FRAME
+        shades = ramp(ALL_RAMP if row == len(plan.lefts) - 1 else PART_RAMP, _PNG_LEVELS)
+        colours = np.array([SKIPPED, *shades], np.uint8)
+        pixels[top:bottom, left:right] = np.repeat(colours[kept[row]], plan.line_height, axis=0)[:, None]
+    image = Image.fromarray(pixels)
+    draw = ImageDraw.Draw(image)
+    for text in plan.texts:
+        _, colour = TEXT[text.small]
+        shown = _drawable(text.text, text.small)
+        draw.text((text.x, text.y), shown, fill=colour, font=_font(text.small), anchor=_PNG_ANCHORS[text.anchor])
+    described = "\n".join([title, *(f"{i}: {part}; {note}" for i, (part, note) in enumerate(legend, 1))])
+    metadata = PngInfo()
+    metadata.add_itxt("Description", described.replace("\0", ""))
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True, pnginfo=metadata)
+    return out.getvalue()
+
+
+@cache
+def _font(small: bool) -> FreeTypeFont:
+    from PIL import ImageFont
+
+    size, _ = TEXT[small]
+    for name in _FONTS:
+        try:
+            return ImageFont.truetype(name, size)
+        except OSError:
+            continue
+    found = ImageFont.load_default(size)
+    assert isinstance(found, ImageFont.FreeTypeFont)
+    return found
+
+
+def _drawable(text: str, small: bool) -> str:
+    """The text with characters that the font lacks as escapes."""
+    return "".join(c if c.isascii() or _has(c, small) else ascii(c)[1:-1] for c in text)
+
+
+@cache
+def _has(character: str, small: bool) -> bool:
+    font = _font(small)
+    return bytes(font.getmask(character)) != bytes(font.getmask(_NO_CHARACTER))

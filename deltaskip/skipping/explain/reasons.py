@@ -1,11 +1,11 @@
-"""Why a leaf of a predicate skips no file, or no more: its own reason, and what evaluation has shown."""
+"""Why a leaf of a predicate skips no file, or no more: its own reason, and the facts that evaluation has shown."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -134,7 +134,7 @@ def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
 
     Args:
         leaf: The leaf.
-        facts: What evaluation has shown about it.
+        facts: The facts that evaluation has shown about it.
         snapshot: The snapshot that it was evaluated on.
     """
     if isinstance(leaf.term, Drop):

@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from deltaskip.collations import registry
+from deltaskip.collations import lookup
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.lookup import find
 from deltaskip.collations.names import LCASE, parse_name
-from deltaskip.collations.registry import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.literal_list import LiteralList, nodes_in
@@ -93,7 +93,7 @@ class Collations:
         if identifier is None:
             return f"the collation {collation} is not known"
         try:
-            registry.collation(identifier)
+            lookup.collation(identifier)
         except InvalidCollation:
             return f"the collation {collation} is not known"
         except DeltaSkipError as error:

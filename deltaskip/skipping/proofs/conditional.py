@@ -33,7 +33,7 @@ from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.schema.types import VOID
 
 _MOST_BRANCHES = 16
-# What all operands are, compared with the one that is chosen.
+# The relation of every operand to the chosen one.
 _EXTREMES = {"greatest": "<", "least": ">"}
 
 

@@ -283,7 +283,7 @@ def _repeats(rule: object) -> bool:
     if not isinstance(rule, Call) or _field_name(rule) is None:
         return False
     found = steps_of(rule, "UTC")
-    # The cells of those of dates are days.
+    # The cells of fields of dates are days.
     return found is not None and any(
         isinstance(step, Periodic) and (step.grain == 1 or step.grain % _HOUR == 0) for step in found[1]
     )

@@ -109,7 +109,7 @@ def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | Non
         return None
     if isinstance(node, FieldRef):
         return node, results
-    # Most predicates compare columns; what inverts functions is imported for the first that does not.
+    # Most predicates compare columns; the module that inverts functions is imported when the first needs it.
     from deltaskip.skipping.proofs.preimage.preimage import preimage
 
     return preimage(node, results, time_zone)

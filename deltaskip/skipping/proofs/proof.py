@@ -1,4 +1,4 @@
-"""Proof: what a rule derives from one leaf of a predicate, and why it derives no more."""
+"""Proof: the condition that a rule derives from one leaf of a predicate, and the reason why it derives no more."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def rewrite(
 def _derived(
     schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[Derived, ...]:
-    """The generated columns; what reads their expressions is imported only for tables that have some."""
+    """The generated columns; the module that reads their expressions is imported only for tables that have some."""
     if PARTITIONING_KEY not in properties and not any(GENERATION_KEY in field.metadata for field in schema.fields):
         return ()
     from deltaskip.skipping.proofs.transforms import derived_columns

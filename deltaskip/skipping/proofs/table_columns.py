@@ -1,4 +1,4 @@
-"""The columns of a table as proofs use them: their statistics, and what keeps their bounds from being used."""
+"""The columns of a table as proofs use them: their statistics, and the reasons why bounds cannot be used."""
 
 from __future__ import annotations
 

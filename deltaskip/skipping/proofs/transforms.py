@@ -38,7 +38,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import single_direction
-from deltaskip.transforms.declared import declared
+from deltaskip.transforms.partitioning_property import declared
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS_OF_TEXTS = frozenset(
@@ -129,7 +129,7 @@ def value_of(derived: Derived, value: Any) -> Any:
 
 
 def wrapping_values(derived: Derived) -> tuple[int, int] | None:
-    """Return the least source value that can be truncated, and what a session without ANSI mode makes of those below.
+    """Return the least source value that can be truncated, and the result for lower ones without ANSI mode.
 
     None if the rule is no truncation of whole numbers, or truncates every value of the source.
     """

@@ -49,7 +49,7 @@ def still_skipped(term: Term) -> str:
 
 
 def columns_read(node: Node) -> list[FieldRef]:
-    """Return the distinct columns that a node reads. Literals, of which a list may have very many, are not visited."""
+    """Return the distinct columns that a node reads. Literals are not visited, since a list may have very many."""
     found: dict[FieldRef, None] = {}
     pending = [node]
     while pending:

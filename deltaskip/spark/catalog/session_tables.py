@@ -1,4 +1,4 @@
-"""Tables that a session knows by name: where they are, and how new ones are registered.
+"""The tables in a session's catalog: their locations, and the registration of new ones.
 
 A stock session has no data source named delta, so its SQL can neither create nor read a table of that provider. Its
 catalog keeps them nevertheless: classic sessions are asked through the JVM, where no data source is looked up.
@@ -57,7 +57,7 @@ def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
 
 
 def named_table(spark: SparkSession, name: str) -> NamedTable | None:
-    """Return the table with this name; None if the session knows none.
+    """Return the table with this name; None if there is none.
 
     Raises UnsupportedFeature for a name of another catalog, and if a Connect server does not show where the table is.
     """
@@ -215,7 +215,7 @@ def _described(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None
 
 
 def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
-    """The table as a server lists it that has no data source for it; None if the list does not have it."""
+    """The table in the list of a server that has no data source for it; None if it is not in the list."""
     if not all(re.fullmatch(r"\w+", part) for part in parts):
         return None
     place = f" IN {quoted_name(parts[0])}" if len(parts) > 1 else ""
@@ -249,7 +249,7 @@ def _split(name: str) -> tuple[str, ...]:
 
 
 def is_classic(spark: object) -> bool:
-    """Whether the session runs in a JVM that this process reaches, not behind Spark Connect."""
+    """Whether this process can call the JVM of the session, which it cannot through Spark Connect."""
     return isinstance(spark, SparkSession) and getattr(spark, "_jsparkSession", None) is not None
 
 

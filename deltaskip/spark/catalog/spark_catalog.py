@@ -45,7 +45,7 @@ from deltaskip.spark.catalog.session_tables import (
     sql_text,
     table_identifier,
 )
-from deltaskip.spark.session.failures import catalog_errors_named
+from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
@@ -63,8 +63,8 @@ class SparkCatalog(LocatedCatalog):
     """The catalog of a Spark session: its databases are namespaces, with tables in them.
 
     A name without namespace is one of the session's current database. Names are those that Spark accepts: letters,
-    digits and `_`, without regard to letter case. What the catalog keeps of a table is what delta-spark registers: the
-    provider delta and the location; a Connect server without Delta keeps a view in its place.
+    digits and `_`, without regard to letter case. The catalog stores a table as delta-spark registers it, with the
+    provider delta and the location; a Connect server without Delta stores a view in its place.
 
     Args:
         spark: The session, classic or Connect.
@@ -157,7 +157,7 @@ class SparkCatalog(LocatedCatalog):
         return True
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """Into another namespace the new name is added before the old one goes."""
+        """In another namespace, the new name is added before the old one is removed."""
         before, after, found = self._parts(entry.identifier), self._parts(new), self._found(entry.identifier)
         if before is None or found is None:
             raise self._gone(entry.identifier)
@@ -253,7 +253,7 @@ class SparkCatalog(LocatedCatalog):
                 raise
         return True
 
-    # What the session knows
+    # Entries of the session's catalog
 
     def _parts(self, ident: CatalogIdentifier) -> tuple[str, str] | None:
         """Database and name of a table; None for a namespace that no session has."""

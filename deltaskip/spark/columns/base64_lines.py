@@ -14,7 +14,7 @@ from deltaskip.spark.session.active import base64_has_lines
 
 
 def check_base64(spark: SparkSession, snapshot: Snapshot, predicate: Node) -> None:
-    """Raise UnsupportedFeature if a bound predicate has base64 and the session's own has no lines, which ours has."""
+    """Raise UnsupportedFeature if a bound predicate calls base64 and the session, unlike deltaskip, adds no lines."""
     if any(map(_is_base64, walk(predicate))) and not base64_has_lines(spark):
         raise UnsupportedFeature(
             f"The predicate of {snapshot.table_root} (version {snapshot.version}) has base64, whose text has "

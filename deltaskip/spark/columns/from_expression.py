@@ -1,6 +1,6 @@
 """Conversion of Catalyst's expressions to predicate nodes.
 
-A classic Column of Spark 3.5 is a tree of them that is not resolved. What Spark pushes down to a scan is resolved.
+A classic Column of Spark 3.5 is an unresolved tree of them. Expressions that Spark pushes down to a scan are resolved.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deltaskip.spark.session.active import session_ansi, session_reads_as_before
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 
-# Expressions that do not have the name of their function, and whose children are its arguments, in order.
+# Expressions with another name than their function, whose children are its arguments, in order.
 _FUNCTIONS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -57,9 +57,9 @@ _FUNCTIONS = {
 }
 
 
-# Those that know whether they are evaluated in ANSI mode, and the functions that give NULL where they fail.
+# Expressions with a flag for ANSI mode, and the functions that return NULL where these fail.
 _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
-# Those of a pattern of times, which Spark reads as versions before 3.0 did if the session says so.
+# Functions of a pattern of times, which Spark reads as versions before 3.0 if a setting of the session says so.
 _BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToUnixTimestamp", "UnixTimestamp"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
@@ -88,14 +88,14 @@ def expression_to_node(tree: Any) -> Node:
         case "GetArrayStructFields":
             return function("[]", (expression_to_node(tree.child()), n.Literal(str(tree.field().name()), STRING)))
         case "CreateNamedStruct":
-            # `struct` has the names of its fields among its children, too.
+            # The children of `struct` include the names of its fields.
             return function("named_struct", _children(tree))
         case "GetMapValue":
             return function("[]", _children(tree))
         case "GetArrayItem":
             return function("[]" if tree.failOnError() else "get", _children(tree))
         case "ElementAt":
-            # A default for what is outside of an array is only in expressions that Spark makes of others.
+            # Only expressions that Spark derives from others have a default for positions outside of an array.
             if tree.defaultValueOutOfBound().isDefined():
                 return _unknown(tree)
             return function("element_at" if tree.failOnError() else "try_element_at", _children(tree))
@@ -142,7 +142,7 @@ def expression_to_node(tree: Any) -> Node:
             start = str(tree.start().toString())
             return function("locate", _children(tree)[: 2 if start == "1" else 3])
         case "StringTrim" | "StringTrimLeft" | "StringTrimRight":
-            # The characters, which are behind the text, are the first argument.
+            # The first argument is the characters, the second child.
             return function(str(tree.prettyName()), _children(tree)[::-1])
         case "Unhex" | "UnBase64" if tree.failOnError():
             return _unknown(tree)
@@ -174,7 +174,7 @@ def expression_to_node(tree: Any) -> Node:
         case "ArrayInsert" if tree.legacyNegativeIndex():
             return _unknown(tree)
         case _:
-            # An expression has the name under which it was called.
+            # The expression stores the name under which it was called.
             name = str(tree.prettyName()).lower()
             known = ALIASES.get(name, name) in FUNCTIONS
             return function(name, _children(tree)) if known else _unknown(tree)
@@ -191,7 +191,7 @@ def _time_read(tree: Any) -> Node:
 
 
 def _tried(tree: Any) -> bool:
-    """Whether an expression gives NULL where it fails, though the session is in ANSI mode."""
+    """Whether an expression returns NULL where it fails, although the session is in ANSI mode."""
     return not tree.failOnError() and session_ansi() is not False
 
 

@@ -16,8 +16,8 @@ from deltaskip.expr.nodes import Node
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import DataType
-from deltaskip.spark.columns.literals import literal
-from deltaskip.spark.columns.types import spark_type
+from deltaskip.spark.columns.literal_columns import literal
+from deltaskip.spark.columns.spark_types import spark_type
 
 _COLUMN_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     "=": lambda a, b: a == b,

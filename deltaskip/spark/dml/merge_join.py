@@ -24,18 +24,18 @@ from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.sql_text import quoted_name, quoted_path
 from deltaskip.schema.types import DataType, StructField
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import logical_type
 from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
-from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
+from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.session.failures import predicate_errors_named, row_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
@@ -71,7 +71,7 @@ class MergedFrames:
         self._given = source.named(source.numbered)
         self._is_small = False
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
-        # Columns with what an engine computes for an expression of a clause, and their types.
+        # Columns with the values of a clause's expressions, and their types.
         self._raw: dict[tuple[int, int], str] = {}
         self._types: dict[str, DataType] = {}
         self._taken: dict[tuple[str, ...], str] = {}
@@ -112,7 +112,7 @@ class MergedFrames:
                 self._inserted(group, changed)
 
     def _check_conditions(self) -> None:
-        """Let Spark refuse what cannot be a condition, such as a random number."""
+        """Let Spark refuse an expression that cannot be a condition, such as a random number."""
         nothing = self._source.session.range(0).select(F.col("id").alias("__deltaskip_nothing"))
         target = self._execution.no_rows().alias(self._join.target_alias or _TARGET)
         for kind, side in (("not matched", self._given), ("not matched by source", target)):
@@ -356,7 +356,7 @@ class MergedFrames:
         return _Found(deleted, updated, counts)
 
     def _example(self, changed: DataFrame) -> Mapping[str, object]:
-        """The values that some row of the target which several rows of the source match has in the ON condition."""
+        """The values in the ON condition of a row of the target that several rows of the source match."""
         rows = changed.where(F.col(SOURCE_ROW).isNotNull()).groupBy(FILE, POSITION).count().where("count > 1")
         first = rows.head()
         if first is None or not self._join.keys:

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource, ArrowSourceRows
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
+from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
@@ -28,7 +28,6 @@ from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
@@ -42,11 +41,12 @@ from deltaskip.schema.types import (
     UnknownType,
     nested_types,
 )
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.settings import options
-from deltaskip.spark.dml.execution import SparkExecution
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
-from deltaskip.spark.session.failures import expected_errors, row_errors_named
+from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
 
@@ -63,7 +63,7 @@ class SparkMergeSource(MergeSource):
         self._spark = spark
         self._data = data
         self._alias = alias
-        # Each keeps its rows for the next plan of the merge.
+        # Both keep their rows for the next plan of the merge.
         self._collected: pa.Table | None = None
         self._persisted: PersistedSource | None = None
 
@@ -87,7 +87,7 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """A small source is joined by the driver where it evaluates all as Spark does."""
+        """The driver joins a small source if it evaluates every expression as Spark does."""
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, join.snapshot)
         if self._persisted is None and self._can_merge_here(join, schema, alias):
@@ -117,7 +117,7 @@ class SparkMergeSource(MergeSource):
         return ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, alias, self.time_zone)
 
     def _default_alias(self, join: MergeJoin) -> str | None:
-        """The default name of the source if expressions use it, and the DataFrame knows nothing of that name."""
+        """The default name of the source if expressions use it and the DataFrame has no such name."""
         _, default = default_aliases(join.target_alias, None, False)
         used = [parts for parts in _names_in(join) if len(parts) > 1 and fold_name(parts[0]) == default]
         return default if used and not self._has_names(used) else None
@@ -129,7 +129,7 @@ class SparkMergeSource(MergeSource):
         return [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
 
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
-        """Whether the DataFrame itself has columns that can be named so."""
+        """Whether the DataFrame itself has columns with this qualifier."""
         try:
             with expected_errors():
                 _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
@@ -146,7 +146,7 @@ class SparkMergeSource(MergeSource):
         if len(schema.fields) < len(self._data.schema.fields):
             return False
         if alias is None:
-            # Here any qualifier is taken for one that the DataFrame has.
+            # Any qualifier is assumed here to be one of the DataFrame.
             own = self._own_names(join, schema)
             if own and (len({fold_name(parts[0]) for parts in own}) > 1 or not self._has_names(own)):
                 return False
@@ -160,7 +160,7 @@ class SparkMergeSource(MergeSource):
         return True
 
     def _is_collected_quickly(self) -> bool:
-        """Whether Spark estimates few rows, and its settings give expressions the meaning that they have here."""
+        """Whether Spark estimates few rows, and evaluates expressions under its settings as deltaskip does."""
         java = getattr(self._data, "_jdf", None)
         if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
             return False
@@ -177,7 +177,7 @@ class SparkMergeSource(MergeSource):
 
 @dataclass(frozen=True, slots=True)
 class _CollectedRows:
-    """Rows that the driver joins if the files are few, and jobs if not. given: the source of the merge."""
+    """Rows that the driver joins if there are few files; otherwise jobs join them. given: the source of the merge."""
 
     here: ArrowSourceRows
     execution: SparkExecution
@@ -243,7 +243,7 @@ def _can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str 
             scopes[clause.kind].takes(clause) for clause in join.clauses
         )
     except DeltaSkipError:
-        # Spark says what is wrong with it.
+        # Spark raises the error for it.
         return False
 
 
@@ -294,7 +294,7 @@ class _Scope:
 
 
 def _is_special(field: StructField) -> bool:
-    """Whether Spark reads or compares a column in a way of its own."""
+    """Whether Spark reads or compares a column in another way than deltaskip."""
     types: list[DataType] = list(nested_types(field.type))
     if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
         return True

@@ -14,30 +14,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles, copying_plan
-from deltaskip.dml.files import new_files
+from deltaskip.dml.files_to_change import new_files
 from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
-from deltaskip.spark.dml.execution import SparkExecution
+from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.releases import held_rows
-from deltaskip.spark.write.data_files import RowsToWrite, can_collect, collected_rows, write_dataframes
+from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
 
 FILE = "__deltaskip_file"
 """The number of the file that a row comes from; NULL for an inserted row."""
 POSITION = "__deltaskip_position"
 """The position of the row in that file."""
 CHANGE = "__deltaskip_change"
-"""What becomes of the row: update, delete or insert."""
+"""The change of the row: update, delete or insert."""
 ROW_ID = "__deltaskip_row_id"
 """The row id of a row that keeps it; NULL for an inserted row."""
 
@@ -69,7 +69,7 @@ def target_rows(
 
 
 def plain_rows(execution: SparkExecution, files: pa.Table, stored: Mapping[str, str] | None = None) -> DataFrame:
-    """Return the live rows of files in the columns of the table, as `target_rows`, but not where they come from.
+    """Return the live rows of files in the columns of the table, as `target_rows`, without their places.
 
     Spark reads them faster, since no row is looked up in a list of files.
     """
@@ -137,7 +137,7 @@ class PersistedRows(NewRows):
         return held
 
     def release(self) -> None:
-        """Give up the persisted rows."""
+        """Release the persisted rows."""
         release, self._release = self._release, None
         if release is not None:
             release()
@@ -199,7 +199,7 @@ class PersistedRows(NewRows):
         return WrittenRows(files, sum(written.rows for written in done), identities)
 
     def _writes_here(self, copied: RowsOfFiles | None, layout: DataFileLayout) -> bool:
-        """Whether this process writes all rows: it copies what does not change, and gets the others from Spark."""
+        """Whether this process writes all rows: it copies unchanged rows, and collects the others from Spark."""
         if self.most_rows is None or not is_little_to_collect(self.most_rows, layout.schema):
             return False
         if not can_collect(self._execution.session, layout):

@@ -30,7 +30,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.session.failures import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.job_descriptions import described_jobs
 
 SOURCE_ROW = "__deltaskip_source_row"
@@ -39,7 +39,7 @@ SOURCE_ROW = "__deltaskip_source_row"
 # Lists up to these lengths prune for less than they cost. Integers and strings stay in one array.
 _MOST_VALUES = 250_000
 _MOST_LITERALS = 1_000
-# A value of a DataFrame in memory, where Spark does not say how large it is.
+# Bytes of a value of a DataFrame in memory, if Spark does not report them.
 _VALUE_BYTES = 40
 
 # A side of the join of at most this size is sent to every task.
@@ -105,7 +105,7 @@ class PersistedSource:
         return found
 
     def release(self) -> None:
-        """Give up the rows that are kept."""
+        """Release the persisted rows."""
         for frame in self._kept:
             frame.unpersist()
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltaskip.alter.changes import (
+from deltaskip.alter.table_changes import (
     FIRST,
     AddColumn,
     AddConstraint,
@@ -31,8 +31,8 @@ from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCat
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
+from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
-from deltaskip.spark.installed_catalog.tables import InstalledTable, TableToCommit
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.statements.session import by_path, path_of
 from deltaskip.table.table import DeltaTable
@@ -64,7 +64,7 @@ class SparkPlugin(Proxy):
     # CatalogPlugin
 
     def initialize(self, _name: str, _options: Any) -> None:
-        """CatalogPlugin: nothing is left to do."""
+        """CatalogPlugin: nothing to initialize."""
 
     def name(self) -> str:
         """CatalogPlugin: the name in the session."""
@@ -79,7 +79,7 @@ class SparkPlugin(Proxy):
 
     @answers()
     def capabilities(self) -> Any:
-        """TableCatalog: what CREATE TABLE can have."""
+        """TableCatalog: the capabilities of CREATE TABLE."""
         of = self.jvm.view.org.apache.spark.sql.connector.catalog.TableCatalogCapability
         return self.jvm.enums(of, _CAPABILITIES)
 
@@ -255,7 +255,7 @@ class SparkPlugin(Proxy):
         """SupportsNamespaces: drop a namespace."""
         return self._catalog.drop_namespace(_parts(namespace), cascade)
 
-    # What the catalog of this package answers
+    # Calls of this package's catalog
 
     def _path(self, name: CatalogIdentifier) -> str | None:
         """The path of ``deltaskip.`/data/events` `` for a catalog of this name; None for the name of a table."""
@@ -274,7 +274,7 @@ class SparkPlugin(Proxy):
             try:
                 return DeltaTable(path, **at)
             except TableNotFound as error:
-                # Spark would go on to its own files of the format.
+                # Otherwise Spark would read files of the format itself.
                 raise InvalidArgument(str(error)) from error
         if not name.namespace or self._catalog.namespace_exists(name.namespace):
             return self._catalog.load_table(name, **at)

@@ -1,4 +1,4 @@
-"""Columns, transforms and properties of tables, as Spark's interfaces and as this package have them."""
+"""Columns, transforms and properties of tables, converted between Spark's interfaces and this package."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from pyspark.sql import types as spark_types
 
-from deltaskip.alter.changes import ClusterBy
+from deltaskip.alter.table_changes import ClusterBy
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
-from deltaskip.transforms.given import parse_transform
+from deltaskip.transforms.parse_transforms import parse_transform
 
 _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 # Properties that Spark adds to those of the user.
@@ -75,7 +75,7 @@ class Definition:
 
 
 def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
-    """Return what a statement says of a new table.
+    """Return the definition of a new table by a statement.
 
     Args:
         jvm: The session's JVM.

@@ -1,4 +1,4 @@
-"""Putting a catalog among those of a session, and taking it away again.
+"""Installation of a catalog in a session, and its removal.
 
 Spark makes catalogs of classes of the JVM by their names, and keeps them in a private map, where this one is put.
 """
@@ -22,7 +22,7 @@ _LOCK = Lock()
 
 
 def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callable[[], None]:
-    """Put a catalog among those of a session, and return what takes it away again.
+    """Install a catalog in a session, and return the function that removes it.
 
     Args:
         session: A classic session.
@@ -36,7 +36,7 @@ def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callab
     """
     spark = checked(session)
     _check_supported(spark, catalog)
-    # Spark 3.5 has not all that these import.
+    # These modules import classes that Spark 3.5 lacks.
     from deltaskip.spark.installed_catalog.callbacks import SparkPlugin
     from deltaskip.spark.session.jvm import Jvm
 

@@ -1,4 +1,4 @@
-"""Statements that Spark's own SQL cannot run on a table, and what runs them: the catalog's SQL, with the user's text.
+"""Statements that Spark's own SQL cannot run on a table, and the error that shows how the catalog's SQL runs them.
 
 Spark plans UPDATE, MERGE and other deletes for writers that are classes of its JVM. Extensions of a session are such
 classes, too, and none of Spark's own gives a statement away, so that no configuration can pass it on.
@@ -19,7 +19,7 @@ from deltaskip.spark.session.jvm import Jvm
 from deltaskip.statements.session import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
-# Texts that Spark makes a beginning or an equality of; it hands over no other pattern.
+# Patterns that Spark converts to a prefix or an equality; it hands over no other pattern.
 _HANDED_OVER = re.compile(r"[^%_\\]*%?")
 
 
@@ -28,7 +28,7 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
 
     Args:
         jvm: The session's JVM, in whose thread the statement is analysed.
-        what: What cannot be run.
+        what: The kind of statement.
         catalog: Name of the catalog in the session.
         ident: Name of the table in the catalog.
     """

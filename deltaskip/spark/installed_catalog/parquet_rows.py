@@ -15,8 +15,8 @@ import pyarrow as pa
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
-from deltaskip.spark.columns.literals import decoded_sql
-from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.literal_columns import decoded_sql
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
@@ -43,8 +43,8 @@ class ParquetRows(Proxy):
         snapshot: The snapshot of the table.
         fields: The columns to read; those of the partition come last in the rows.
         files: The files, rows of Scan.files().
-        expressions: What Spark requires of the rows, by which readers may leave out row groups.
-        text: What is read, for comparing plans.
+        expressions: The conditions that Spark requires of the rows, by which readers may leave out row groups.
+        text: A description of the scan, for comparing plans.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ParquetRows(Proxy):
 
     @answers()
     def createReaderFactory(self) -> Any:
-        """Batch: what reads the files of a task."""
+        """Batch: the factory of readers for the files of a task."""
         return self._factory
 
     @cached_property

@@ -37,10 +37,10 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
+from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
-from deltaskip.spark.installed_catalog.predicates import required_of_rows
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
@@ -117,7 +117,7 @@ class Pushed:
     Attributes:
         scan: The scan, with the predicates that skip files.
         fields: The columns.
-        expressions: What Spark requires of the rows, as Catalyst's expressions.
+        expressions: The conditions that Spark requires of the rows, as Catalyst's expressions.
     """
 
     scan: TableScan
@@ -130,7 +130,7 @@ class InstalledScan(Proxy):
 
     Args:
         jvm: The session's JVM.
-        pushed: What it reads.
+        pushed: The files, columns and rows to read.
         text: The table and version, for comparing plans.
     """
 
@@ -147,17 +147,17 @@ class InstalledScan(Proxy):
 
     @answers()
     def description(self) -> str:
-        """Scan: what EXPLAIN shows."""
+        """Scan: the text that EXPLAIN shows."""
         return f"deltaskip {self.text}"
 
     @answers()
     def toBatch(self) -> Any:
-        """Scan: the files and what reads them."""
+        """Scan: the files and their readers."""
         return self._batch
 
     @answers()
     def columnarSupportMode(self) -> Any:
-        """Scan: whether the readers return batches of columns is asked of each partition."""
+        """Scan: each partition tells whether its readers return batches of columns."""
         modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
         return modes.PARTITION_DEFINED
 
@@ -244,7 +244,7 @@ def _has_deleted_rows(table: DeltaTable) -> bool:
 
 
 def _width(field: StructField) -> int:
-    """Where a column stands among those that are cheap to read."""
+    """The rank of a column by the cost of reading it."""
     return _NARROW.index(field.type) if field.type in _NARROW else len(_NARROW)
 
 

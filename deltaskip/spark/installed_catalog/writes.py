@@ -19,11 +19,11 @@ from deltaskip.rows.identity import identity_of
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
-from deltaskip.spark.installed_catalog.predicates import exact_predicate
+from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
-from deltaskip.spark.session.settings import session_settings
-from deltaskip.spark.write.parquet_files import WRITE_SETTINGS, new_folder
+from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, new_folder
 from deltaskip.spark.write.stored_text import check_stored_text
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
@@ -150,7 +150,7 @@ class WriteBuilder(Proxy):
 
 
 class Write(Proxy):
-    """A write of a DataFrame, which this package runs.
+    """A write of a DataFrame by this package.
 
     Args:
         jvm: The session's JVM.
@@ -165,7 +165,7 @@ class Write(Proxy):
 
     @answers()
     def toInsertableRelation(self) -> Any:
-        """V1Write: what takes the DataFrame."""
+        """V1Write: the relation that takes the DataFrame."""
         return self
 
     @answers()
@@ -241,7 +241,7 @@ class StagedWrite(Proxy):
 
     @answers()
     def createBatchWriterFactory(self, info: Any) -> Any:
-        """BatchWrite: what writes the rows of a task."""
+        """BatchWrite: the factory of writers for the rows of a task."""
         return self._files.createBatchWriterFactory(info)
 
     @answers()
@@ -254,7 +254,7 @@ class StagedWrite(Proxy):
 
     @answers()
     def commit(self, messages: Any, _summary: Any = None) -> None:
-        """BatchWrite: write the rows of the files, and delete these."""
+        """BatchWrite: write the rows of the files to the table, and delete the files."""
         spark = self.jvm.spark
         self._files.commit(messages)
         try:
@@ -299,8 +299,8 @@ class StagedWrite(Proxy):
 def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: ReplacedRows | None, version: int) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
-    It conflicts with commits that change what was read: otherwise an overwrite would remove rows that the query has not
-    seen.
+    It conflicts with commits that change the rows that were read: otherwise an overwrite would remove rows that the
+    query has not seen.
     """
     options = getattr(table.snapshot.storage, "options", None)
     read = DeltaTable(table.uri, version, storage_options=options)

@@ -3,7 +3,7 @@
 The driver names the parts of the log (row groups of the checkpoint that its footers do not rule out, and commits after
 it), and Spark's tasks read them, see `planning.tasks`. Files of older parts that newer ones have ended are dropped by
 an anti join on the path: partitioned by hash, or with a broadcast of the newer actions if those are few. Spark cannot
-choose between the two, as it does not know how much a Python function returns; the sizes of the commits say it.
+choose between the two, as it does not know how much a Python function returns; the sizes of the commits tell it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.file_predicates import reads_provenance
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.planning.tasks import (
     ENDED_SCHEMA,
     KEY_FIELDS,
@@ -44,9 +44,9 @@ COMMIT_BYTES = 16 << 20
 """Bytes of commits that one task reads; a larger commit is a task of its own."""
 
 BROADCAST_BYTES = 32 << 20
-"""Up to so many bytes of commits, what they end is broadcast."""
+"""Up to this number of bytes of commits, the files that they end are broadcast."""
 
-# PySpark takes 0.1 s to start a task, in which it evaluates so many files.
+# PySpark takes 0.1 s to start a task; evaluating this number of files takes as long.
 _TASK_FILES = 100_000
 _MOST_TASK_FILES = 1_000_000
 
@@ -56,9 +56,9 @@ class FilesPlan:
     """The plan by which the files of a scan are found.
 
     Attributes:
-        request: What every task needs.
+        request: The part of the plan that every task needs.
         tasks: Parts of the log for each task that returns files, packed.
-        newer: The same for each task that returns what commits end; empty if nothing is older than they are.
+        newer: The same for each task that returns the files that commits end; empty if no part is older than these.
         newer_bytes: Bytes of the commits.
         schema: Columns of the list, in the types of Spark.
     """
@@ -71,7 +71,7 @@ class FilesPlan:
 
     @classmethod
     def of(cls, scan: LogScan, names: Sequence[str], cores: int) -> FilesPlan:
-        """Return the plan of a scan. Reads no more of the log than is open, and whom its statistics are of.
+        """Return the plan of a scan. Of the log, only its open parts and the provenance of statistics are read.
 
         Args:
             scan: The scan; its limit does not count.
@@ -99,7 +99,7 @@ class FilesPlan:
 def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> DataFrame:
     """Return a DataFrame of the rows of `scan.files(columns=names)`, in no defined order.
 
-    Of the driver's memory, what holds the footers of the checkpoint and the names of its row groups grows with the
+    The driver holds the footers of the checkpoint and the names of its row groups; only their size grows with the
     table.
 
     Args:
@@ -109,7 +109,7 @@ def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> D
 
     Raises:
         UnsupportedFeature: Executors cannot read the log.
-        CorruptLog: The footer of a checkpoint is damaged. What a task finds is an error of Spark when the job runs.
+        CorruptLog: The footer of a checkpoint is damaged. Spark raises the errors of tasks when the job runs.
     """
     plan = FilesPlan.of(scan, names, cores(spark))
     if not plan.tasks:

@@ -20,9 +20,9 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.types import logical_type, spark_type
+from deltaskip.spark.columns.spark_types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
-from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
+from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for
 from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
 from deltaskip.spark.recompute.collect import collected
@@ -32,7 +32,7 @@ from deltaskip.spark.session.releases import without_pandas_warning
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
 
-# Spark 4.1, ArrowUtils.toArrowField: what it takes for a variant.
+# Spark 4.1, ArrowUtils.toArrowField: the Arrow type that Spark takes for a variant.
 _MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in VARIANT_STORAGE])
 
 _CURE = "Leave out engine='spark'."
@@ -51,7 +51,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
         UnsupportedFeature: Executors cannot read the log or a column.
         SchemaError: The table has no columns, or a type that Spark cannot read.
         PredicateError: Spark refuses the predicate.
-        DeltaSkipError: What a task of the first job raises. Other errors are those of Spark when the DataFrame runs.
+        DeltaSkipError: A task of the first job fails. Spark raises other errors when the DataFrame runs.
     """
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
@@ -83,7 +83,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _read_fields(scan: LogScan) -> list[StructField]:
-    """The columns to read: those that are wanted and those of the predicate; all if the latter are not known."""
+    """The columns to read: the requested ones and those of the predicate; all if the latter are not known."""
     schema = scan.snapshot.schema
     if not schema.fields:
         raise SchemaError(

@@ -184,7 +184,7 @@ class _Opened:
                 yield from self._of_adds(self._replayed(task).adds, task.order)
 
     def ended(self, task: CommitsTask) -> Superseded:
-        """What the actions of commits end in older parts."""
+        """The files of older parts that the actions of commits end."""
         with self._paths_named():
             return superseded_by(self._actions(task, ["path", "deletion_vector"]))
 

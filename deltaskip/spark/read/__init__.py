@@ -1,1 +1,1 @@
-"""DataFrames of exactly the rows that a scan or a change feed has."""
+"""DataFrames of exactly the rows of a scan or of a change feed."""

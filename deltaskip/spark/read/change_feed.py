@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.change_feed.change_columns import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
-from deltaskip.change_feed.scan import ChangeScan, FileGroup
+from deltaskip.change_feed.change_scan import ChangeScan, FileGroup
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.spark.columns.literals import carriers
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.literal_columns import carriers
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import StoredTable, matching, planned_for, source_of
 from deltaskip.spark.read.parquet_scans import (
     EntryRows,

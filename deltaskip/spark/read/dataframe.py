@@ -28,19 +28,19 @@ from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.base64_lines import check_base64
-from deltaskip.spark.columns.collations import check_compared, warn_of_unknown
+from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.columns.types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
+from deltaskip.spark.read.file_paths import check_not_hidden
 from deltaskip.spark.read.listing import listed_here
-from deltaskip.spark.read.locations import check_not_hidden
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.collation_versions import session_collation_version, warn_if_unused
-from deltaskip.spark.session.failures import predicate_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named
+from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 
@@ -106,13 +106,13 @@ def scan_to_dataframe(
 
 
 def read_schema(scan: ListedScan) -> StructType:
-    """Return the columns that a scan reads: without those of types that this Spark lacks and that nobody asks for."""
+    """Return the columns that a scan reads, without unrequested columns of types that this Spark lacks."""
     fields = scan.snapshot.schema.fields
     if scan.columns is None:
         return scan.snapshot.schema
     predicate = scan.predicate
     if not columns_of(predicate) and scan.where is not None:
-        # What cannot be read here may use any column.
+        # A predicate that cannot be parsed here may use any column.
         return scan.snapshot.schema
     paths = [*columns_of(predicate), *([name] for name in scan.columns)]
     asked = {fold_name(part) for path in paths for part in path}
@@ -167,7 +167,7 @@ def to_dataframe(
             modification_time.
         read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
-        columns: Top-level columns in the order wanted; None for all, in the order of the schema.
+        columns: Top-level columns in their order; None for all, in the order of the schema.
         listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
 
     Raises:
@@ -204,7 +204,7 @@ def source_of(
     listing: bool = True,
     repeated: bool = False,
 ) -> ScanSettings:
-    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
+    """Return the settings that the scans of a read share. Arguments, errors and settings are those of to_dataframe.
 
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
     repeated: whether a file may be listed more than once.

@@ -14,11 +14,11 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.locations import metadata_path
+from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 
 CODE = "__deltaskip_code"
-"""Name of the column with the number that each file has."""
+"""Name of the column with the code of each file."""
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"

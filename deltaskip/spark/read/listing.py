@@ -1,4 +1,4 @@
-"""Listing of the files of a read: by Spark, with the number of tasks and the error for a missing file, or here."""
+"""Listing of the files of a read: in this process, or by Spark with few tasks; the error of a missing file names it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import DataFileMissing
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.locations import is_local, local_name
-from deltaskip.spark.session.settings import session_settings
+from deltaskip.spark.read.file_paths import is_local, local_name
+from deltaskip.spark.session.session_settings import session_settings
 
 _NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
-# What `escape_globs` did.
+# The reverse of `escape_globs`.
 _ESCAPED = re.compile(r"\\([{}\[\]*?\\])")
 
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"

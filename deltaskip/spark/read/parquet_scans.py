@@ -22,11 +22,11 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.columns.literals import decoded_sql
-from deltaskip.spark.columns.types import logical_type, spark_schema
+from deltaskip.spark.columns.literal_columns import decoded_sql
+from deltaskip.spark.columns.spark_types import logical_type, spark_schema
 from deltaskip.spark.read.file_index import CODE, unlisted_scan
+from deltaskip.spark.read.file_paths import metadata_path, needs_own_scan
 from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
-from deltaskip.spark.read.locations import metadata_path, needs_own_scan
 from deltaskip.spark.read.partitions import PartitionTable, constants, indexed
 from deltaskip.spark.read.projection import logical_columns, projected
 from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
@@ -96,7 +96,7 @@ def live_rows(source: ScanSettings, files: pa.Table, read_deletion_vectors: Dele
         if deleted is not None:
             frames.append(_with_file_values(source, cut, deleted))
         frame = union(frames)
-        # Connect checks the paths only when something is requested.
+        # Connect checks the paths only when a request needs them.
         _ = frame.schema
     return frame
 
@@ -144,7 +144,7 @@ def coded_rows(
         source: The files with their sizes and times. A file may be listed more than once, with several values.
         rows: The numbers of the files to read.
         stored: A partition column whose value, where it is null, is that of the file's column of the same name.
-        wanted: What to return of each row beside the table's columns; neither some positions only nor `values`.
+        wanted: The columns to return beside the table's; neither `positions` nor `values` are set.
     """
     if stored is not None:
         source.data.add(stored, spark_types.StringType())
@@ -159,7 +159,7 @@ def coded_rows(
 
 
 def rows_at(source: ScanSettings, wanted: PositionalRows, files: Sequence[int] | None = None) -> DataFrame:
-    """The rows in the table's columns, then the position, the values of the file and the stored columns.
+    """The rows in the table's columns, followed by the position, the values of the file and the stored columns.
 
     files: numbers of the files to read, in whose order `wanted` is; None for all.
     """
@@ -324,7 +324,7 @@ def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
 
 
 def _scan(source: ScanSettings, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
-    """The rows of a shape. wanted: what to return of each row beside the table's columns."""
+    """The rows of a shape. wanted: the columns to return beside the table's."""
     extra = _location_for(wanted)
     match shape:
         case ConstantScan(rows, code):
@@ -387,7 +387,7 @@ def _with_file_values(
 
 
 def _beside(wanted: PositionalRows, values: Sequence[str] = ()) -> list[str]:
-    """The values that are wanted of each row beside the table's columns. values: those of its file."""
+    """The requested values of each row beside the table's columns. values: those of its file."""
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     found = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     return [*found, *values, *map(quoted_name, wanted.stored)]
@@ -439,7 +439,7 @@ def _files(
 
 
 def _location_for(wanted: PositionalRows) -> Callable[[DataFrame], DataFrame] | None:
-    """What adds the location of rows to a scan, if more than the table's columns is wanted."""
+    """The function that adds the location of rows to a scan; None if only the table's columns are requested."""
     return None if wanted is _LIVE else _with_location
 
 

@@ -20,8 +20,8 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
-from deltaskip.spark.columns.literals import carrier_sql, carriers, decoded_sql
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
+from deltaskip.spark.columns.spark_types import logical_type
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.

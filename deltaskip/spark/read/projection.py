@@ -22,13 +22,13 @@ from deltaskip.schema.types import (
     StructType,
     UnknownType,
 )
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.spark_types import logical_type
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
     """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
 
-    They are SQL text wherever it can say them, and `projected` selects them.
+    They are SQL text where that is possible, and `projected` selects them.
 
     partition_values: the SQL text of each partition column, by logical name.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import StorageError
-from deltaskip.spark.read.locations import spark_path
+from deltaskip.spark.read.file_paths import spark_path
 
 _S3 = "s3a"
 _ALIASES = {"s3": _S3, "s3n": _S3, "gcs": "gs"}

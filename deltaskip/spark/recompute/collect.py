@@ -1,4 +1,4 @@
-"""Running the tasks of a recomputation, and raising an executor's errors as the driver would raise them."""
+"""The run of a recomputation's tasks, which raises errors of executors as the driver would raise them."""
 
 from __future__ import annotations
 

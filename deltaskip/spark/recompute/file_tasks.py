@@ -95,7 +95,7 @@ def contents_runner(
 
 
 class _Content:
-    """A file in memory, as a storage that contains nothing else."""
+    """A storage that contains a single file, in memory."""
 
     def __init__(self, content: pa.Buffer) -> None:
         self._content = content

@@ -2,8 +2,8 @@
 
 Python on an executor has no access to the JVM. So the driver reads the footers, and what they do not prove is computed
 on executors from the whole files: Spark's `binaryFile` source returns a file as one value, which needs several times
-its size in executor memory. Files larger than `options.executor_file_bytes` are read by the driver, only the columns
-in question.
+its size in executor memory. The driver reads files larger than `options.executor_file_bytes`, and only the columns
+that need values.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
+from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan, spark_path
 from deltaskip.spark.read.listing import missing_files_named, tuned_listing
-from deltaskip.spark.read.locations import check_not_hidden, needs_own_scan, spark_path
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.file_tasks import contents_runner
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.releases import union, without_pandas_warning
-from deltaskip.spark.session.settings import session_settings
+from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 
@@ -112,7 +112,7 @@ class _ValuesNeeded(Exception):
 
 
 class _FooterStorage:
-    """A storage from which only footers can be read."""
+    """A storage that refuses to read beyond footers."""
 
     def __init__(self, storage: Storage) -> None:
         self.read_range = storage.read_range

@@ -1,1 +1,1 @@
-"""Sessions of Spark: checks, settings, errors, and what releases and clients do differently."""
+"""Sessions of Spark: checks, settings, errors, and differences of releases and clients."""

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, SparkUnavailable
-from deltaskip.spark.session.failures import spark_errors_named
+from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.spark.session.secrets import keep_settings_secret_once

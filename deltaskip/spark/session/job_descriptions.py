@@ -20,7 +20,7 @@ def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
 
     Args:
         spark: The session.
-        act: What the jobs do, such as "write to /data/sales".
+        act: The operation of the jobs, such as "write to /data/sales".
     """
     context: Any = getattr(spark, "_sc", None) if isinstance(spark, SparkSession) else None
     if context is None:

@@ -11,7 +11,7 @@ from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.warning import warn
 
-# What blocks that have not ended ask for, by key: the value before the first of them, then theirs in their order.
+# The values of blocks that have not ended, by key: the value before the first block, then one for each block.
 _asked: dict[Hashable, list[tuple[object, Any]]] = {}
 _lock = Lock()
 
@@ -24,10 +24,10 @@ def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[An
     value from before the first one returns when none is left.
 
     Args:
-        key: What has the value, equal for all blocks that change it.
+        key: Identifies the value; equal for all blocks that change it.
         value: The value within the block.
         get: Returns the value. It is called only when no other block holds one.
-        put: Changes the value. It is called only where it differs from the one before.
+        put: Changes the value. It is called only if the value differs from the one before.
     """
     block = object()
     with _lock:

@@ -61,7 +61,7 @@ def _with_maps(value: Any, type_: pa.DataType) -> Any:
 
 
 def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
-    """The rows of a DataFrame, computed once by the first job that needs them, and what gives them up.
+    """The rows of a DataFrame, computed once by the first job that needs them, and the function that releases them.
 
     A server of Spark Connect analyzes a persisted DataFrame anew for each request, and does not find it again if it
     has functions such as uuid(), whose seed is part of the analyzed plan. There the rows are checkpointed.
@@ -70,7 +70,7 @@ def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
     """
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         if not _SPARK_3:
-            # The server keeps the rows until the client has no DataFrame of them.
+            # The server keeps the rows as long as the client has a DataFrame of them.
             return frame.localCheckpoint(eager=False), lambda: None
         found = _RANDOM.search(frame._explain_string(extended=True))
         if found is not None:

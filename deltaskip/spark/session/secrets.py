@@ -10,21 +10,21 @@ import pyspark
 
 from deltaskip.redaction import keep_options_secret
 
-# Names that may be those of secrets: Hadoop has hundreds of settings, and its own are asked for by name only.
+# Names of settings that may be secrets: Hadoop has hundreds of settings, which are read by name only.
 _HADOOP_S = "(?i).*(secret|passw|pwd|token|signature|credential|key|sas).*"
 
 _known: WeakSet[Any] = WeakSet()
 
 
 def keep_settings_secret_once(spark: Any) -> None:
-    """As keep_settings_secret, the first time that a session is given."""
+    """Call keep_settings_secret at the first call for each session."""
     if spark not in _known:
         _known.add(spark)
         keep_settings_secret(spark)
 
 
 def keep_settings_secret(spark: Any = None) -> None:
-    """Let messages not show the secrets in the settings of a session; None for the running one."""
+    """Keep secrets in the settings of a session out of messages; None for the running session."""
     # The thin client of Spark Connect has no context.
     known = getattr(pyspark, "SparkContext", None)
     context = None if known is None else known._active_spark_context

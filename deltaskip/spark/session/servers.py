@@ -1,4 +1,4 @@
-"""Servers of Spark Connect that are not Spark's, such as Sail: rows that are sent to them, and calls that are refused.
+"""Servers of Spark Connect other than Spark's, such as Sail: rows that are sent to them, and calls that are refused.
 
 Such a server may ignore options of Spark's Parquet reader without an error, and return other rows for it.
 """
@@ -24,7 +24,7 @@ _of_sessions: dict[str, str | None] = {}
 
 
 def other_server(spark: SparkSession) -> str | None:
-    """Return what a server of Spark Connect that is not Spark's says as its version; None for Spark.
+    """Return the version that a server of Spark Connect other than Spark's reports; None for Spark.
 
     A server is queried once for each session.
     """
@@ -39,7 +39,10 @@ def other_server(spark: SparkSession) -> str | None:
 
 
 def refuse_other_server(spark: SparkSession, doing: str) -> None:
-    """Raise UnsupportedFeature for a session whose server is not Spark's. doing: what needs Spark, as `Reading t`."""
+    """Raise UnsupportedFeature for a session whose server is not Spark's.
+
+    doing: the operation that needs Spark, such as `Reading t`.
+    """
     version = other_server(spark)
     if version is not None:
         raise UnsupportedFeature(
@@ -50,7 +53,7 @@ def refuse_other_server(spark: SparkSession, doing: str) -> None:
 
 
 def rows_for_other_server(spark: SparkSession, scan: PlannedScan, metadata: bool) -> DataFrame | None:
-    """Return the rows of a scan as a DataFrame of a server that is not Spark's; None if it is.
+    """Return the rows of a scan as a DataFrame of a server other than Spark's; None for Spark.
 
     The rows are read in this process and sent to the server.
     """

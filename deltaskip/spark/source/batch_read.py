@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import Node, to_node
 from deltaskip.expr import nodes as n

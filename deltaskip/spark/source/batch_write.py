@@ -14,13 +14,13 @@ from pyspark import TaskContext
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
-from deltaskip.schema.given import schema_of
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.source.planned_write import PlannedWrite
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.workers import SentToWorkers
-from deltaskip.spark.source.write_options import SourceWriteOptions
 
 
 @dataclass

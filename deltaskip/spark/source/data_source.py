@@ -11,18 +11,18 @@ from pyspark.sql import datasource
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.projection import check_returned_by_python
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
-from deltaskip.spark.source.write_options import SourceWriteOptions
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from deltaskip.arguments import milliseconds
-from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.version_range import RangeEnd, version_range
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
 from deltaskip.expr import Node, parse_sql

@@ -9,8 +9,8 @@ from itertools import chain
 import pyarrow as pa
 
 from deltaskip.data_files.append import PlannedAppend, add_rows, plan_append, write_metrics
-from deltaskip.data_files.parquet_files import DataFileLayout, write_data_files
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows
 from deltaskip.engine import collation_version
@@ -28,7 +28,7 @@ from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.source.session_checks import untold_zone
-from deltaskip.spark.source.write_options import SourceWriteOptions
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation

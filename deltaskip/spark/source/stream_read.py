@@ -16,7 +16,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.spark.columns.types import spark_schema
+from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.source.batch_read import FilePartition, partitions_of
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.workers import SentToWorkers

@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
-from deltaskip.schema.given import schema_of
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.source.batch_write import TaskFiles, delete_uncommitted, written_by_task
 from deltaskip.spark.source.planned_write import PlannedWrite
+from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.workers import SentToWorkers, commits_streams
-from deltaskip.spark.source.write_options import SourceWriteOptions
 
 
 class StreamWriter(SentToWorkers, DataSourceStreamArrowWriter):  # type: ignore[misc]

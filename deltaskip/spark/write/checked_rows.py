@@ -24,9 +24,9 @@ from deltaskip.rows.store import VIOLATION, sql_string
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
-from deltaskip.spark.columns.collations import unknown_collations
-from deltaskip.spark.columns.literals import carrier_sql
-from deltaskip.spark.columns.types import logical_type
+from deltaskip.spark.columns.literal_columns import carrier_sql
+from deltaskip.spark.columns.spark_collations import unknown_collations
+from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.write.stored_text import check_plan
 
 # A row's JSON in the message of an error; longer rows are not shown.
@@ -55,7 +55,7 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, firs
     Raises:
         InvalidArgument: `identity_tasks` is missing.
         UnsupportedFeature: An expression uses a column whose collation this version of Spark does not have, or calls
-            what expressions of a table may not call.
+            a function that expressions of a table may not call.
     """
     check_plan(frame.sparkSession, plan)
     _check_collations(plan)

@@ -1,7 +1,7 @@
 """Functions that SQL text of a table may call in a session: Spark's own, without those that run other code.
 
-Generated columns, defaults, CHECK constraints and invariants are typed by whoever writes to the table, and evaluated in
-the session of whoever appends. Such text must therefore not reach a method of the JVM, a function of the session,
+Any writer of a table can set generated columns, defaults, CHECK constraints and invariants, and they are evaluated in
+the session of the user who appends. Such text must therefore not reach a method of the JVM, a function of the session,
 another table, a file, or a setting or variable of the process. Spark parses the text, and its tree is examined.
 
 # Spark 4.1, FunctionRegistry, CallMethodViaReflection, VariableSubstitution
@@ -26,7 +26,7 @@ from deltaskip.spark.catalog.session_tables import is_classic, java_state
 from deltaskip.spark.session.checks import session_id
 
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
-"""The setting of a session that lets it run whatever tables store."""
+"""The setting of a session that allows all text that tables store."""
 
 # Functions of Spark that call methods by their names, load classes, or read files that an argument or option names.
 _REFUSED = frozenset({
@@ -82,7 +82,7 @@ def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], tab
 
     Args:
         spark: The session that would evaluate it.
-        texts: What each text is, for messages, and the text.
+        texts: A description of each text, for messages, and the text.
         table: The table's location, for messages.
         allowed: Whether the caller lets the table's text call anything.
     """

@@ -1,4 +1,4 @@
-"""A commit that is checked: its actions, the version that it follows, and the state of the table after it."""
+"""A commit to check: its actions, the version that it follows, and the state of the table after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known, known_files
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 
 
 @dataclass(frozen=True)

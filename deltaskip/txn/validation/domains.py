@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
-from deltaskip.errors import InvalidCollation
+from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
-from deltaskip.features.domains import is_reserved
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)
 _FEATURES_OF = {ROW_TRACKING_DOMAIN: "rowTracking"}
+_RESERVED_PREFIX = "delta."
 
 
 def check_domains(candidate: Candidate) -> None:
@@ -45,7 +45,7 @@ def check_domains(candidate: Candidate) -> None:
 
 
 def check_app_versions(candidate: Candidate) -> None:
-    """Check that no version of an application goes back."""
+    """Check that no version of an application decreases."""
     for app_id, txn in candidate.intent.txns.items():
         before = candidate.base.txns.get(app_id)
         if before is not None and txn.version < before.version:
@@ -90,3 +90,18 @@ def _check_collations(candidate: Candidate, configuration: str) -> None:
 
 def _refuse(candidate: Candidate, why: str) -> NoReturn:
     raise refusal("domains.collations", f"The domain {DOMAIN} of {candidate.place} {why}")
+
+
+def is_reserved(domain: str) -> bool:
+    """Whether only the feature that owns the metadata domain may set or remove it."""
+    return domain.startswith(_RESERVED_PREFIX)
+
+
+def check_settable_domain(domain: str, table: str) -> None:
+    """Raise InvalidCommit if users must not set or remove the metadata domain. table: for the message."""
+    if is_reserved(domain):
+        raise InvalidCommit(
+            f"The metadata domain {domain} of {table} is reserved by the protocol and cannot be set: use a name that "
+            f"does not start with {_RESERVED_PREFIX!r} (rule domains.reserved).",
+            "domains.reserved",
+        )

@@ -19,7 +19,7 @@ from deltaskip.schema import StructField, physical_name
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal, unsupported
+from deltaskip.txn.validation.commit_rules import refusal, unsupported
 from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters

@@ -36,7 +36,7 @@ from deltaskip.schema.types import (
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))

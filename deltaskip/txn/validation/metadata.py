@@ -14,7 +14,7 @@ from deltaskip.schema.properties import (
     meant_property,
     parse_property,
 )
-from deltaskip.stats.columns import STATS_COLUMNS
+from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.validation.candidate import Candidate
 
 _PREFIX = "delta."

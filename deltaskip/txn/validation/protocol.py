@@ -16,7 +16,7 @@ from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal, unsupported
+from deltaskip.txn.validation.commit_rules import refusal, unsupported
 
 
 def check_protocol(candidate: Candidate) -> None:
@@ -50,7 +50,7 @@ def check_protocol(candidate: Candidate) -> None:
 
 
 def check_uses(candidate: Candidate) -> None:
-    """Check that properties and columns of the new state start to use no feature that the protocol lacks."""
+    """Check that the commit adds no use of a feature that the protocol lacks."""
     base = candidate.base
     before = uses_of(base.table_properties.well_formed(), base.schema)
     for names, what in uses_of(candidate.properties, candidate.schema).items():

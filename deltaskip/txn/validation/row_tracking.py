@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import AddFile, Protocol, table_keys
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import has_feature
-from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
@@ -24,7 +24,7 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 MARK = "rowIdHighWaterMark"
@@ -68,9 +68,9 @@ def check_row_ids(candidate: Candidate) -> None:
 
 
 def enables_late(candidate: Candidate) -> bool:
-    """Check that row tracking may be enabled, if the commit does; return whether files of others must not be added.
+    """Check that a commit that enables row tracking may do so; return whether other writers must not add files.
 
-    They must not unless writers already had to assign row ids.
+    They may add files only if writers already had to assign row ids.
     """
     base, properties = candidate.base, candidate.properties
     if not properties.row_tracking or base.table_properties.well_formed().row_tracking:

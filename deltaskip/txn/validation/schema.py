@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
@@ -27,7 +27,7 @@ from deltaskip.schema import (
     simple_string,
     string_paths,
 )
-from deltaskip.schema.invariants import invariant_expression
+from deltaskip.schema.json import invariant_expression
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
@@ -53,7 +53,7 @@ _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A schema with what its rules depend on."""
+    """A schema with the state of the table that its rules depend on."""
 
     schema: StructType
     partition_columns: tuple[str, ...]
@@ -83,7 +83,7 @@ def schema_problems(
 
 
 def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
-    """Yield what each expression of the table is, for messages, and its text; None if it is malformed."""
+    """Yield a description of each expression of the table, for messages, and its text; None if it is malformed."""
     for name, text in properties.constraints.items():
         yield f"the constraint {name}", text
     for field in schema.fields:
@@ -168,7 +168,7 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
 
 
 def _reserved(state: _State) -> Mapping[str, str]:
-    """What uses each reserved name, by the name in lower case."""
+    """The features that use each reserved name, by the name in lower case."""
     properties = state.properties
     reserved = {}
     if _true(properties, TableProperties.change_data_feed.name):
@@ -295,7 +295,7 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
 
 
 def _resolves(parts: Sequence[str], schema: StructType) -> bool:
-    """Whether the name is that of a column, or of a field in it as far as its type is a struct."""
+    """Whether the name is that of a column, or of something in it; only fields of structs are checked."""
     current: DataType = schema
     for part in parts:
         if not isinstance(current, StructType):

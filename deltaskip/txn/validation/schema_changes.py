@@ -1,4 +1,4 @@
-"""Rules for what changes between the schema before a commit and the one after it: existing files stay valid.
+"""Rules for changes of the schema by a commit: existing files stay valid.
 
 # PROTOCOL, Type Widening, Column Mapping, CHECK Constraints, Identity Columns
 """
@@ -58,7 +58,7 @@ def _check_rest(candidate: Candidate) -> None:
         _check_columns(candidate, candidate.base.schema, candidate.schema, "")
         _check_dependents(candidate)
     except InvalidCommit:
-        # Counting the files of a large table takes longer than everything else.
+        # Counting the files of a large table takes longer than all other checks.
         if not candidate.ends_every_file:
             raise
 
@@ -117,7 +117,7 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
 
 
 def _is_renamed(candidate: Candidate, old: object, new: object) -> bool:
-    """Whether a generation expression is the one before over the same columns, some of which have new names."""
+    """Whether a generation expression is unchanged except for new names of its columns."""
     base = candidate.base
 
     def by_file(node: Node) -> Node:

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from deltaskip.actions import AddFile
-from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature
@@ -38,12 +38,12 @@ from deltaskip.schema import (
     physical_schema,
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
-from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.layout import MOST_ROWS
+from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.domains import listed_collations
-from deltaskip.txn.validation.rules import refusal
 
 _GROUPS = ("nullCount", "minValues", "maxValues")
 _COLLATED = "statsWithCollation"
@@ -240,7 +240,7 @@ def _indexed(candidate: Candidate) -> frozenset[_Path]:
 
 
 def _order(type_: DataType) -> Callable[[Any], Any] | None:
-    """A function that makes bounds of the type comparable, and raises for what is none; None without an order."""
+    """A function that makes bounds of the type comparable, and raises for other values; None without an order."""
     return _decimal if isinstance(type_, DecimalType) else _ORDERS.get(type_)
 
 

@@ -10,13 +10,13 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.column_mapping import check_column_mapping
+from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.domains import check_app_versions, check_domains
 from deltaskip.txn.validation.files import check_files
 from deltaskip.txn.validation.iceberg import check_iceberg
 from deltaskip.txn.validation.metadata import check_metadata, check_properties
 from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
 from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
-from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.schema import check_schema
 from deltaskip.txn.validation.schema_changes import check_changes
 

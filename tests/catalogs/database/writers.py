@@ -15,7 +15,7 @@ import pyarrow as pa
 import deltaskip.catalogs.database.catalog_rows
 import deltaskip.data_files.append
 import deltaskip.data_files.data
-import deltaskip.data_files.parquet_files
+import deltaskip.data_files.parquet_writer
 import deltaskip.txn.commit_loop  # noqa: F401
 from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.errors import DeltaSkipError

@@ -16,8 +16,8 @@ from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_temp
 from deltaskip.expr import parse_sql
 from deltaskip.expr.literal_list import integers
 from deltaskip.expr.nodes import Literal
-from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import INTEGER, STRING
+from deltaskip.schema.user_schema import schema_of
 from tests.each import each
 
 DDL = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.data_files.written import WrittenRows
+from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import StorageError
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting
 from tests.dml.tables import actions_of, files_below, ids_of, rows

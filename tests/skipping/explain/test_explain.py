@@ -32,7 +32,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.explain import explain as explain_module
-from deltaskip.skipping.explain import png as png_module
+from deltaskip.skipping.explain import plot as plot_module
 from deltaskip.skipping.explain.drawing import drawing
 from deltaskip.skipping.explain.matrix import Bins, Matrix
 from deltaskip.skipping.explain.plot import write_plot
@@ -268,7 +268,7 @@ def test_a_png_carries_the_texts_of_the_svg(tmp_path: Path, monkeypatch: pytest.
         plans.append(drawing(*arguments))
         return replace(plans[-1], texts=())
 
-    monkeypatch.setattr(png_module, "drawing", without_texts)
+    monkeypatch.setattr(plot_module, "drawing", without_texts)
     explained.save_plot(tmp_path / "q.png")
     drawn = (shown != decoded(tmp_path / "q.png")).any(axis=2)
     [plan] = plans
@@ -286,14 +286,14 @@ def test_a_png_carries_the_texts_of_the_svg(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_png_without_fonts_of_the_system_has_its_texts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(png_module, "_FONTS", ())
-    for cached in (png_module._font, png_module._has):
+    monkeypatch.setattr(plot_module, "_FONTS", ())
+    for cached in (plot_module._font, plot_module._has):
         cached.cache_clear()
-    assert png_module._drawable("name = 'MÜLLER' …", False) == "name = 'M\\xdcLLER' …"
+    assert plot_module._drawable("name = 'MÜLLER' …", False) == "name = 'M\\xdcLLER' …"
     matrix = Matrix(np.array([[1, 0]]), 1, 2)
     write_plot(tmp_path / "p.png", matrix, "the title of the plot, 中文", [("x < 'ж'", "said")])
     assert (decoded(tmp_path / "p.png")[10:26, 12:150] < 128).any()
-    for cached in (png_module._font, png_module._has):
+    for cached in (plot_module._font, plot_module._has):
         cached.cache_clear()
 
 

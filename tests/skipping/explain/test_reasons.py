@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.registry import find
+from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.lookup import find
 from deltaskip.expr import bind, evaluate, parse_sql
 from deltaskip.expr.clock import reads_clock
 from deltaskip.expr.failures import EvaluationError

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.collations.registry import find
+from deltaskip.collations.lookup import find
 from deltaskip.expr import bind, evaluate, normalize, parse_sql
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.schema.types import STRING, StructField, StructType

@@ -114,7 +114,7 @@ def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Valu
 
 
 def _wraps(node: Node) -> bool:
-    """Whether what is beyond the type of `node` wraps around, or raises."""
+    """Whether a result beyond the type of `node` wraps around, or raises."""
     if not isinstance(node, Call) or not FUNCTIONS[node.name].wraps:
         return False
     return all(type_ in INTEGRAL_BITS or type_ == DATE for type_ in (node.type, *map(type_of, node.args)))

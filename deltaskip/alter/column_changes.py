@@ -1,0 +1,388 @@
+"""Columns that are added, dropped, renamed, moved, described and made nullable, at any depth.
+
+# PROTOCOL, Column Mapping; writers of rows see NULL in files without the column
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from deltaskip.alter.column_paths import Place, is_below, place_of, replace_type, struct_at, with_field, with_struct
+from deltaskip.alter.dependents import (
+    refuse_dependents,
+    remove_from_sort_order,
+    remove_from_statistics,
+    rename_in_partitions,
+    rename_in_sort_order,
+    rename_in_statistics,
+)
+from deltaskip.alter.state import TableState, done, with_schema
+from deltaskip.alter.table_changes import (
+    AddColumn,
+    After,
+    DeleteColumn,
+    First,
+    MoveColumn,
+    Position,
+    RenameColumn,
+    ReplaceColumns,
+    UpdateColumnComment,
+    UpdateColumnNullability,
+)
+from deltaskip.errors import SchemaError
+from deltaskip.json_text import parse_json
+from deltaskip.schema import simple_string, type_to_json
+from deltaskip.schema.column_names import ColumnPath, column_path
+from deltaskip.schema.declared_collations import renamed
+from deltaskip.schema.lengths import stored_field, with_lengths
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import (
+    COMMENT_KEY,
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.schema.user_schema import field_of, schema_of
+from deltaskip.transforms.partitioning_property import hidden_columns
+
+_MODE = TableProperties.mapping_mode.name
+
+
+def add_column(state: TableState, change: AddColumn) -> TableState:
+    """Return the state with a new nullable column."""
+    path = column_path("column", change.column)
+    if not change.nullable:
+        raise SchemaError(
+            f"The column {display_name(path)} cannot be added to {state.table} as NOT NULL, since existing rows have "
+            f"NULL there: add it without NOT NULL, fill it, and add a CHECK constraint."
+        )
+    given = with_lengths(field_of(path[-1], change.type))
+    _refuse_required_inside(given.type, path, state.table)
+    metadata = dict(given.metadata)
+    if change.comment is not None:
+        metadata[COMMENT_KEY] = change.comment
+    field = StructField(given.name, given.type, True, metadata)
+    above, struct = struct_at(state.schema, path[:-1], state.table)
+    _refuse_taken(struct, field.name, (*above, field.name), state.table, "added to")
+    index = _index(struct, change.position, (*above, field.name), state.table)
+
+    def inserted(found: StructType) -> StructType:
+        return StructType((*found.fields[:index], field, *found.fields[index:]))
+
+    state = with_schema(state, with_struct(state.schema, above, inserted))
+    place = Place((*above, field.name), field, (), field.type, True)
+    # The type shows char(n) and varchar(n) itself.
+    column = {**column_json(place), "metadata": dict(field.metadata)}
+    return done(state, "ADD COLUMNS", {"column": column, **_position_json(change.position)})
+
+
+def delete_column(state: TableState, change: DeleteColumn) -> TableState:
+    """Return the state without a column."""
+    path = column_path("column", change.column)
+    try:
+        place = place_of(state.schema, path, state.table)
+    except SchemaError:
+        if change.if_exists:
+            return state
+        raise
+    if place.inside:
+        raise SchemaError(f"{place.name} of {state.table} is part of a type and cannot be dropped: drop the column.")
+    _refuse_unmapped(state, place, "dropped")
+    _, struct = struct_at(state.schema, place.path[:-1], state.table)
+    if len(struct.fields) == 1:
+        of = display_name(place.path[:-1]) if len(place.path) > 1 else "the table"
+        raise SchemaError(f"{place.name} of {state.table} is the last column of {of} and cannot be dropped.")
+    if len(place.path) == 1 and place.field.name in state.metadata.partition_columns:
+        raise SchemaError(f"{place.name} is a partition column of {state.table} and cannot be dropped.")
+    _refuse_clustered(state, place)
+    refuse_dependents(state, place.path, "dropped")
+    state = remove_from_statistics(state, place.path)
+    state = remove_from_sort_order(state, place.path)
+    state = with_schema(state, with_field(state.schema, place.path, lambda _field: None))
+    return done(state, "DROP COLUMNS", {"column": logged_name(place.path)})
+
+
+def rename_column(state: TableState, change: RenameColumn) -> TableState:
+    """Return the state with a column under another name."""
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    if place.inside:
+        raise SchemaError(f"{place.name} of {state.table} is part of a type and has no name that could be changed.")
+    _refuse_unmapped(state, place, "renamed")
+    old, new = place.path[-1], change.new_name
+    if old == new:
+        return state
+    new_path = (*place.path[:-1], new)
+    _, struct = struct_at(state.schema, place.path[:-1], state.table)
+    others = StructType(tuple(field for field in struct.fields if field.name != old))
+    _refuse_taken(others, new, new_path, state.table, "the name of a column of")
+    after, followers = rename_in_partitions(state, place.path, new)
+    refuse_dependents(state, place.path, "renamed", followers)
+    state = after
+    state = rename_in_statistics(state, place.path, new)
+    state = rename_in_sort_order(state, place.path, new)
+    state = with_schema(state, with_field(state.schema, place.path, lambda field: renamed(field, new)))
+    parameters = {"oldColumnPath": logged_name(place.path), "newColumnPath": logged_name(new_path)}
+    return done(state, "RENAME COLUMN", parameters)
+
+
+def move_column(state: TableState, change: MoveColumn) -> TableState:
+    """Return the state with a column at another position in its struct."""
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    if place.inside:
+        raise SchemaError(f"{place.name} of {state.table} is part of a type and has no position: move a column.")
+    above, struct = struct_at(state.schema, place.path[:-1], state.table)
+    rest = StructType(tuple(field for field in struct.fields if field.name != place.path[-1]))
+    position = change.position
+    if isinstance(position, int):
+        position = _at(state, place, rest, position)
+    if isinstance(position, After) and fold_name(position.column) == fold_name(place.path[-1]):
+        return state
+    index = _index(rest, position, place.path, state.table)
+
+    def moved(found: StructType) -> StructType:
+        field = next(f for f in found.fields if f.name == place.path[-1])
+        others = [f for f in found.fields if f is not field]
+        return StructType((*others[:index], field, *others[index:]))
+
+    schema = with_struct(state.schema, above, moved)
+    if schema == state.schema:
+        return state
+    return done(with_schema(state, schema), "CHANGE COLUMN", {"column": column_json(place), **_position_json(position)})
+
+
+def update_comment(state: TableState, change: UpdateColumnComment) -> TableState:
+    """Return the state with another comment of a column."""
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    if place.inside:
+        raise SchemaError(
+            f"{place.name} of {state.table} cannot have a comment, since it is part of a type: describe "
+            f"{display_name(place.field_path)}."
+        )
+    return set_metadata_key(state, place, COMMENT_KEY, change.comment)
+
+
+def update_nullability(state: TableState, change: UpdateColumnNullability) -> TableState:
+    """Return the state with a column that may contain NULL."""
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    if place.nullable == change.nullable:
+        return state
+    if not change.nullable:
+        raise SchemaError(
+            f"{place.name} of {state.table} cannot be set to NOT NULL, since existing rows may have NULL there: add a "
+            f"CHECK constraint such as {place.name} IS NOT NULL, which checks them."
+        )
+    if place.inside and place.inside[-1] == "key":
+        raise SchemaError(f"{place.name} of {state.table} is the key of a map, which is never NULL.")
+
+    def nullable(field: StructField) -> StructField:
+        if not place.inside:
+            return StructField(field.name, field.type, True, field.metadata)
+        inner = replace_type(field.type, place.inside[:-1], _with_nulls)
+        return StructField(field.name, inner, field.nullable, field.metadata)
+
+    state = with_schema(state, with_field(state.schema, place.field_path, nullable))
+    after = replace(place, nullable=True)
+    return done(state, "CHANGE COLUMN", {"column": column_json(after)})
+
+
+def set_metadata_key(state: TableState, place: Place, key: str, value: str | None) -> TableState:
+    """Return the state with a key in the metadata of a column; None removes it."""
+    if place.field.metadata.get(key) == value:
+        return state
+
+    def changed(field: StructField) -> StructField:
+        metadata = {name: text for name, text in field.metadata.items() if name != key}
+        if value is not None:
+            metadata[key] = value
+        return StructField(field.name, field.type, field.nullable, metadata)
+
+    state = with_schema(state, with_field(state.schema, place.path, changed))
+    after = replace(place, field=changed(place.field))
+    return done(state, "CHANGE COLUMN", {"column": column_json(after)})
+
+
+def replace_columns(state: TableState, change: ReplaceColumns) -> TableState:
+    """Return the state with the columns of a schema: others are dropped, new ones added, none renamed.
+
+    # SPIP Table Metadata: replacing (a, b) with (x, y) deletes a and b and adds x and y.
+    """
+    given = schema_of(change.schema)
+    if not given.fields:
+        raise SchemaError(f"The columns of {state.table} cannot be replaced by none: keep one at least.")
+    after = _replaced(state, (), given)
+    if after.schema == state.schema:
+        return state
+    columns = [column_json(Place((f.name,), with_lengths(f), (), f.type, f.nullable)) for f in given.fields]
+    return replace(done(state, "REPLACE COLUMNS", {"columns": columns}), schema=after.schema, metadata=after.metadata)
+
+
+def logged_name(path: ColumnPath) -> str:
+    """Return a path as delta-spark writes it into the history: backticks only where the parts need them."""
+    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in path)
+
+
+def column_json(place: Place) -> dict[str, Any]:
+    """Return a column as delta-spark describes it in the parameters of an operation."""
+    name: Any = parse_json(type_to_json(place.type))
+    return {
+        "name": logged_name(place.path),
+        "type": name if isinstance(name, str) else name["type"],
+        "nullable": place.nullable,
+        "metadata": {} if place.inside else dict(stored_field(place.field).metadata),
+    }
+
+
+def _replaced(state: TableState, above: ColumnPath, given: StructType) -> TableState:
+    """The state with the struct at a path made like another one."""
+    _, struct = struct_at(state.schema, above, state.table)
+    wanted = {fold_name(field.name): field for field in given.fields}
+    had = {fold_name(field.name) for field in struct.fields}
+    # New columns come first, since the last column of a struct cannot be dropped.
+    for field in given.fields:
+        if fold_name(field.name) not in had:
+            comment = field.metadata.get(COMMENT_KEY)
+            _refuse_options(field, (*above, field.name), state.table)
+            column = AddColumn((*above, field.name), with_lengths(field).type, comment, field.nullable)
+            state = add_column(state, column)
+    for field in struct.fields:
+        other = wanted.get(fold_name(field.name))
+        if other is None:
+            state = delete_column(state, DeleteColumn((*above, field.name)))
+            continue
+        state = _alike(state, (*above, field.name), with_lengths(field).type, with_lengths(other).type)
+        comment = other.metadata.get(COMMENT_KEY)
+        if isinstance(comment, str):
+            state = update_comment(state, UpdateColumnComment((*above, field.name), comment))
+    for index, field in enumerate(given.fields):
+        state = move_column(state, MoveColumn((*above, field.name), index))
+    return state
+
+
+def _alike(state: TableState, path: ColumnPath, old: DataType, new: DataType) -> TableState:
+    """The state with fields of structs inside a column replaced. Raises SchemaError if the type differs elsewhere."""
+    match old, new:
+        case StructType(), StructType():
+            return _replaced(state, path, new)
+        case ArrayType(before), ArrayType(after):
+            return _alike(state, (*path, "element"), before, after)
+        case MapType(key, value), MapType(new_key, new_value):
+            state = _alike(state, (*path, "key"), key, new_key)
+            return _alike(state, (*path, "value"), value, new_value)
+        case _ if old == new:
+            return state
+        case _:
+            raise SchemaError(
+                f"The columns of {state.table} cannot be replaced, because {display_name(path)} is "
+                f"{simple_string(old).upper()} and would become {simple_string(new).upper()}: change the type with "
+                f"ALTER COLUMN, or drop the column and add it."
+            )
+
+
+def _with_nulls(data_type: DataType) -> DataType:
+    match data_type:
+        case ArrayType(element):
+            return ArrayType(element, True)
+        case MapType(key, value):
+            return MapType(key, value, True)
+        case _:
+            return data_type
+
+
+def _index(struct: StructType, position: Position | None, path: ColumnPath, table: str) -> int:
+    """The index at which a field is inserted."""
+    match position:
+        case None:
+            return len(struct.fields)
+        case First():
+            return 0
+        case After(column):
+            for index, field in enumerate(struct.fields):
+                if fold_name(field.name) == fold_name(column):
+                    return index + 1
+            known = ", ".join(display_name([name]) for name in struct.names)
+            raise SchemaError(
+                f"{display_name(path)} of {table} cannot be put after {display_name([column])}, which is not beside "
+                f"it; the columns there are {known}."
+            )
+
+
+def _at(state: TableState, place: Place, rest: StructType, number: int) -> Position:
+    """The position with a number, counted from 0 among the columns that users see.
+
+    rest: The other fields of the struct.
+    """
+    hidden = hidden_columns(state.schema, state.metadata.partition_columns, state.configuration)
+    others = [name for name in rest.names if len(place.path) > 1 or name not in hidden or place.path[0] in hidden]
+    if number > len(others):
+        raise SchemaError(
+            f"{place.name} of {state.table} cannot be moved to position {number}: there are {len(others) + 1} "
+            f"columns, counted from 0."
+        )
+    return After(others[number - 1]) if number else First()
+
+
+def _position_json(position: Position | None) -> dict[str, str]:
+    return {} if position is None else {"position": str(position)}
+
+
+def _refuse_taken(struct: StructType, name: str, path: ColumnPath, table: str, what: str) -> None:
+    taken = next((field.name for field in struct.fields if fold_name(field.name) == fold_name(name)), None)
+    if taken is not None:
+        raise SchemaError(
+            f"{display_name(path)} cannot be {what} {table}, which has the column "
+            f"{display_name((*path[:-1], taken))}: choose another name."
+        )
+
+
+def _refuse_required_inside(data_type: DataType, path: ColumnPath, table: str) -> None:
+    """NOT NULL inside a new struct would mean that the struct is NOT NULL in existing rows."""
+    for field in data_type.fields if isinstance(data_type, StructType) else ():
+        if not field.nullable:
+            raise SchemaError(
+                f"{display_name((*path, field.name))} cannot be added to {table} as NOT NULL, since existing rows have "
+                f"NULL there: leave out NOT NULL."
+            )
+        _refuse_required_inside(field.type, (*path, field.name), table)
+
+
+def _refuse_options(field: StructField, path: ColumnPath, table: str) -> None:
+    odd = [key for key in field.metadata if key in (GENERATION_KEY, DEFAULT_KEY) or key.startswith(IDENTITY_PREFIX)]
+    if odd:
+        raise SchemaError(
+            f"{display_name(path)} cannot be added to {table} with {odd[0]}, since existing rows have no value for it: "
+            f"add a plain column, and set its default afterwards."
+        )
+
+
+def _refuse_unmapped(state: TableState, place: Place, what: str) -> None:
+    if state.mode == "none":
+        raise SchemaError(
+            f"{place.name} of {state.table} cannot be {what}, because data files contain its name: enable column "
+            f"mapping with SetProperty({_MODE!r}, 'name'), before it in the same alter, and repeat the change. Readers "
+            f"of the table must then support column mapping."
+        )
+
+
+def _refuse_clustered(state: TableState, place: Place) -> None:
+    """Refuse a column that is a clustering column or contains one."""
+    physical: list[str] = []
+    current: DataType = state.schema
+    for part in place.path:
+        if not isinstance(current, StructType):
+            return
+        field = next(field for field in current.fields if field.name == part)
+        physical.append(physical_name(field, state.mode))
+        current = field.type
+    if any(is_below(path, tuple(physical)) for path in state.clustering or ()):
+        raise SchemaError(
+            f"{place.name} is or contains a clustering column of {state.table} and cannot be dropped: choose other "
+            f"clustering columns with ClusterBy first."
+        )

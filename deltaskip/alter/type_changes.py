@@ -1,0 +1,197 @@
+"""Columns whose type becomes wider, and defaults of columns.
+
+# PROTOCOL, Type Widening, Default Columns
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from deltaskip.alter.column_changes import column_json, set_metadata_key
+from deltaskip.alter.column_paths import Place, place_of, replace_type, with_field
+from deltaskip.alter.dependents import refuse_dependents
+from deltaskip.alter.state import TableState, done, with_schema
+from deltaskip.alter.table_changes import DropDefault, SetDefault, UpdateColumn
+from deltaskip.errors import SchemaError
+from deltaskip.json_text import parse_json
+from deltaskip.rows.defaults import default_problem
+from deltaskip.schema import simple_string, type_to_json
+from deltaskip.schema.column_names import ColumnPath, column_path
+from deltaskip.schema.lengths import stored_field, with_lengths
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
+from deltaskip.schema.types import (
+    BYTE,
+    COLLATIONS_KEY,
+    DEFAULT_KEY,
+    DOUBLE,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+)
+from deltaskip.schema.user_schema import field_of
+
+_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
+_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
+
+
+def update_type(state: TableState, change: UpdateColumn) -> TableState:
+    """Return the state with a wider type of a column, recorded for the files that have the narrower one.
+
+    # PROTOCOL, Void Type: a void column gets any type, since no file has it.
+    """
+    place = place_of(state.schema, column_path("column", change.column), state.table)
+    given = with_lengths(field_of(place.field.name, change.type))
+    old, new = place.type, given.type
+    if _is_text(old) and _is_text(new):
+        _refuse_collation(state, place, given)
+    if old == new:
+        return state
+    if old == VOID:
+        refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
+        return _with_type(state, _collated_like(place, given), new, recorded=False)
+    if isinstance(old, StructType | ArrayType | MapType) or isinstance(new, StructType | ArrayType | MapType):
+        raise _refused(state, place, new, "only single types can: change the fields, elements, keys or values in it")
+    _refuse_own_rules(state, place, new)
+    refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
+    if _is_text(old) or _is_text(new):
+        if not _is_longer(old, new):
+            raise _refused(state, place, new, "only VARCHAR(n) of a greater length and STRING hold its values")
+        return _with_type(state, place, new, recorded=False)
+    if not is_widening(old, new):
+        raise _refused(state, place, new, "it would not hold every value of the column")
+    properties = state.properties
+    if not properties.type_widening:
+        enabling = f"SetProperty({TableProperties.type_widening.name!r}, 'true')"
+        raise _refused(state, place, new, f"the table has no type widening: enable it with {enabling} before")
+    iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
+    if iceberg and not _in_iceberg(old, new):
+        raise _refused(state, place, new, "Iceberg, with which the table is compatible, does not allow that")
+    return _with_type(state, place, new, recorded=True)
+
+
+def set_default(state: TableState, change: SetDefault) -> TableState:
+    """Return the state with a default of a column."""
+    place = _default_place(state, column_path("column", change.column))
+    text = change.expression.strip()
+    why = default_problem(place.field, text, state.table)
+    if why is not None:
+        raise SchemaError(f"{text or 'An empty text'} cannot be the default of {place.name} of {state.table}: {why}.")
+    return set_metadata_key(state, place, DEFAULT_KEY, text)
+
+
+def drop_default(state: TableState, change: DropDefault) -> TableState:
+    """Return the state without the default of a column."""
+    return set_metadata_key(state, _default_place(state, column_path("column", change.column)), DEFAULT_KEY, None)
+
+
+def _with_type(state: TableState, place: Place, new: DataType, recorded: bool) -> TableState:
+    def changed(field: StructField) -> StructField:
+        metadata = {**field.metadata, **place.field.metadata}
+        if recorded:
+            change = {"toType": _type_name(new), "fromType": _type_name(place.type)}
+            if place.inside:
+                change["fieldPath"] = ".".join(place.inside)
+            metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), change]
+        return replace(field, type=replace_type(field.type, place.inside, lambda _old: new), metadata=metadata)
+
+    parameters = {"column": column_json(replace(place, type=STRING if _is_text(new) else new))}
+    if not recorded:
+        after = stored_field(changed(place.field))
+        parameters["column"]["metadata"] = {} if place.inside else dict(after.metadata)
+    return done(with_schema(state, with_field(state.schema, place.field_path, changed)), "CHANGE COLUMN", parameters)
+
+
+def _collated_like(place: Place, given: StructField) -> Place:
+    """A void place with the collations of a type that it gets."""
+    above, size = ".".join((place.field.name, *place.inside)), len(given.name)
+    named = {f"{above}{key[size:]}": text for key, text in (given.metadata.get(COLLATIONS_KEY) or {}).items()}
+    if not named:
+        return place
+    known = place.field.metadata.get(COLLATIONS_KEY) or {}
+    return replace(
+        place, field=replace(place.field, metadata={**place.field.metadata, COLLATIONS_KEY: {**known, **named}})
+    )
+
+
+def _is_text(data_type: DataType) -> bool:
+    return data_type == STRING or _length(data_type) is not None
+
+
+def _length(data_type: DataType) -> tuple[str, int] | None:
+    """char or varchar, and the length."""
+    found = _LENGTH.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
+    return None if found is None else (found[1], int(found[2]))
+
+
+def _is_longer(old: DataType, new: DataType) -> bool:
+    """Whether every value of one type of text is a value of the other."""
+    if not (_is_text(old) and _is_text(new)):
+        return False
+    before, after = _length(old), _length(new)
+    return after is None or (before is not None and after[0] == "varchar" and after[1] >= before[1])
+
+
+def _in_iceberg(old: DataType, new: DataType) -> bool:
+    match old, new:
+        case DecimalType(_, before), DecimalType(_, after):
+            return before == after
+        case _, DecimalType():
+            return False
+        case _:
+            return not (new == TIMESTAMP_NTZ or (old in _INTEGERS and new == DOUBLE))
+
+
+def _refuse_collation(state: TableState, place: Place, given: StructField) -> None:
+    declared = place.field.metadata.get(COLLATIONS_KEY) or {}
+    before = declared.get(".".join((place.field.name, *place.inside)))
+    after = (given.metadata.get(COLLATIONS_KEY) or {}).get(given.name)
+    if before != after:
+        change = f"from {before or 'UTF8_BINARY'} to {after or 'UTF8_BINARY'}"
+        raise SchemaError(
+            f"The collation of {place.name} of {state.table} cannot be changed {change}, because neither Delta nor the "
+            f"collations of its protocol define that: add a column with the collation, and copy the values."
+        )
+
+
+def _refuse_own_rules(state: TableState, place: Place, new: DataType) -> None:
+    metadata = place.field.metadata
+    if GENERATION_KEY in metadata:
+        raise _refused(state, place, new, "it is generated by an expression of its type")
+    if any(key.startswith(IDENTITY_PREFIX) for key in metadata):
+        raise _refused(state, place, new, "it is an identity column, which must be BIGINT")
+
+
+def _refused(state: TableState, place: Place, new: DataType, why: str) -> SchemaError:
+    return SchemaError(
+        f"{place.name} of {state.table} cannot change its type from {simple_string(place.type).upper()} to "
+        f"{simple_string(new).upper()}, because {why}."
+    )
+
+
+def _type_name(data_type: DataType) -> str:
+    return str(parse_json(type_to_json(data_type)))
+
+
+def _default_place(state: TableState, path: ColumnPath) -> Place:
+    place = place_of(state.schema, path, state.table)
+    if len(place.path) > 1:
+        raise SchemaError(f"{place.name} of {state.table} cannot have a default: only top-level columns can.")
+    if GENERATION_KEY in place.field.metadata:
+        raise SchemaError(f"{place.name} of {state.table} cannot have a default, because it is generated.")
+    if any(key.startswith(IDENTITY_PREFIX) for key in place.field.metadata):
+        raise SchemaError(f"{place.name} of {state.table} cannot have a default, because it is an identity column.")
+    return place

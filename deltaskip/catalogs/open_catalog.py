@@ -1,0 +1,179 @@
+"""Opening a catalog by its URL, or by its name in the configuration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from deltaskip import arguments
+from deltaskip.catalogs.configuration import configured, configured_names, default_name
+from deltaskip.catalogs.session_catalog import CatalogEngine
+from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.doors import Unpicklable, door
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
+
+if TYPE_CHECKING:
+    from deltaskip.catalogs.table_catalog import TableCatalog
+
+# For each scheme the function that opens a catalog, from the rest of the URL, `name`, and options of its own.
+_BACKENDS = {
+    "spark": "deltaskip.catalogs.session_catalog:session_catalog",
+    "sql": "deltaskip.catalogs.database:SqlCatalog",
+    "unity": "deltaskip.catalogs.unity.unity_catalog:UnityCatalog",
+    "warehouse": "deltaskip.catalogs.warehouse:WarehouseCatalog",
+}
+
+
+@door
+def catalog(url: str | None = None, *, name: str | None = None, **options: Any) -> TableCatalog:
+    """Return a catalog.
+
+    A name stands for a section `[catalog.NAME]` of `~/.config/deltaskip.toml`, and for variables
+    `DELTASKIP_CATALOG__NAME__URI` of the environment, which win over the file; arguments win over both.
+
+    Args:
+        url: "warehouse:" and the path or URI of a folder, "sql:" and the URL of a database, "spark:" for that of a
+            Spark session, "unity:" and the URL of a server, or the name of a catalog that is configured. The default is
+            the variable `DELTASKIP_CATALOG`, otherwise `default-catalog` of the file.
+        name: Name of the catalog, for messages and SQL.
+        options: Options of the catalog, such as `storage_options` for those of the object store, and `warehouse` for
+            the folder in which a catalog in a database puts tables, or `spark` for the session.
+
+    Raises:
+        InvalidArgument: There is no such kind of catalog or none of this name, or it has no such option.
+        InvalidArgumentType: An argument has a wrong type.
+        CatalogError: The catalog cannot be reached.
+        StorageError: The storage of the catalog cannot be accessed.
+    """
+    wanted = default_name() if url is None else arguments.text("url", url)
+    if not wanted:
+        raise InvalidArgument(
+            "url must be a catalog such as 'warehouse:/data/warehouse', because neither the variable "
+            "DELTASKIP_CATALOG nor default-catalog in ~/.config/deltaskip.toml names one."
+        )
+    if _scheme_of(wanted) is None:
+        options = {**_found(wanted), **options}
+        name = name if name is not None else wanted
+        wanted = arguments.text("uri", options.pop("uri"))
+    scheme = _scheme_of(wanted)
+    if scheme not in _BACKENDS:
+        known = ", ".join(f"{each}:" for each in sorted(_BACKENDS))
+        raise InvalidArgument(f"The URL of a catalog begins with one of {known}, not with {shown(scheme or '')}:.")
+    module, _, member = _BACKENDS[scheme].partition(":")
+    make = getattr(import_module(module), member)
+    if name is not None:
+        options["name"] = arguments.unicode_text("name", name)
+    _check_options(make, scheme, options)
+    found: TableCatalog = make(wanted.partition(":")[2], **options)
+    return found
+
+
+def _found(name: str) -> dict[str, Any]:
+    """The options of a configured catalog, with its URI."""
+    options = configured(name)
+    if options is None:
+        names = ", ".join(configured_names()) or "none"
+        raise InvalidArgument(
+            f"No catalog {name!r} is configured in ~/.config/deltaskip.toml or the environment; configured: {names}. "
+            f"A URL begins with one of {', '.join(f'{each}:' for each in sorted(_BACKENDS))}."
+        )
+    if "uri" not in options:
+        raise InvalidArgument(f"The configuration of the catalog {name!r} has no uri, such as warehouse:/data.")
+    return options
+
+
+def _scheme_of(url: str) -> str | None:
+    scheme, colon, _ = url.partition(":")
+    return scheme.lower() if colon else None
+
+
+def _check_options(make: Any, scheme: str, options: dict[str, Any]) -> None:
+    parameters = list(inspect.signature(make).parameters.values())[1:]
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
+        return
+    known = [each.name for each in parameters]
+    unknown = next((each for each in options if each not in known), None)
+    if unknown is not None:
+        raise InvalidArgument(f"A catalog {scheme}: has no option {unknown}; it has {', '.join(known)}.")
+
+
+@door
+class InstalledCatalog(Unpicklable):
+    """A catalog that a Spark session knows by a name, until it is closed.
+
+    Made by `install_catalog`. As a context manager it closes when the block ends.
+
+    Attributes:
+        name: Name of the catalog in Spark's SQL.
+        catalog: The catalog.
+    """
+
+    def __init__(self, name: str, catalog: TableCatalog, uninstall: Callable[[], None]) -> None:
+        self.name = name
+        self.catalog = catalog
+        self._uninstall: Callable[[], None] | None = uninstall
+
+    def close(self) -> None:
+        """Take the catalog away from the session, which returns to its own catalog if this was the current one.
+
+        DataFrames that were made of its tables stay usable. Closing it again does nothing.
+        """
+        uninstall, self._uninstall = self._uninstall, None
+        if uninstall is not None:
+            uninstall()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the catalog was closed."""
+        return self._uninstall is None
+
+    def __enter__(self) -> InstalledCatalog:
+        """Begin a block at whose end the catalog is closed."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Close the catalog."""
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"InstalledCatalog({self.name!r}, {self.catalog!r})"
+
+
+@door
+def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCatalog:
+    """Install a catalog in a classic Spark session: Spark's own SQL and `df.writeTo` reach its tables by `name.db.t`.
+
+    Queries, CREATE TABLE with transforms, ALTER, CREATE TABLE AS SELECT and REPLACE TABLE AS SELECT in one commit,
+    INSERT INTO, INSERT OVERWRITE, REPLACE WHERE and DELETE work. UPDATE and MERGE are refused: use `catalog.sql`, which
+    works in every session. The catalog belongs to this session alone, and not to those that `newSession` makes of it.
+
+    This uses interfaces that are private to Spark, so that it works with the releases 4.0, 4.1 and 4.3.
+
+    Args:
+        spark: A classic session.
+        name: Name of the catalog in Spark's SQL.
+        catalog: The catalog.
+
+    Returns:
+        The installed catalog, whose `close` takes it away again.
+
+    Raises:
+        UnsupportedFeature: The session is one of Spark Connect, or of another release of Spark.
+        InvalidArgument: The session was stopped or has a catalog of this name, or the name is empty.
+        InvalidArgumentType: An argument has a wrong type.
+        SparkUnavailable: PySpark is not installed.
+    """
+    wanted = arguments.unicode_text("name", name)
+    if not wanted:
+        raise InvalidArgument("name must be the name of the catalog in Spark's SQL, such as 'lake', not ''.")
+    if not isinstance(catalog, TableCatalog):
+        raise InvalidArgumentType.of("catalog", "a TableCatalog", catalog)
+    asked = cast(CatalogEngine, engine("Installing a catalog in a Spark session"))
+    uninstall = asked.install_catalog(spark, wanted, catalog)
+    return InstalledCatalog(wanted, catalog, uninstall)

@@ -1,0 +1,475 @@
+"""ChangeScan: the changes of a range of versions, and the files that contain those that match a predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
+from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
+from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
+from deltaskip.change_feed.states import check_states
+from deltaskip.change_feed.version_range import VersionRange
+from deltaskip.dml.positions import RowPositions
+from deltaskip.doors import door
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import CorruptLog, DeltaSkipError, VersionNotFound
+from deltaskip.expr import Node, columns_of
+from deltaskip.html import html_table
+from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.log.loading import list_log
+from deltaskip.log.one_table import of_one_table
+from deltaskip.log.reopening import Reopened, SnapshotReference
+from deltaskip.log.replay import dv_ids
+from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
+from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.explain.report import Explain
+from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.pickling import chosen_by
+from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
+from deltaskip.skipping.scan import Scan
+
+if TYPE_CHECKING:
+    import pandas
+
+    from deltaskip.reading.read_ahead import Reads
+
+_LISTED = ("path", "uri", "size", "partition_values", "num_records")
+_VECTORS_AT_ONCE = 64
+
+
+_BATCH_ROWS = 1 << 16
+_COPIED = ("stats", "tags", "deletion_vector")
+
+
+class ChangeFeedEngine(Protocol):
+    """An engine that reads changes."""
+
+    def changes_to_dataframe(self, session: Any, scan: ChangeScan) -> Any:
+        """Return a DataFrame of the changes that match a scan."""
+
+
+@door
+@of_one_table
+class ChangeScan(Reopened):
+    """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
+
+    Made by `DeltaTable.changes`.
+
+    Args:
+        versions: The range.
+        options: What of the changes is read. The predicate may use the columns of the feed; `columns` are those of the
+            table, and there is no limit.
+    """
+
+    limit = None
+
+    def __init__(self, versions: VersionRange, options: ReadOptions = ALL_ROWS) -> None:
+        self._versions = versions
+        base = versions.snapshot
+        metadata = feed_metadata(base)
+        commits = versions.commits
+        changes, self._times = _read(versions) if commits else (None, {})
+        if changes is not None and _reads_statistics(options.where, options.params, base):
+            changes = _with_older_statistics(changes, base, versions.start)
+        self._changes = changes or _nothing()
+        snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
+        self._scan = Scan(snapshot, options)
+        self._hidden = options.hidden
+
+    def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+        options = replace(chosen_by(self._scan), hidden=self._hidden)
+        return _restored, (SnapshotReference.of(self._versions.snapshot), self.start, self.end, options)
+
+    @property
+    def start(self) -> int:
+        """The first version of the range."""
+        return self._versions.start
+
+    @property
+    def end(self) -> int:
+        """The last version of the range; `start - 1` if there is none."""
+        return self._versions.end
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The files as a snapshot with the table's columns at the last version and those of the feed."""
+        return self._scan.snapshot
+
+    @property
+    def where(self) -> object:
+        """The predicate as the caller wrote it; None for every row."""
+        return self._scan.where
+
+    @property
+    def columns(self) -> Sequence[str] | None:
+        """The columns to read, those of the feed last; None for all."""
+        chosen = self._scan.columns
+        return None if chosen is None else (*chosen, *(name for name in FEED_NAMES if name not in chosen))
+
+    @property
+    def predicate(self) -> Node:
+        """The bound predicate; a TRUE literal if there is none."""
+        return self._scan.predicate
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone that the files were pruned in."""
+        return self._scan.time_zone
+
+    @property
+    def collation_version(self) -> str:
+        """The version of the collations that the files were pruned by."""
+        return self._scan.collation_version
+
+    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
+        """Return the scan in another time zone, version of the collations, or mode; see `Scan.replanned`."""
+        scan = self._scan.replanned(time_zone, collation_version, ansi)
+        if scan is self._scan:
+            return self
+        found = copy(self)
+        found.__dict__.pop("_found", None)
+        found._scan = scan
+        return found
+
+    def __repr__(self) -> str:
+        where = "" if self.where is None else f", where={self.where!r}"
+        return f"ChangeScan({self.snapshot.table_root!r}, start={self.start}, end={self.end}{where})"
+
+    def _repr_html_(self) -> str:
+        given = [("table", self.snapshot.table_root), ("start", str(self.start)), ("end", str(self.end))]
+        return html_table([*given, *([] if self.where is None else [("where", str(self.where))])])
+
+    def files(self) -> pa.Table:
+        """Return the files that can contain matching changes, one row for each version and type of change.
+
+        The columns are `version`, `timestamp` (of the commit), `change_type` ("insert" or "delete"; null for a change
+        file, whose rows have their types), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes),
+        `partition_values` (a struct, typed by the schema), `num_rows` (the number of changes; null if the log does not
+        have it), `deletion_vector_before` and `deletion_vector_after` (structs, null for none). A file that the version
+        removed and added again with another deletion vector has both: its changes are the rows that only the later one
+        contains, or for "insert" only the earlier one.
+
+        Raises:
+            CorruptLog: A path, partition value or deletion vector cannot be read.
+            DataFileMissing: The file of a deletion vector does not exist.
+        """
+        return self._found.files
+
+    def explain(self) -> Explain:
+        """Return how many files each part of the predicate skips, and why a part skips none.
+
+        A file counts once for each version and type of change.
+        """
+        return self._scan.explain()
+
+    def to_spark(self, spark: Any) -> Any:
+        """Return a Spark DataFrame of the changes that match the predicate, in no particular order.
+
+        Its columns are those of the table at the last version, then `_change_type` ("insert", "delete",
+        "update_preimage" or "update_postimage"), `_commit_version` and `_commit_timestamp`.
+
+        Args:
+            spark: A SparkSession, classic or Connect.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            DataFileMissing: A file with changes does not exist, because it was vacuumed.
+            UnsupportedFeature: This version of Spark cannot read the table.
+        """
+        asked = cast(ChangeFeedEngine, engine(f"Reading the changes of {self.snapshot.table_root} through Spark"))
+        return asked.changes_to_dataframe(spark, self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
+
+        Its columns are those of `to_spark`.
+
+        Raises:
+            DataFileMissing: A file with changes does not exist, because it was vacuumed.
+            UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
+            PredicateError: The predicate fails for a row.
+            StorageError: A file cannot be read.
+        """
+        return self.to_batches().read_all()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
+
+        Raises as `to_arrow`, while it is read.
+        """
+        from deltaskip.change_feed.change_rows import arrow_rows
+
+        return arrow_rows(self._scan, self.rows())
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Return the rows of `to_arrow` as a DataFrame of pandas.
+
+        Args:
+            options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
+        """
+        return self.to_arrow().to_pandas(**options)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.
+
+        Args:
+            requested_schema: The schema that the consumer prefers, as a capsule.
+        """
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def reads(self) -> tuple[pa.Schema, Reads]:
+        """Return the schema of the changes, and a reader of each of their files.
+
+        Raises UnsupportedFeature for a predicate that only Spark can evaluate.
+        """
+        from deltaskip.change_feed.change_rows import change_reads
+
+        return change_reads(self._scan, self.rows())
+
+    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup]:
+        """The files of `files()` by how they are read: change files, whole files, and some rows of files."""
+        return self._found.change_files, self._found.whole, self._found.partly
+
+    @cached_property
+    def _found(self) -> _Found:
+        chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
+        if not chosen:
+            listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
+        else:
+            [(listed, rows)] = chosen
+        return _Found.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
+
+    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
+        """The listed columns of the entries that can contain matching changes, and their numbers."""
+        indices = self._scan.compiled.kept(batch).indices()
+        return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files with changes, and which rows of each are changes.
+
+    Attributes:
+        files: Rows of `ChangeScan.files()`.
+        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
+        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
+            vector and not in another; None for files of which every row is a change unless it is deleted.
+    """
+
+    files: pa.Table
+    deleted: pa.StructArray
+    positions: RowPositions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The files that are read, and the same by how they are read."""
+
+    files: pa.Table
+    change_files: FileGroup
+    whole: FileGroup
+    partly: FileGroup
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
+        """The files of entries. listed: their columns of `_LISTED`."""
+        inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
+        typed = numpy_values(changes.types.is_valid())
+        before, after = (numpy_values(each.is_valid()) for each in (changes.before, changes.after))
+        part = typed & np.where(inserts, before, after)
+        positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
+        gone = pc.if_else(arrow_array(inserts, pa.bool_()), changes.after, changes.before)
+        counts = _counts(listed, gone, typed, part, positions)
+        numbers, at = np.unique(numpy_values(changes.versions), return_inverse=True)
+        stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
+        columns = {
+            "version": changes.versions,
+            "timestamp": arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
+            "change_type": changes.types,
+            **{name: listed[name] for name in ("path", "uri", "size", "partition_values")},
+            "num_rows": counts,
+            "deletion_vector_before": changes.before,
+            "deletion_vector_after": changes.after,
+        }
+        files = pa.table(columns).combine_chunks()
+        some = np.ones(len(files), np.bool_)
+        some[part] = np.array(positions.counts, np.int64) > 0
+        partly = FileGroup(
+            _where(files, part & some),
+            pa.nulls(int((part & some).sum()), DELETION_VECTOR),
+            positions.take(np.flatnonzero(some[part]).tolist()),
+        )
+        whole = typed & ~part
+        return cls(
+            _where(files, some),
+            FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
+            FileGroup(_where(files, whole), gone.filter(arrow_array(whole, pa.bool_()))),
+            partly,
+        )
+
+
+def _read(versions: VersionRange) -> tuple[ChangedFiles, dict[int, int]]:
+    """The files with the changes of a range that has versions, and the commit times of these."""
+    snapshot = versions.snapshot
+    commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
+    check_states(commits, snapshot)
+    return changed_files(commits, snapshot), _times(versions, commits)
+
+
+def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
+    snapshot = versions.snapshot
+    numbers = [file.version for file in commits.files]
+    infos = dict(zip(numbers, commit_infos(commits), strict=True))
+    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
+    properties = snapshot.table_properties
+    times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
+    return {version: times[version] for version in numbers}
+
+
+def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
+    """For each of these entries the rows that one of its deletion vectors contains and the other one does not.
+
+    For deletes these are the rows that the later vector adds, for inserts those that it lacks.
+    """
+    for start in range(0, len(rows), _VECTORS_AT_ONCE):
+        some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        # Statistics of changes are not those of whole files.
+        files = pa.table({"uri": changes.adds["path"].take(some)})
+        before, after = (
+            read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
+            for each in (changes.before, changes.after)
+        )
+        for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
+            marked, other = (old, new) if kind == "insert" else (new, old)
+            assert marked is not None
+            yield marked if other is None else _without(marked, other)
+
+
+def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
+    return arrow_array(np.setdiff1d(numpy_values(rows), numpy_values(others), assume_unique=True), pa.int64())
+
+
+def _counts(
+    listed: pa.Table,
+    gone: pa.StructArray,
+    typed: np.ndarray[Any, Any],
+    part: np.ndarray[Any, Any],
+    positions: RowPositions,
+) -> pa.Int64Array:
+    """The number of changes of each entry; null where the log does not have it."""
+    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_scalar(0, pa.int64()))
+    counts = pc.subtract(one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
+    exact = np.zeros(len(part), np.int64)
+    exact[part] = positions.counts
+    counts = pc.if_else(arrow_array(part, pa.bool_()), arrow_array(exact), counts)
+    return pc.if_else(arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
+
+
+def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
+    return table.filter(arrow_array(mask, pa.bool_())).combine_chunks()
+
+
+def _taken(changes: ChangedFiles, rows: pa.Int64Array) -> ChangedFiles:
+    types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
+    return ChangedFiles(changes.adds, changes.versions.take(rows), types, before, after)
+
+
+def _nothing() -> ChangedFiles:
+    none = pa.nulls(0, DELETION_VECTOR)
+    adds = pa.Table.from_batches([], FILE_SCHEMA)
+    return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
+
+
+def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
+    """The attributes of a scan that was pickled."""
+    snapshot = reference.opened()
+    # Times depend on the commits before the first one.
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
+    return vars(ChangeScan(versions, options))
+
+
+# A remove action seldom has statistics. Those of the add that comes back with another deletion vector do not serve,
+# since they need not cover the rows that this vector deletes.
+def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool:
+    """Whether a predicate uses columns that have statistics, other than partition columns and those of the feed."""
+    if where is None:
+        return False
+    try:
+        given = given_predicate(where, params, snapshot.schema)
+        if is_column(given):
+            return True
+        node = expression_node(given)
+    except DeltaSkipError:
+        # The scan raises it, with the table.
+        return False
+    others = {name.lower() for name in (*snapshot.partition_columns, *FEED_NAMES)}
+    return any(path[0].lower() not in others for path in columns_of(node))
+
+
+def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int) -> ChangedFiles:
+    """Return the files with statistics of those that versions from `start` on removed, from the version before it.
+
+    Files without statistics in that version stay as they are, and so do all if its log files were deleted.
+    """
+    lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
+    rows = np.flatnonzero(true_rows(one_chunk(lacking)))
+    if not start or not len(rows):
+        return changes
+    index = arrow_array(rows, pa.int64())
+    paths = canonical_paths(one_chunk(changes.adds["path"].take(index)))
+    vectors = pc.fill_null(dv_ids(changes.before.take(index)), NOTHING)
+    try:
+        older = load_snapshot(snapshot.storage, snapshot.root, start - 1)
+        found = _files(older, paths)
+    except (VersionNotFound, CorruptLog):
+        return changes
+    # At one version a path has one add, which covers the rows of its own deletion vector; without one, of the file.
+    at = pc.index_in(paths, value_set=canonical_paths(one_chunk(found["path"])))
+    there = numpy_values(at.is_valid())
+    place = numpy_values(pc.fill_null(at, arrow_scalar(0, pa.int32()))).astype(np.int64)
+    if len(found):
+        its = pc.fill_null(dv_ids(one_chunk(found["deletion_vector"])), NOTHING).take(arrow_array(place))
+        same = pc.or_(pc.equal(its, vectors), pc.equal(its, NOTHING))
+        there = there & numpy_values(same)
+    if not there.any():
+        return changes
+    own = np.arange(len(changes.adds), dtype=np.int64)
+    own[rows[there]] = len(changes.adds) + place[there]
+    columns = {name: one_chunk(changes.adds[name]) for name in FILE_SCHEMA.names}
+    for name in _COPIED:
+        joined = pa.concat_arrays([columns[name], one_chunk(found[name])])
+        columns[name] = joined.take(arrow_array(own))
+    return replace(changes, adds=pa.table(columns, schema=FILE_SCHEMA))
+
+
+def _files(snapshot: Snapshot, paths: pa.Array) -> pa.Table:
+    """The files of a snapshot with these canonical paths that have statistics."""
+    wanted = paths.unique()
+    found = []
+    for batch in snapshot.add_batches(_BATCH_ROWS, ["path", *_COPIED]):
+        mask = pc.and_(
+            pc.is_in(canonical_paths(batch.column("path")), value_set=wanted), pc.is_valid(batch.column("stats"))
+        )
+        found.append(batch.filter(mask))
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in ("path", *_COPIED)])
+    return pa.Table.from_batches([batch.cast(schema) for batch in found if len(batch)], schema).combine_chunks()

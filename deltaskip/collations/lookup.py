@@ -1,0 +1,148 @@
+"""Collations by identifier and exact version, and the versions that this process can evaluate.
+
+# COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation that is
+# identical to the one specified in the filtering operation in all aspects, including the collation version."
+"""
+
+from __future__ import annotations
+
+import threading
+
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.names import parse_name
+from deltaskip.collations.versions import SPARK_VERSION, source_of
+from deltaskip.doors import door
+from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
+from deltaskip.records import dataclass
+from deltaskip.shown import Shown
+
+_PROVIDERS = ("icu", "spark")
+
+_lock = threading.Lock()
+_collations: dict[tuple[str, str], Collation] = {}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AvailableCollations(Shown):
+    """Collations of one provider in one exact version that this process can evaluate.
+
+    Attributes:
+        provider: "icu" or "spark".
+        version: major.minor, such as "77.1".
+        source: "built in", or the path of the ICU library.
+    """
+
+    provider: str
+    version: str
+    source: str
+
+
+@door
+def available_collations() -> tuple[AvailableCollations, ...]:
+    """List the providers and exact versions that this process can evaluate, newest version first.
+
+    The first call loads every ICU library that is found, which takes some milliseconds for each.
+
+    Returns:
+        One entry for each provider and version. Every entry with provider "icu" covers all locales of that ICU version.
+    """
+    from deltaskip.collations.libraries import icu_libraries
+    from deltaskip.collations.spark_order import lowercase_versions
+
+    icu = [AvailableCollations("icu", version, library.source) for version, library in icu_libraries().items()]
+    own = [AvailableCollations("spark", version, "built in") for version in reversed(lowercase_versions())]
+    return (*icu, *own)
+
+
+@door
+def collation(identifier: str | CollationId) -> Collation:
+    """Return the collation with this identifier, evaluated by a library of exactly its version.
+
+    The same text returns the same object.
+
+    Args:
+        identifier: provider.name[.version], such as "icu.UNICODE_CI.77.1" or "spark.UTF8_LCASE.77.1", in any letter
+            case. Without a version it is Spark 4.1's version, 77.1, if that is available, else the newest available
+            version; the `id` of the result contains it.
+
+    Returns:
+        The collation: `sort_keys`, `compare`, `min_max` and more over Arrow arrays.
+
+    Raises:
+        InvalidCollation: The text is not a collation identifier, or its provider does not have this name.
+        CollationUnavailable: No library of this version is available, or the library does not have the locale. The
+            message names the available versions.
+        InvalidArgumentType: `identifier` is neither text nor a CollationId.
+    """
+    if not isinstance(identifier, str | CollationId):
+        raise InvalidArgumentType.of("identifier", "a str such as 'icu.UNICODE_CI.77.1'", identifier)
+    wanted = CollationId.parse(identifier) if isinstance(identifier, str) else identifier
+    provider = wanted.provider.lower()
+    if provider not in _PROVIDERS or not wanted.provider.isascii():
+        raise CollationUnavailable(
+            f"{wanted} cannot be evaluated: the provider must be icu or spark, not {wanted.provider!r}."
+        )
+    belongs = parse_name(wanted.name)
+    if belongs.provider != provider:
+        raise InvalidCollation(f"{wanted} does not exist; use {belongs.provider}.{belongs.normalized}.")
+    version = wanted.version or _default_version(provider)
+    # The key is the text, so that the result's id keeps the caller's spelling.
+    key = (wanted.text, version)
+    found = _collations.get(key)
+    if found is None:
+        with _lock:
+            found = _collations.setdefault(key, _made(wanted.with_version(version), provider, version))
+    return found
+
+
+def find(identifier: str | CollationId) -> Collation | None:
+    """The collation; None if this process cannot evaluate it, so that statistics under it prove nothing.
+
+    Raises nothing. An identifier without a version is resolved as `collation` does.
+    """
+    try:
+        return collation(identifier)
+    except DeltaSkipError:
+        return None
+
+
+def is_known(identifier: str) -> bool:
+    """Whether the text identifies a collation that some version of its library can evaluate. Raises nothing."""
+    try:
+        known = CollationId.parse(identifier).without_version.canonical
+        name = parse_name(known.name)
+    except InvalidCollation:
+        return False
+    return known.provider == name.provider and (name.spark or find(known) is not None)
+
+
+def _made(wanted: CollationId, provider: str, version: str) -> Collation:
+    # ICU and its libraries are imported for the first collation; most tables have none.
+    if provider == "spark":
+        from deltaskip.collations.spark_order import spark_order
+
+        return spark_order(wanted)
+    from deltaskip.collations.icu import icu_collation
+    from deltaskip.collations.libraries import icu_libraries, icu_library
+
+    library = icu_library(version)
+    if library is None:
+        here = ", ".join(icu_libraries()) or "none"
+        raise CollationUnavailable(
+            f"{wanted} needs ICU {version}, and the available versions are {here}: {source_of(version)}."
+        )
+    return icu_collation(wanted, library)
+
+
+def _default_version(provider: str) -> str:
+    from deltaskip.collations.libraries import icu_libraries, icu_library
+
+    if provider == "spark" or icu_library(SPARK_VERSION) is not None:
+        return SPARK_VERSION
+    newest = next(iter(icu_libraries()), None)
+    if newest is None:
+        raise CollationUnavailable(
+            "No ICU library is available: install pyicu-wheels, or set DELTASKIP_ICU_PATH to a folder with libicui18n."
+        )
+    return newest

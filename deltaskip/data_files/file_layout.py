@@ -1,0 +1,117 @@
+"""The layout of a write's data files, from the table's state after the write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from deltaskip.actions import DomainMetadata, Metadata, Protocol
+from deltaskip.collations.write_versions import DOMAIN, kept_versions
+from deltaskip.data_files.parquet_writer import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
+from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.log import Snapshot
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.properties import MappingMode, TableProperties
+from deltaskip.schema.types import StructType
+from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.tight_bounds import writes_tight_bounds
+from deltaskip.txn.collation_versions import announced
+
+
+def layout_after(
+    snapshot: Snapshot,
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: StructType,
+    domains: Mapping[str, DomainMetadata],
+    time_zone: str,
+) -> DataFileLayout:
+    """Return the layout for a write on `snapshot` that leaves the table with this state.
+
+    Files have the statistics that the properties choose, with bounds for each collation version that the domain
+    `collations` lists and this process evaluates.
+
+    Raises SchemaError for a malformed property.
+    """
+    properties = TableProperties(metadata.configuration, snapshot.root)
+    mode = mapping_mode(protocol, properties)
+    columns = _columns(schema, metadata, mode, domains)
+    request = statistics_request(
+        columns,
+        _collations(domains, columns),
+        mapping_mode=mode,
+        tight_bounds=writes_tight_bounds(protocol, metadata.configuration),
+    )
+    prefixed = mode != "none" or properties.randomize_file_prefixes
+    return DataFileLayout(
+        snapshot.storage,
+        snapshot.root,
+        schema,
+        tuple(metadata.partition_columns),
+        mode,
+        request,
+        codec=properties.compression_codec or DEFAULT_CODEC,
+        target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
+        keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
+        random_prefix=properties.random_prefix_length if prefixed else None,
+        time_zone=time_zone,
+        balanced=properties.optimize_write,
+        may_shred=properties.variant_shredding
+        and any(has_feature(protocol, name) for name in feature_names("variantShredding")),
+    )
+
+
+def first_collation_versions(
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: StructType,
+    domains: Mapping[str, DomainMetadata],
+    version: Callable[[], str | None],
+) -> DomainMetadata | None:
+    """Return the domain `collations` that the first write to a table with collated columns sets; None if it sets none.
+
+    Later writes keep the versions that the domain lists, which `retire_collation_version` changes.
+
+    Args:
+        protocol: The protocol after the write.
+        metadata: The metadata after the write.
+        schema: The schema after the write.
+        domains: The metadata domains of the table by name.
+        version: Returns the collation version of the writer; None if it is not known. Called if it is needed.
+    """
+    if DOMAIN in domains or not any(has_feature(protocol, name) for name in feature_names("collations")):
+        return None
+    columns = _columns(schema, metadata, mapping_mode(protocol, TableProperties(metadata.configuration)), domains)
+    collations = {column.collation for column in columns if column.collation is not None}
+    chosen = version() if collations else None
+    if chosen is None:
+        return None
+    found = declared_collations(columns, dict.fromkeys(collations, (chosen,)))
+    return announced(domains, sorted({each for identifiers in found.values() for each in identifiers}))
+
+
+def _columns(
+    schema: StructType, metadata: Metadata, mode: MappingMode, domains: Mapping[str, DomainMetadata]
+) -> tuple[StatColumn, ...]:
+    """The columns with statistics: those that the properties choose, and the clustering columns.
+
+    # PROTOCOL, Clustered Table: writers write statistics of the clustering columns of every file.
+    """
+
+    def indexed(properties: Mapping[str, str]) -> tuple[StatColumn, ...]:
+        partitions = metadata.partition_columns
+        return indexed_columns(schema, partition_columns=partitions, mapping_mode=mode, properties=properties)
+
+    chosen = indexed(metadata.configuration)
+    domain = domains.get(CLUSTERING_DOMAIN)
+    clustering = frozenset() if domain is None else clustering_paths(domain.configuration) or frozenset()
+    if clustering <= {column.physical for column in chosen}:
+        return chosen
+    names = {*clustering, *(column.physical for column in chosen)}
+    return tuple(column for column in indexed({INDEXED_COLUMNS: "-1"}) if column.physical in names)
+
+
+def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:
+    """The collated bounds of each column: those of the versions that the table's writers keep."""
+    return declared_collations(columns, kept_versions(domains))

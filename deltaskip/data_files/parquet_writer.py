@@ -1,0 +1,428 @@
+"""Data files that this process writes from Arrow record batches, with their statistics, without Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import AddFile
+from deltaskip.actions.partition_folders import partition_folder, partition_texts, random_folder
+from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns
+from deltaskip.data_files.encoding import Encoders, FileSequence, processors
+from deltaskip.data_files.parquet_schema import parquet_schema, viewed
+from deltaskip.data_files.sort_order import SortColumn
+from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
+from deltaskip.progress import Progress, table_name
+from deltaskip.records import dataclass
+from deltaskip.rows.rules import partition_values_named
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import domain_values, is_true, numpy_values
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.settings import options
+from deltaskip.stats.file_facts import FileReader, StatisticsRequest
+from deltaskip.storage import Storage, join
+from deltaskip.storage.unsynced import Unsynced
+
+# As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
+DEFAULT_CODEC = "snappy"
+DEFAULT_FILE_BYTES = 128 << 20
+
+CHANGE_FOLDER = "_change_data"
+"""The folder of the files of the change data feed.
+
+# PROTOCOL, Change Data Files
+"""
+
+# One file of fewer rows is written in less time than a thread needs to start.
+_LITTLE_BYTES = 1 << 20
+# Each file that is being written holds a file descriptor.
+_OPEN_FILES = 200
+
+_ID = "PARQUET:field_id"
+_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz", "lz4": ".lz4_raw"}
+
+
+def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
+    """Return the rows in the order of the columns; equal ones stay in their order.
+
+    NaN is greater than all other numbers, as in Spark.
+
+    Args:
+        rows: Rows with columns by physical name.
+        columns: The columns, the most significant one first.
+    """
+    keys: dict[str, pa.ChunkedArray] = {}
+    order: list[tuple[str, str]] = []
+
+    def add(values: pa.ChunkedArray, descending: bool) -> None:
+        name = f"k{len(keys)}"
+        keys[name] = values
+        order.append((name, "descending" if descending else "ascending"))
+
+    for column in columns:
+        values = rows.column(column.physical[0])
+        for name in column.physical[1:]:
+            values = pa.chunked_array([pc.struct_field(chunk, name) for chunk in values.chunks], _inner(values, name))
+        if values.null_count:
+            add(pc.is_null(values), column.nulls_first)
+        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+            # Arrow puts NaN at the end in both directions.
+            add(is_true(pc.is_nan(values)), column.descending)
+        add(values, column.descending)
+    if not keys or rows.num_rows < 2:
+        return rows
+    # Arrow's order of equal rows is not that in which they came.
+    add(pa.chunked_array([pa.array(range(rows.num_rows), pa.int64())]), False)
+    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
+
+
+def _inner(values: pa.ChunkedArray, name: str) -> pa.DataType:
+    return values.type.field(name).type
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileLayout:
+    """The layout of a table's data files: their places and their contents.
+
+    Args:
+        storage: The storage of the table.
+        root: Location of the table.
+        schema: Schema of the table.
+        partition_columns: The partition columns by logical name, in order.
+        mapping_mode: Column mapping mode of the table.
+        request: The statistics of each file.
+        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none.
+        target_bytes: Size at which the next file begins.
+        keeps_partition_columns: Whether files also contain the partition columns.
+        random_prefix: Number of letters of the random folder that replaces the folders of partitions; None for those.
+        time_zone: Time zone of timestamps in the names of folders.
+        extra: Columns of the rows that files contain beside the table's, without statistics: row ids, kind of change.
+        change_data: Whether the files are those of the change data feed, which have a folder of their own.
+        balanced: Whether Spark redistributes rows that are not partitioned, too, for files near the target size.
+        arranged: Whether each task of Spark has the rows of one file, so that it must not redistribute them.
+        sort_by: Columns by which the rows of each file are sorted.
+        may_shred: Whether files may have shredded variants, which only Spark writes.
+        unsynced: Gets a single small file, which the commit makes durable; None to make every file durable at once.
+    """
+
+    storage: Storage
+    root: str
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    mapping_mode: MappingMode
+    request: StatisticsRequest
+    codec: str = DEFAULT_CODEC
+    target_bytes: int = DEFAULT_FILE_BYTES
+    keeps_partition_columns: bool = False
+    random_prefix: int | None = None
+    time_zone: str = "UTC"
+    extra: tuple[StructField, ...] = ()
+    change_data: bool = False
+    balanced: bool = False
+    arranged: bool = False
+    sort_by: tuple[SortColumn, ...] = ()
+    may_shred: bool = False
+    unsynced: Unsynced | None = dataclasses.field(default=None, compare=False)
+
+    def partition_fields(self) -> list[StructField]:
+        """The partition columns, in order."""
+        fields = {field.name: field for field in self.schema.fields}
+        return [fields[name] for name in self.partition_columns]
+
+    def folder(self, values: Sequence[Any]) -> str:
+        """Return the folder of a partition, or the random one, as a path below the table's root; "" for the root."""
+        if self.random_prefix is not None:
+            folder = random_folder(self.random_prefix)
+        else:
+            names = [physical_name(field, self.mapping_mode) for field in self.partition_fields()]
+            fields = [StructField(name, field.type) for name, field in zip(names, self.partition_fields(), strict=True)]
+            folder = partition_folder(fields, values, self.time_zone)
+        return "/".join(filter(None, (CHANGE_FOLDER if self.change_data else "", folder)))
+
+
+def write_data_files(
+    batches: Iterable[pa.RecordBatch], layout: DataFileLayout, *, divided: bool = False
+) -> WrittenRows:
+    """Write the rows as Parquet files of about the target size, each of one partition.
+
+    Memory is bounded by the row groups that wait to be written, not by the number of rows. After an error the files
+    that were written are deleted, where the storage allows it. A bar shows the progress of longer writes.
+
+    Args:
+        batches: Rows with the columns of the table's schema but for void ones, of the types of `schema.arrow_schema`,
+            and the extra columns of the layout.
+        layout: The place and the contents of the files.
+        divided: Whether rows of one partition are divided among several files, which are encoded side by side, if
+            there are enough of them.
+
+    Returns:
+        An add action for each file, with statistics, in the order of their paths. No file is without rows.
+
+    Raises:
+        RowViolation: A partition value has no text.
+        StorageError: A file cannot be written.
+    """
+    writer = _Writer(layout, divided)
+    rows = 0
+    try:
+        with Progress(f"Writing {table_name(layout.root)}", unit="rows", blocks=True) as progress:
+            for batch in batches:
+                writer.put(batch)
+                rows += batch.num_rows
+                progress.advance(batch.num_rows)
+            return WrittenRows(tuple(writer.finish()), rows)
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+class _Writer:
+    """Rows by partition until they fill a row group, and the files of each partition."""
+
+    def __init__(self, layout: DataFileLayout, divided: bool) -> None:
+        self._layout = layout
+        self._divided = divided
+        schema = layout.schema
+        partitions = set(layout.partition_columns)
+        self._partition_fields = layout.partition_fields()
+        kept = [i for i, field in enumerate(schema.fields) if field.name not in partitions]
+        if layout.keeps_partition_columns:
+            # PROTOCOL, IcebergCompatV1: after the data columns.
+            kept += [schema.names.index(name) for name in layout.partition_columns]
+        parquet, indexes = parquet_schema(schema, kept, layout.mapping_mode)
+        self._parquet = pa.schema([*parquet, *map(_extra_field, layout.extra)])
+        self._names = [*(schema.fields[i].name for i in indexes), *(field.name for field in layout.extra)]
+        self._waiting: dict[_Partition, _Waiting] = {}
+        self._waiting_bytes = 0
+        self._encoders = Encoders()
+        self._open: dict[_Partition, FileSequence] = {}
+        self._begun: list[FileSequence] = []
+        self._written: list[str] = []
+        self._job = str(uuid4())
+        self._numbers = count()
+        self._dictionary: list[str] | None = None
+        self._reader = FileReader(layout.request, exact_floats=True)
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        for partition, rows in self._by_partition(batch):
+            waiting = self._waiting.setdefault(partition, _Waiting())
+            waiting.put(rows)
+            self._waiting_bytes += rows.nbytes
+            # The rest waits, so that the last rows are enough for several files.
+            while waiting.nbytes >= 2 * options.row_group_bytes:
+                if self._layout.sort_by:
+                    self._put_sorted(partition)
+                else:
+                    self._put(partition, self._take(partition, options.row_group_bytes))
+                waiting = self._waiting.get(partition, _Waiting())
+        while self._waiting_bytes > options.write_waiting_bytes * 3 // 4:
+            largest = max(self._waiting, key=lambda each: self._waiting[each].nbytes)
+            if self._layout.sort_by:
+                self._put_sorted(largest)
+            else:
+                self._put(largest, self._take(largest))
+        self._encoders.wait(options.write_waiting_bytes - self._waiting_bytes)
+
+    def finish(self) -> list[AddFile]:
+        divided = self._divided and len(self._waiting) == 1
+        self._encoders.alone = not self._begun and len(self._waiting) == 1 and self._waiting_bytes < _LITTLE_BYTES
+        for partition in list(self._waiting):
+            n_bytes = self._waiting[partition].nbytes
+            # Consecutive rows go into one file, so that files of ordered rows have narrow bounds.
+            files = min(processors(), round(n_bytes / options.parallel_file_bytes)) if divided else 1
+            if files > 1:
+                self._end(partition)
+            for rows in _parts(sorted_rows(self._take(partition), self._layout.sort_by), files):
+                for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
+                    self._put(partition, group)
+                self._end(partition)
+        for partition in list(self._open):
+            self._end(partition)
+        return sorted(self._encoders.finish(), key=lambda file: file.path)
+
+    def abandon(self) -> None:
+        self._encoders.stop()
+        for each in self._begun:
+            each.abandon()
+        delete_data_files(self._layout.storage, self._layout.root, self._written)
+
+    def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[_Partition, pa.RecordBatch]]:
+        """The rows of each partition, with the data columns under their physical names."""
+        data = self._data(batch)
+        if not self._partition_fields:
+            yield _Partition((), ()), data
+            return
+        columns = [batch.column(field.name) for field in self._partition_fields]
+        texts = []
+        for column, field in zip(columns, self._partition_fields, strict=True):
+            with partition_values_named(field, self._layout.root):
+                texts.append(_Texts(column, field))
+        codes = _codes(texts)
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        if len(starts) > 1:
+            rows = pa.array(order)
+            gathered = self._encoders.each(lambda column: column.take(rows), data.columns)
+            data = pa.RecordBatch.from_arrays(gathered, schema=data.schema)
+        for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+            row = int(order[start])
+            values = tuple(domain_values(column.slice(row, 1))[0] for column in columns)
+            key = tuple(text[row] for text in texts)
+            yield _Partition(key, values), data.slice(start, end - start)
+
+    def _data(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            viewed(batch.column(name), field.type) for name, field in zip(self._names, self._parquet, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._parquet)
+
+    def _take(self, partition: _Partition, n_bytes: int | None = None) -> pa.Table:
+        """The first rows that wait of the partition, of about this size in memory; None takes all."""
+        waiting = self._waiting.pop(partition)
+        self._waiting_bytes -= waiting.nbytes
+        rows = pa.Table.from_batches(waiting.batches, self._parquet)
+        first = len(rows) if n_bytes is None else max(1, len(rows) * n_bytes // waiting.nbytes)
+        if first < len(rows):
+            rest = self._waiting[partition] = _Waiting()
+            for batch in rows.slice(first).to_batches():
+                rest.put(batch)
+            self._waiting_bytes += rest.nbytes
+        return rows.slice(0, first)
+
+    def _put(self, partition: _Partition, rows: pa.Table) -> None:
+        """Write rows of the partition as a row group."""
+        if self._dictionary is None:
+            self._dictionary = dictionary_columns(rows)
+        files = self._open.get(partition)
+        if files is None:
+            while len(self._open) >= _OPEN_FILES:
+                self._end(next(iter(self._open)))
+            files = self._open[partition] = self._files(partition, self._dictionary)
+        files.put(rows)
+        if files.expected_bytes >= self._layout.target_bytes:
+            self._end(partition)
+
+    def _put_sorted(self, partition: _Partition) -> None:
+        """Write the rows that wait of the partition in their order, as a file of their own, or several."""
+        rows = sorted_rows(self._take(partition), self._layout.sort_by)
+        for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
+            self._put(partition, group)
+        self._end(partition)
+
+    def _end(self, partition: _Partition) -> None:
+        files = self._open.pop(partition, None)
+        if files is not None:
+            files.end()
+
+    def _files(self, partition: _Partition, dictionary: list[str]) -> FileSequence:
+        """A sequence of new files of a partition."""
+        layout = self._layout
+        codec = layout.codec
+        extension = _EXTENSIONS.get(codec, f".{codec}")
+        kind = "cdc" if layout.change_data else "part"
+        names = [physical_name(field, layout.mapping_mode) for field in self._partition_fields]
+        values = dict(zip(names, partition.key, strict=True))
+        numbers = chain([next(self._numbers)], self._numbers)
+
+        def begin(without_statistics: frozenset[str]) -> OpenDataFile:
+            name = f"{kind}-{next(numbers):05}-{self._job}.c000{extension}.parquet"
+            folder = layout.folder(partition.values)
+            path = f"{folder}/{name}" if folder else name
+            self._written.append(path)
+            location = join(layout.root, path)
+            put = None
+            if self._encoders.alone and not layout.storage.remote:
+                put = layout.storage.put_if_absent if layout.unsynced is None else layout.unsynced.put
+            where = layout.storage, location, path
+            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put)
+
+        def close(file: OpenDataFile) -> AddFile:
+            return file.close(self._reader, layout.request, values)
+
+        files = FileSequence(self._encoders, begin, close, layout.target_bytes)
+        self._begun.append(files)
+        return files
+
+
+def _extra_field(field: StructField) -> pa.Field:
+    number = field_id(field)
+    return pa.field(field.name, arrow_type(field.type), metadata=None if number is None else {_ID: str(number)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """A partition by its texts in the log; `values` are those of the first row, which has the same texts."""
+
+    key: tuple[str | None, ...]
+    values: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Partition) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class _Texts:
+    """The log's texts of a partition column's values, each distinct value converted once."""
+
+    def __init__(self, values: pa.Array, field: StructField) -> None:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        self._texts = partition_texts(encoded.dictionary, field.type)
+        self._indices = numpy_values(encoded.indices)
+
+    def codes(self) -> np.ndarray[Any, Any]:
+        """A number for each row, equal for equal texts, below the number of distinct values."""
+        of_values = self._texts.dictionary_encode(null_encoding="encode").indices
+        codes: np.ndarray[Any, Any] = numpy_values(of_values)[self._indices]
+        return codes
+
+    def __getitem__(self, row: int) -> str | None:
+        text: str | None = self._texts[int(self._indices[row])].as_py()
+        return text
+
+
+def _codes(columns: Sequence[_Texts]) -> np.ndarray[Any, Any]:
+    """A number for each row, equal for rows with equal texts in all columns."""
+    codes, distinct = np.zeros(0, np.int64), 0
+    for column in columns:
+        found = column.codes().astype(np.int64)
+        if distinct:
+            # Renumbered, the codes of any number of columns stay small.
+            pairs = pa.array(codes * (int(found.max()) + 1) + found).dictionary_encode()
+            found = numpy_values(pairs.indices)
+        codes, distinct = found.astype(np.int64, copy=False), int(found.max()) + 1
+    # numpy sorts short integers by radix.
+    return codes.astype(np.uint16) if distinct <= 1 << 16 else codes
+
+
+class _Waiting:
+    """Rows of one partition that wait for their row group."""
+
+    __slots__ = ("batches", "nbytes")
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.nbytes = 0
+
+    def put(self, rows: pa.RecordBatch) -> None:
+        self.batches.append(rows)
+        self.nbytes += rows.nbytes
+
+
+def _parts(rows: pa.Table, number: int) -> Iterator[pa.Table]:
+    """The rows in this many parts of about the same number of rows, none of them empty."""
+    size = -(-len(rows) // max(1, number))
+    return (rows.slice(start, size) for start in range(0, len(rows), size))

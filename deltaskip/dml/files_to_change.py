@@ -1,0 +1,256 @@
+"""The files of a snapshot that lose rows: whole files, which are not read, and files that may lose some rows.
+
+A file goes whole if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL. Both
+are decided by the proofs of data skipping, so that only files for which neither is proved are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import (
+    DELETION_VECTOR,
+    FILE_SCHEMA,
+    AddFile,
+    RemoveFile,
+    absolute_uris,
+    add_files,
+    parse_partition_value,
+    remove_files,
+)
+from deltaskip.actions.partition_folders import partition_texts
+from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, numpy_values, one_chunk, typed_array
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.types import StructField
+from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.cost import FileCount
+from deltaskip.txn.removed_files import RemovedFiles
+
+_LISTED = ("uri", "partition_values", "num_records", "deletion_vector", "base_row_id", "default_row_commit_version")
+_REMOVED = ("path", "partition_values", "size", "deletion_vector")
+
+PartitionKey = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """Data files, one row each in every table.
+
+    Attributes:
+        listed: Columns of `Scan.files()`: uri, partition_values (typed), num_records, deletion_vector and row ids.
+        logged: Columns of FILE_SCHEMA as logged.
+        live_rows: int64 number of rows that are not deleted; null where the log does not have it.
+    """
+
+    listed: pa.Table
+    logged: pa.Table
+    live_rows: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def take(self, positions: Sequence[int]) -> DataFiles:
+        """Return the files at these positions."""
+        if list(positions) == list(range(len(self))):
+            return self
+        chosen = arrow_array(list(positions), pa.int64())
+        return DataFiles(self.listed.take(chosen), self.logged.take(chosen), self.live_rows.take(chosen))
+
+    @property
+    def num_rows(self) -> int | None:
+        """Number of rows that are not deleted; None if the log does not have it for every file."""
+        return None if self.live_rows.null_count else exact_sum(self.live_rows)
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Size of the files."""
+        return exact_sum(self.logged["size"])
+
+    @property
+    def num_vectors(self) -> int:
+        """Number of files with a deletion vector."""
+        return len(self) - int(self.listed["deletion_vector"].null_count)
+
+    def removed(self, root: str, deletion_timestamp: int) -> RemovedFiles:
+        """Return the files as a transaction removes them. root: `Snapshot.table_root`. deletion_timestamp: in ms."""
+        return RemovedFiles.of(root, self.logged, deletion_timestamp)
+
+    def adds(self) -> list[AddFile]:
+        """Return the add action of each file; all columns of FILE_SCHEMA must have been read."""
+        return list(add_files(self.logged))
+
+
+@dataclass(frozen=True, slots=True)
+class FilesToChange:
+    """The plan of a change of rows: files that lose all rows, and files that may lose some."""
+
+    whole: DataFiles
+    partly: DataFiles
+
+
+def files_to_change(scan: Scan) -> FilesToChange:
+    """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
+    snapshot = scan.snapshot
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan)))
+    whole = _joined(snapshot, _REMOVED, [each[0] for each in found if each[0] is not None])
+    return FilesToChange(
+        whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
+    )
+
+
+def kept_files(scan: Scan) -> DataFiles:
+    """Return the files that may contain rows for which the predicate of the scan is TRUE."""
+    found = list(each_candidate(scan.snapshot, scan.compiled.program, partial(_kept_of, scan)))
+    return _joined(scan.snapshot, FILE_SCHEMA.names, found)
+
+
+def no_files(snapshot: Snapshot) -> DataFiles:
+    """Return no files, with the columns of `kept_files`."""
+    return _joined(snapshot, FILE_SCHEMA.names, [])
+
+
+def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:
+    """Return the files of some partitions, each given by the log's texts of its values.
+
+    Values are compared by meaning: an instant in two spellings is one partition, and null equals null.
+    # PROTOCOL, Partition Value Serialization
+
+    Args:
+        scan: A scan that keeps at least these files.
+        partitions: One text for each partition column, as `serialize_partition_value` writes it.
+    """
+    snapshot = scan.snapshot
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, frozenset(partitions))))
+    return _joined(snapshot, _REMOVED, found)
+
+
+def chosen_files(
+    scan: Scan, columns: Sequence[str], choose: Callable[[FileBatch, npt.NDArray[Any]], npt.NDArray[Any]]
+) -> DataFiles:
+    """Return the files that the scan keeps and `choose` selects.
+
+    Args:
+        scan: The scan.
+        columns: Columns of FILE_SCHEMA to read, with those that `remove_actions` needs.
+        choose: Returns a mask of some rows of a batch; called from several threads.
+    """
+
+    def chosen(batch: FileBatch) -> DataFiles:
+        kept = _kept(scan, batch)
+        return _files(scan, batch, kept[choose(batch, kept)], columns)
+
+    return _joined(scan.snapshot, columns, list(each_candidate(scan.snapshot, scan.compiled.program, chosen)))
+
+
+def new_files(
+    snapshot: Snapshot, fields: Sequence[StructField], mode: MappingMode, adds: Sequence[AddFile]
+) -> pa.Table:
+    """Return files that are not committed yet as `DataFiles.listed` has them.
+
+    fields: The partition columns. mode: The column mapping mode.
+    """
+    paths = arrow_array([add.path for add in adds], pa.string())
+    columns = []
+    for field in fields:
+        texts = [add.partition_values[physical_name(field, mode)] for add in adds]
+        values = {text: None if text is None else parse_partition_value(text, field.type) for text in set(texts)}
+        columns.append(typed_array([values[text] for text in texts], arrow_type(field.type)))
+    named = [pa.field(field.name, arrow_type(field.type)) for field in fields]
+    partitions = (
+        pa.StructArray.from_arrays(columns, fields=named)
+        if fields
+        else pa.Array.from_buffers(pa.struct([]), len(adds), [None])
+    )
+    nothing = pa.nulls(len(adds), pa.int64())
+    columns = [absolute_uris(snapshot.table_root, paths), partitions, nothing]
+    return pa.table([*columns, pa.nulls(len(adds), DELETION_VECTOR), nothing, nothing], names=list(_LISTED))
+
+
+def remove_actions(files: DataFiles, deletion_timestamp: int, data_change: bool = True) -> Iterator[RemoveFile]:
+    """Return the tombstone of each file. deletion_timestamp: milliseconds since the epoch."""
+    return remove_files(files.logged, deletion_timestamp, data_change)
+
+
+def size_of_table(snapshot: Snapshot) -> FileCount:
+    """Return the number and size of the active files."""
+    total = FileCount()
+    for batch in snapshot.add_batches(1 << 16, ["size"]):
+        total += FileCount(len(batch), exact_sum(batch["size"]))
+    return total
+
+
+def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
+    """The files of a batch that lose all rows, and those that may lose some; None if there are none."""
+    kept = _kept(scan, batch)
+    unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
+    whole, partly = kept[~unsure], kept[unsure]
+    return (
+        _files(scan, batch, whole, _REMOVED) if len(whole) else None,
+        _files(scan, batch, partly, FILE_SCHEMA.names) if len(partly) else None,
+    )
+
+
+def _kept_of(scan: Scan, batch: FileBatch) -> DataFiles:
+    return _files(scan, batch, _kept(scan, batch), FILE_SCHEMA.names)
+
+
+def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: FileBatch) -> DataFiles:
+    kept = _kept(scan, batch)
+    files = _files(scan, batch, kept, _REMOVED)
+    values = one_chunk(files.listed["partition_values"])
+    fields = scan.snapshot.partition_fields
+    texts = [partition_texts(one_chunk(pc.struct_field(values, [f.name])), f.type) for f in fields]
+    codes, firsts = _tuples(texts, len(kept))
+    wanted = [tuple(text[int(first)].as_py() for text in texts) in partitions for first in firsts]
+    return files.take(np.flatnonzero(np.array(wanted, np.bool_)[codes]).tolist() if len(kept) else [])
+
+
+def _tuples(columns: Iterable[pa.Array], rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """For each row the number of its tuple of values, and for each tuple its first row."""
+    codes = np.zeros(rows, np.int64)
+    for column in columns:
+        encoded = one_chunk(column).dictionary_encode(null_encoding="encode")
+        codes = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return codes, np.unique(codes, return_index=True)[1]
+
+
+def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
+    found = batch.live(scan.compiled.kept(batch).indices())
+    return np.arange(batch.num_rows, dtype=np.int64) if found is None else numpy_values(found)
+
+
+def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequence[str]) -> DataFiles:
+    indices = None if len(rows) == batch.num_rows else arrow_array(rows, pa.int64())
+    listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
+    logged = in_schema(pa.table(batch.rows(list(columns), indices), names=list(columns)), schema)
+    return DataFiles(listed, logged, live_rows(batch, indices))
+
+
+def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFiles]) -> DataFiles:
+    if len(found) == 1:
+        [only] = found
+        return DataFiles(only.listed.combine_chunks(), only.logged.combine_chunks(), only.live_rows)
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
+    listed = [files_schema(snapshot, _LISTED).empty_table(), *(each.listed for each in found)]
+    counts = [arrow_array([], pa.int64()), *(each.live_rows for each in found)]
+    return DataFiles(
+        pa.concat_tables(listed).combine_chunks(),
+        pa.concat_tables([schema.empty_table(), *(each.logged for each in found)]).combine_chunks(),
+        pa.concat_arrays(counts),
+    )

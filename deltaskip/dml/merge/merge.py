@@ -1,0 +1,299 @@
+"""A MERGE: planned against the latest version of the table, executed by an engine, and committed as one version.
+
+# delta-spark's operation MERGE
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from deltaskip.data_files.append import set_schema
+from deltaskip.data_files.data import GivenRows
+from deltaskip.dml.change_plan import plan_of
+from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
+from deltaskip.dml.execution import row_id_columns
+from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
+from deltaskip.dml.matching import removed_rows_match
+from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
+from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
+from deltaskip.dml.merge.name_resolution import Names, check_sides
+from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
+from deltaskip.engine import engine
+from deltaskip.expr.nodes import Literal
+from deltaskip.log import Snapshot
+from deltaskip.predicates import expression_node
+from deltaskip.records import dataclass
+from deltaskip.rows.plan import evolved_schema
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.types import BOOLEAN
+from deltaskip.skipping.scan import Scan
+from deltaskip.transforms.partitioning_property import hidden_columns
+from deltaskip.txn.cost import ChangePlan
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
+
+_OPERATION = "MERGE"
+
+_ACTIONS: dict[Kind, str] = {
+    "matched": "matchedPredicates",
+    "not matched": "notMatchedPredicates",
+    "not matched by source": "notMatchedBySourcePredicates",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A MERGE as the caller describes it.
+
+    Attributes:
+        on: The condition: SQL text, a Column of PySpark or an expression of `deltaskip.col`.
+        clauses: The clauses in their order.
+        source_alias: The name of the source in expressions; None for that of its DataFrame, see `default_aliases`.
+        target_alias: The name of the table in expressions; None for none.
+        evolves: Whether new columns of the source are added to the table.
+    """
+
+    on: Any
+    clauses: tuple[MergeClause, ...]
+    source_alias: str | None = None
+    target_alias: str | None = None
+    evolves: bool = False
+
+
+def merge(
+    snapshot: Snapshot,
+    statement: Merge,
+    source: MergeSource,
+    options: WriteOptions = PLAIN_WRITE,
+) -> WriteResult:
+    """Merge rows of a source into the table, see DeltaTable.merge. The source is released at the end."""
+    check_clauses(statement.clauses, snapshot.root)
+    try:
+        return commit_operation(
+            snapshot, _OPERATION, lambda transaction: merge_in(transaction, statement, source), options
+        )
+    finally:
+        source.release()
+
+
+def plan_merge(snapshot: Snapshot, statement: Merge, source: MergeSource) -> ChangePlan:
+    """Return which files a merge may touch; the source is read and released, the table only planned."""
+    check_clauses(statement.clauses, snapshot.root)
+    try:
+        planned = _plan(Transaction(snapshot, _OPERATION, {}, False), statement, source)
+    finally:
+        source.release()
+    files = planned.join.files
+    return plan_of(_OPERATION, planned.scan, FilesToChange(files.take([]), files))
+
+
+def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) -> dict[str, int]:
+    """Add a merge to a transaction that does not change files yet, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files that are written.
+        statement: The merge.
+        source: The rows of the source.
+
+    Raises:
+        InvalidCommit: The transaction adds or removes files already.
+        AmbiguousMerge: Several rows of the source match one row of the target.
+        PredicateError: A condition or expression is not valid, or a condition fails for a row.
+        SchemaError: A column does not exist or cannot be set.
+        RowViolation: A row violates a constraint, or a value does not fit its column.
+        UnsupportedFeature: An expression can only be evaluated by Spark.
+        StorageError: Storage failed.
+    """
+    start = time.monotonic()
+    check_first(transaction, "merge")
+    transaction.set_parameters(_parameters(statement))
+    with transaction.cost.phase("plan"):
+        planned = _plan(transaction, statement, source)
+    with transaction.cost.phase("read"):
+        found = planned.source.matched(planned.join)
+    transaction.read_scan(planned.scan, removes=changes_what_it_reads(statement.clauses))
+    transaction.read_matching_rows(removed_rows_match)
+    files = planned.join.files
+    transaction.cost.count("read", len(files), files.size_in_bytes)
+    scanned = time.monotonic()
+    applied = AppliedChanges()
+    changes = any(found.counts.values())
+    if planned.configuration is not None:
+        set_schema(transaction, planned.join.schema, planned.configuration)
+    if changes or found.inserts:
+        rows = ChangedRows(
+            files.take([]),
+            files,
+            found.deleted,
+            found.updated,
+            found.new if changes or found.inserts else None,
+            inserts=found.inserts,
+        )
+        applied = apply_changes(transaction, rows, planned.source.execution)
+    end = time.monotonic()
+    times = {
+        "scanTimeMs": scanned - planned.seconds_of_source - start,
+        "rewriteTimeMs": end - scanned,
+        "executionTimeMs": end - start,
+        "materializeSourceTimeMs": planned.seconds_of_source,
+    }
+    return _metrics(planned.join, found, applied, planned.source.count()) | {
+        name: int(seconds * 1000) for name, seconds in times.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A merge with the files that it may touch, and the source with its execution.
+
+    configuration: properties to set with a changed schema, or None.
+    """
+
+    join: MergeJoin
+    source: SourceRows
+    scan: Scan
+    configuration: Mapping[str, str] | None
+    seconds_of_source: float
+
+
+def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _Planned:
+    snapshot, metadata, schema = transaction.snapshot, transaction.metadata, transaction.schema
+    root = snapshot.root
+    properties = snapshot.typed(metadata.configuration)
+    mode = mapping_mode(transaction.protocol, properties)
+    incoming = source.schema_for(schema)
+    after, configuration = schema, None
+    if statement.evolves:
+        new = evolved_columns(statement.clauses, schema, incoming, statement.target_alias, root)
+        after, set_with = evolved_schema(schema, properties, new, metadata.partition_columns, mode)
+        if after != schema:
+            configuration = set_with
+            properties = snapshot.typed({**metadata.configuration, **set_with})
+    clauses = planned_clauses(
+        statement.clauses,
+        after,
+        incoming,
+        evolves=statement.evolves,
+        target_alias=statement.target_alias,
+        table=root,
+        hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
+    )
+    on = expression_node(statement.on)
+    names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias)
+    check_sides(on, names, root)
+    template = match_template(on, snapshot, incoming, names, source.time_zone)
+    join = MergeJoin(
+        snapshot=snapshot,
+        files=no_files(snapshot),
+        on=statement.on,
+        clauses=clauses,
+        schema=after,
+        properties=properties,
+        partition_columns=tuple(metadata.partition_columns),
+        mapping_mode=mode,
+        target_alias=statement.target_alias,
+        row_ids=row_id_columns(properties),
+        keys=template.columns,
+        evolves=statement.evolves,
+    )
+    began = time.monotonic()
+    rows = source.prepared(join, incoming)
+    check_sides(on, names, root, prepared=True)
+    sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
+    scan = _scan(snapshot, template, rows, sees_all)
+    seconds = time.monotonic() - began
+    return _Planned(replace(join, files=kept_files(scan)), rows, scan, configuration, seconds)
+
+
+def _scan(snapshot: Snapshot, template: MatchTemplate, source: SourceRows, sees_all: bool) -> Scan:
+    """The files that the merge may touch, and whose rows it depends on.
+
+    sees_all: whether a clause may apply to any row of the target.
+    """
+    execution = source.execution
+    if sees_all:
+        source.count()
+        return execution.planned(scan_of(snapshot, Literal(True, BOOLEAN), execution.time_zone))
+    values = source.key_values(template.keys, False)
+    scan = execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
+    if not any(key.equal for key in template.keys) or len(scan.files(columns=["path"])) < 2:
+        return scan
+    values = source.key_values(template.keys, True)
+    if all(each.values is None for each in values):
+        return scan
+    return execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
+
+
+def _metrics(join: MergeJoin, found: MatchedRows, applied: AppliedChanges, source_rows: int) -> dict[str, int]:
+    def rows(kind: Kind, action: str) -> int:
+        return sum(
+            count
+            for number, count in found.counts.items()
+            if join.clauses[number].kind == kind and join.clauses[number].action == action
+        )
+
+    matched_updated, matched_deleted = rows("matched", "update"), rows("matched", "delete")
+    left_updated = rows("not matched by source", "update")
+    left_deleted = rows("not matched by source", "delete")
+    return {
+        "numSourceRows": source_rows,
+        "numTargetRowsInserted": applied.inserted,
+        "numTargetRowsUpdated": matched_updated + left_updated,
+        "numTargetRowsMatchedUpdated": matched_updated,
+        "numTargetRowsNotMatchedBySourceUpdated": left_updated,
+        "numTargetRowsDeleted": matched_deleted + left_deleted,
+        "numTargetRowsMatchedDeleted": matched_deleted,
+        "numTargetRowsNotMatchedBySourceDeleted": left_deleted,
+        "numTargetRowsCopied": applied.copied,
+        "numOutputRows": applied.inserted + matched_updated + left_updated + applied.copied,
+        "numTargetFilesAdded": len(applied.added),
+        "numTargetBytesAdded": applied.added_bytes,
+        "numTargetFilesRemoved": applied.files,
+        "numTargetBytesRemoved": applied.bytes,
+        "numTargetChangeFilesAdded": applied.change_files,
+        "numTargetDeletionVectorsAdded": applied.marked,
+        "numTargetDeletionVectorsUpdated": applied.marked_again,
+        "numTargetDeletionVectorsRemoved": applied.vectors_removed,
+    }
+
+
+def _parameters(statement: Merge) -> dict[str, object]:
+    """The parameters in the table's history."""
+    found: dict[str, object] = {"predicate": [expression_text(statement.on)]}
+    for kind, name in _ACTIONS.items():
+        found[name] = [
+            {
+                **({} if clause.where is None else {"predicate": expression_text(clause.where)}),
+                "actionType": clause.action,
+            }
+            for clause in statement.clauses
+            if clause.kind == kind
+        ]
+    return found
+
+
+def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, snapshot: Snapshot) -> MergeSource:
+    """Return the source of a merge.
+
+    Args:
+        rows: Its rows.
+        alias: The name of the source in expressions; None for that of its DataFrame.
+        spark: A session for Arrow data; None to join them in this process.
+        time_zone: Time zone of expressions in this process.
+        snapshot: The table.
+    """
+    table = snapshot.root
+    if rows.frame is None and spark is None:
+        return ArrowMergeSource(rows, table, alias, time_zone)
+    given, session = rows.frame, rows.frame
+    if given is None:
+        rows.schema_for(snapshot.schema)
+        given, session = rows.table(table), spark
+    return cast(MergingEngine, engine(f"Merging into {table}")).merge_source(session, given, alias)

@@ -1,0 +1,234 @@
+"""Expressions of a MERGE over Arrow columns of both sides, evaluated by deltaskip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deltaskip.dml.merge.clauses import Kind, expression_text
+from deltaskip.dml.merge.name_resolution import Names, Side
+from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of
+from deltaskip.expr.clock import at_time
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.row_columns import column_at
+from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
+from deltaskip.expr.render import to_sql
+from deltaskip.predicates import new_value_node
+from deltaskip.records import dataclass
+from deltaskip.rows.arrow import RunningCollations
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.declared_collations import rekeyed_metadata
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_type
+from deltaskip.schema.relations import UnknownName
+from deltaskip.schema.resolve import InsideCollection, display_name
+from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
+
+# Functions that are written without parentheses.
+_CLOCK = ("current_date", "current_timestamp", "localtimestamp")
+_SIDES: Mapping[Side, str] = {"target": "t.", "source": "s."}
+_USABLE: Mapping[Kind, tuple[Side, ...]] = {
+    "matched": ("target", "source"),
+    "not matched": ("source",),
+    "not matched by source": ("target",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns that expressions of clauses of one kind may use.
+
+    Attributes:
+        names: The names of both sides.
+        target: The schema of the target.
+        source: The schema of the source.
+        kind: The kind of the clauses.
+    """
+
+    names: Names
+    target: StructType
+    source: StructType
+    kind: Kind
+
+    @property
+    def schema(self) -> StructType:
+        """The columns that may be used, each under a name that tells its side."""
+        sides = {"target": self.target, "source": self.source}
+        return StructType(
+            tuple(
+                StructField(_SIDES[side] + field.name, field.type, field.nullable, _renamed(field, _SIDES[side]))
+                for side in _USABLE[self.kind]
+                for field in sides[side].fields
+            )
+        )
+
+
+class MergeExpressions:
+    """Binds and evaluates expressions of clauses of one kind.
+
+    Args:
+        table: The table's location, for messages.
+        scope: The columns that expressions may use.
+        time_zone: The time zone of expressions.
+        now: The time that current_timestamp() returns, in microseconds since the epoch.
+    """
+
+    def __init__(self, table: str, scope: Scope, time_zone: str, now: int) -> None:
+        self._table = table
+        self._scope = scope
+        self._schema = scope.schema
+        self._zone = time_zone
+        self.now = now
+        self._collations = RunningCollations()
+        self._known: dict[int, tuple[Any, Node]] = {}
+
+    @property
+    def names(self) -> Names:
+        """The names of both sides."""
+        return self._scope.names
+
+    def columns(self, target: Mapping[str, pa.Array], source: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return columns of both sides under the names of the scope."""
+        sides = {"target": target, "source": source}
+        return {
+            _SIDES[side] + name: column for side in _USABLE[self._scope.kind] for name, column in sides[side].items()
+        }
+
+    def bound(self, value: Any) -> Node:
+        """Return an expression with names resolved.
+
+        Raises:
+            UnknownName: A name is unknown. A subclass of PredicateError and SchemaError.
+            PredicateError: A name is ambiguous, or types do not fit.
+            UnsupportedFeature: Only Spark can evaluate it.
+        """
+        known = self._known.get(id(value))
+        if known is None:
+            node = new_value_node(value, self._table)
+            known = self._known[id(value)] = value, self._found(node, expression_text(value), False)
+        return known[1]
+
+    def condition(self, node: Node) -> Node:
+        """Return a condition with names resolved. Raises as `bound` does."""
+        return self._found(node, to_sql(node), True)
+
+    def _found(self, given: Node, text: str, is_condition: bool) -> Node:
+        """An expression or condition, bound."""
+        try:
+            node = at_time(self._resolved(given), self.now, self._zone, self._schema.names)
+            found = (bind if is_condition else bind_expression)(node, self._schema, time_zone=self._zone)
+        except PredicateError as error:
+            raise type(error)(f"{text} is not valid in a merge into {self._table}: {error}") from error
+        why = left_to_spark(found) or (None if type_of(found) is not None else "its type is not known.")
+        if why is not None:
+            raise self.needs_session(text, why)
+        self._check_padding(found)
+        return found
+
+    def array(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        """Return the values of a bound expression.
+
+        Raises:
+            PredicateError: It fails for a row.
+            UnsupportedFeature: Only Spark can evaluate it.
+        """
+        if isinstance(node, FieldRef):
+            return one_chunk(column_at(columns, node.logical))
+        found: pa.Array = self._evaluated(node, lambda evaluator: evaluator.values(columns, rows))
+        return found
+
+    def mask(self, condition: Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
+        """Return whether a bound condition is TRUE in each row; no condition is TRUE in all."""
+        if condition is None:
+            return np.ones(rows, np.bool_)
+        found: npt.NDArray[Any] = self._evaluated(condition, lambda evaluator: evaluator.mask(columns, rows))
+        return found
+
+    def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, DataType]:
+        """Return the values of an expression and their type."""
+        node = self.bound(value)
+        return self.array(node, columns, rows), type_of(node) or VOID
+
+    def cast(self, name: str, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+        """Return values for a column as CAST converts them to its type. Raises PredicateError if one cannot be."""
+        scope = StructType((StructField(name, source),))
+        node = bind_expression(Cast(Column((name,)), target), scope, time_zone=self._zone)
+        return self.array(node, {name: values}, len(values))
+
+    def needs_session(self, given: str | Node, why: object) -> UnsupportedFeature:
+        """Return the error for an expression that only Spark can evaluate. given: Its text, or as it is bound."""
+        text = given if isinstance(given, str) else self._text(given)
+        return UnsupportedFeature(
+            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark.",
+            needs_session=True,
+        )
+
+    def is_collated_inside(self, node: Node) -> bool:
+        """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
+        used = top_level_columns(node)
+        inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
+        return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
+
+    def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
+        try:
+            return evaluate(Evaluator(node, self._zone, self._collations))
+        except Undecided as error:
+            raise self.needs_session(node, error) from error
+        except EvaluationError as error:
+            raise PredicateError(
+                f"{self._text(node)} fails for a row of a merge into {self._table}: {error} Nothing was written."
+            ) from error
+
+    def _text(self, node: Node) -> str:
+        """A bound expression as SQL text, with columns named as the caller names them."""
+        return to_sql(self._named(node))
+
+    def _named(self, node: Node) -> Node:
+        if not isinstance(node, FieldRef):
+            return transform(node, self._named)
+        return Column(self._written(node.logical))
+
+    def _written(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The caller's name for a column of the scope's schema."""
+        for side, prefix in _SIDES.items():
+            if path[0].startswith(prefix):
+                return self.names.name(side, (path[0][len(prefix) :], *path[1:]))
+        return path
+
+    def _resolved(self, node: Node) -> Node:
+        if not isinstance(node, Column):
+            return transform(node, self._resolved)
+        try:
+            side, path = self._scope.names.resolved(node.parts)
+        except InsideCollection:
+            return Opaque(display_name(node.parts), (node.parts,))
+        except UnknownName as error:
+            if len(node.parts) == 1 and node.parts[0].lower() in _CLOCK:
+                return node
+            kind, usable = self._scope.kind, _USABLE[self._scope.kind]
+            only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."
+            raise UnknownName(f"{error}{only}") from error
+        return Column((_SIDES[side] + path[0], *path[1:]))
+
+    def _check_padding(self, node: Node) -> None:
+        """Refuse columns of type char(n), which Spark pads."""
+        for path in columns_of(node):
+            if declared := char_type(self._schema, path):
+                name = display_name(self._written(path))
+                raise self.needs_session(node, f"{name} is {declared} and padded by Spark.")
+
+
+def _fields_in(field: StructField) -> Iterator[StructField]:
+    return (each for type_ in nested_types(field.type) if isinstance(type_, StructType) for each in type_.fields)
+
+
+def _renamed(field: StructField, prefix: str) -> dict[str, Any]:
+    """The metadata of a field, for a field of another name."""
+    return dict(rekeyed_metadata(field, prefix + field.name))

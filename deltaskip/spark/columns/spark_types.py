@@ -1,0 +1,142 @@
+"""Conversion of Delta types to Spark types.
+
+Everything is nullable, at every depth, whatever the table declares: Spark's Parquet scan guarantees no more, and a
+NOT NULL column with nulls in a file returns wrong rows instead of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import types as spark_types
+
+from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.schema.mapping import field_id, physical_schema
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    declared_collation,
+)
+from deltaskip.spark.columns.spark_collations import is_binary, spark_collation
+
+# Spark's Parquet reader reads the id of a field from its metadata.
+FIELD_ID_KEY = "parquet.field.id"
+
+_PRIMITIVES: dict[DataType, type] = {
+    LONG: spark_types.LongType,
+    INTEGER: spark_types.IntegerType,
+    SHORT: spark_types.ShortType,
+    BYTE: spark_types.ByteType,
+    FLOAT: spark_types.FloatType,
+    DOUBLE: spark_types.DoubleType,
+    BOOLEAN: spark_types.BooleanType,
+    BINARY: spark_types.BinaryType,
+    DATE: spark_types.DateType,
+    TIMESTAMP: spark_types.TimestampType,
+    TIMESTAMP_NTZ: spark_types.TimestampNTZType,
+    VOID: spark_types.NullType,
+}
+
+
+def spark_schema(struct: StructType) -> spark_types.StructType:
+    """The schema of a DataFrame with rows of `struct`: all fields nullable and without metadata."""
+    return spark_types.StructType([spark_types.StructField(f.name, logical_type(f)) for f in struct.fields])
+
+
+def logical_type(field: StructField) -> spark_types.DataType:
+    """The type of one column with its collations. Raises SchemaError with the column's name for an unsupported type."""
+    return _field_type(field, "none")
+
+
+def spark_type(data_type: DataType) -> spark_types.DataType:
+    """The Spark type; strings compare by bytes, since collations are declared by fields."""
+    return _field_type(StructField("value", data_type), "none")
+
+
+def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequence[str]) -> spark_types.StructType:
+    """The schema to read from the data files: physical names, without partition columns and without void fields.
+
+    In mode "id" every field has its Parquet field id. Files may contain the partition columns as well
+    (materializePartitionColumns); they are not read, since the log's value takes precedence.
+    """
+    stored = physical_schema(struct, mode)
+    partitions = frozenset(partition_columns)
+    fields = [s for s, field in zip(stored.fields, struct.fields, strict=True) if field.name not in partitions]
+    return spark_types.StructType([_data_field(f, mode) for f in fields if f.type != VOID])
+
+
+def _data_field(field: StructField, mode: MappingMode) -> spark_types.StructField:
+    metadata = {}
+    if mode == "id":
+        identifier = field_id(field)
+        if identifier is None:
+            raise SchemaError(
+                f"Column {field.name!r} has no column mapping id although the table maps columns by id; "
+                "the schema in the log is damaged."
+            )
+        metadata[FIELD_ID_KEY] = identifier
+    return spark_types.StructField(field.name, _field_type(field, mode, stored=True), True, metadata)
+
+
+def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> spark_types.DataType:
+    def of(data_type: DataType, path: str) -> spark_types.DataType:
+        match data_type:
+            case StructType(fields) if stored:
+                present = [_data_field(f, mode) for f in fields if f.type != VOID]
+                if fields and not present:
+                    raise SchemaError(f"{path!r} is a struct with only void fields, which data files cannot contain.")
+                return spark_types.StructType(present)
+            case StructType():
+                return spark_schema(data_type)
+            case ArrayType(element):
+                return spark_types.ArrayType(of(element, f"{path}.element"), True)
+            case MapType(key, value):
+                return spark_types.MapType(of(key, f"{path}.key"), of(value, f"{path}.value"), True)
+            case DecimalType(precision, scale):
+                return spark_types.DecimalType(precision, scale)
+            case _ if data_type == STRING:
+                return _string_type(field, path)
+            case _ if data_type == VARIANT:
+                return _variant_type(field)
+            case _ if data_type in _PRIMITIVES:
+                return _PRIMITIVES[data_type]()
+            case _:
+                name = getattr(data_type, "name", data_type)
+                raise SchemaError(f"Column {field.name!r} is of type {name}, which cannot be read through Spark.")
+
+    return of(field.type, field.name)
+
+
+def _string_type(field: StructField, path: str) -> spark_types.DataType:
+    """The string type with its collation; a collation that Spark does not have is read as binary order."""
+    identifier = declared_collation(field, path)
+    if identifier is None or is_binary(identifier):
+        return spark_types.StringType()
+    name = spark_collation(identifier)
+    return spark_types.StringType() if name is None else spark_types.StringType(name)
+
+
+def _variant_type(field: StructField) -> spark_types.DataType:
+    try:
+        return spark_types.VariantType()
+    except AttributeError as error:
+        raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.") from error

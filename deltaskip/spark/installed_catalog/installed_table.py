@@ -1,0 +1,258 @@
+"""Tables as Spark sees them: columns, partitioning and properties, and the objects that read and change their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.staged import StagedTable
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import StructField
+from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
+from deltaskip.spark.installed_catalog.definitions import (
+    partitioning_of,
+    read_order,
+    shown_properties,
+    spark_columns,
+    visible_columns,
+)
+from deltaskip.spark.installed_catalog.own_sql import use_sql
+from deltaskip.spark.installed_catalog.scans import ScanBuilder
+from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.table.table import DeltaTable
+from deltaskip.transforms import Transform
+
+_CATALOG = "org.apache.spark.sql.connector.catalog"
+_CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
+
+
+class _Described(Proxy):
+    """A table with columns.
+
+    Args:
+        jvm: The session's JVM.
+        name: Its name with that of the catalog.
+        text: A description of the table, for comparing plans.
+    """
+
+    def __init__(self, jvm: Jvm, name: str, text: str) -> None:
+        super().__init__(jvm, text)
+        self._name = name
+        self._lengths = True
+
+    def _fields(self) -> list[StructField]:
+        """The columns that Spark knows."""
+        return []
+
+    def _transforms(self) -> Iterable[Transform]:
+        """The partitioning."""
+        return ()
+
+    def _properties(self) -> dict[str, str]:
+        """The properties that Spark shows."""
+        return {}
+
+    @cached_property
+    def _schema(self) -> Any:
+        return self.jvm.schema(spark_columns(self._fields(), self._lengths))
+
+    def name(self) -> str:
+        """Table: the name in messages."""
+        return self._name
+
+    def id(self) -> None:
+        """Table: no id, so that Spark does not compare the tables of a name."""
+        return
+
+    def version(self) -> None:
+        """Table: no version, so that Spark does not load it again."""
+        return
+
+    @answers()
+    def schema(self) -> Any:
+        """Table: the columns."""
+        return self._schema
+
+    @answers()
+    def columns(self) -> Any:
+        """Table: the columns, with their defaults."""
+        return self.jvm.columns(self._schema)
+
+    @answers()
+    def partitioning(self) -> Any:
+        """Table: the transforms."""
+        return partitioning_of(self.jvm, self._transforms())
+
+    @answers()
+    def properties(self) -> Any:
+        """Table: the properties."""
+        return self.jvm.map(self._properties())
+
+    @answers()
+    def constraints(self) -> Any:
+        """Table: none for Spark to check, since every write of this package does."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.catalog.constraints.Constraint, ())
+
+    @answers()
+    def capabilities(self) -> Any:
+        """Table: its capabilities."""
+        return self.jvm.enums(self.jvm.view.org.apache.spark.sql.connector.catalog.TableCapability, _CAPABILITIES)
+
+
+class InstalledTable(_Described):
+    """A version of a table.
+
+    Args:
+        jvm: The session's JVM.
+        catalog: Name of the catalog in the session.
+        ident: Name of the table.
+        table: The table.
+        travels: Whether a version was asked for, so that nothing can be written.
+        deletes: Whether rows are deleted. Spark does so only if the scan has the columns of the table as they are, not
+            in another order and not padded.
+    """
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        catalog: str,
+        ident: CatalogIdentifier,
+        table: DeltaTable,
+        *,
+        travels: bool = False,
+        deletes: bool = False,
+    ) -> None:
+        name = display_name([catalog, *ident.namespace, ident.name])
+        text = f"deltaskip table {name} {table.metadata.id} at {table.uri} version {table.version}"
+        super().__init__(jvm, name, text)
+        self._named = catalog, ident
+        self._table = table
+        self._travels = travels
+        self._deletes = deletes
+        self._lengths = not deletes
+
+    def _fields(self) -> list[StructField]:
+        found = visible_columns(self._table)
+        return read_order(found, self._table) if self._deletes else found
+
+    def _transforms(self) -> Iterable[Transform]:
+        return self._table.partitioning
+
+    def _properties(self) -> dict[str, str]:
+        return shown_properties(self._table)
+
+    @answers()
+    def newScanBuilder(self, _options: Any) -> Any:
+        """SupportsRead: the builder of a scan."""
+        return ScanBuilder(self.jvm, self._table, self._fields(), self.text)
+
+    @answers()
+    def newWriteBuilder(self, info: Any) -> Any:
+        """SupportsWrite: what plans a write."""
+        self._check_latest()
+        return WriteBuilder(self.jvm, Target(self.jvm, self._name, self._table), info, self.text)
+
+    @answers()
+    def canDeleteWhere(self, predicates: Any) -> bool:
+        """SupportsDeleteV2: whether the predicates are known exactly."""
+        self._check_latest()
+        if exact_predicate(predicates) is None:
+            raise use_sql(self.jvm, "DELETE with this condition", *self._named)
+        return True
+
+    @answers()
+    def deleteWhere(self, predicates: Any, _options: Any = None) -> None:
+        """SupportsDeleteV2: delete the rows for which all predicates are TRUE."""
+        self._table.delete(exact_predicate(predicates), self.jvm.spark)
+
+    @answers()
+    def truncateTable(self, _options: Any = None) -> bool:
+        """TruncatableTable: delete all rows."""
+        self._check_latest()
+        self._table.delete(spark=self.jvm.spark)
+        return True
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """TruncatableTable: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """TruncatableTable: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+    def _check_latest(self) -> None:
+        if self._travels:
+            raise UnsupportedFeature(f"The table {self._name} cannot be changed as of version {self._table.version}.")
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = tuple(f"{_CATALOG}.{name}" for name in ("SupportsRead", "SupportsWrite", "SupportsDeleteV2"))
+
+
+class TableToCommit(_Described):
+    """A table that is created or replaced together with its rows.
+
+    Args:
+        jvm: The session's JVM.
+        catalog: Name of the catalog in the session.
+        staged: The staged table.
+        fields: Its columns as the statement has them.
+        latest: Returns the latest version of the table that it replaces.
+    """
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        catalog: str,
+        staged: StagedTable,
+        fields: Iterable[StructField],
+        latest: Callable[[], int],
+    ) -> None:
+        ident = staged.identifier
+        name = display_name([catalog, *ident.namespace, ident.name])
+        super().__init__(jvm, name, f"staged table {name} at {staged.location} #{id(staged)}")
+        self._staged = staged
+        self._given = list(fields)
+        self._latest = latest
+
+    def _fields(self) -> list[StructField]:
+        return self._given
+
+    def _transforms(self) -> Iterable[Transform]:
+        return self._staged.partitioning
+
+    def _properties(self) -> dict[str, str]:
+        return {**self._staged.properties, "provider": "delta"}
+
+    @answers()
+    def newWriteBuilder(self, info: Any) -> Any:
+        """SupportsWrite: what plans a write."""
+        target = Target(self.jvm, self._name, self._staged, self._latest)
+        return WriteBuilder(self.jvm, target, info, self.text)
+
+    @answers()
+    def commitStagedChanges(self) -> None:
+        """StagedTable: make it visible."""
+        self._staged.commit_staged_changes()
+
+    @answers()
+    def abortStagedChanges(self) -> None:
+        """StagedTable: discard it with its files."""
+        self._staged.abort_staged_changes()
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """StagedTable: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = tuple(f"{_CATALOG}.{name}" for name in ("StagedTable", "SupportsWrite"))

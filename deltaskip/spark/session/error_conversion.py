@@ -1,0 +1,263 @@
+"""Errors of Spark, py4j and Hadoop as errors of this package that name the table, the reason and the cure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging import LogRecord
+from threading import get_ident
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from deltaskip.doors import SPARK_S
+from deltaskip.errors import (
+    CatalogError,
+    DeltaSkipError,
+    InvalidArgument,
+    PredicateError,
+    SparkUnavailable,
+    StorageError,
+    UnsupportedFeature,
+)
+from deltaskip.redaction import redacted
+from deltaskip.schema.relations import UnknownName
+from deltaskip.schema.resolve import AmbiguousName
+from deltaskip.spark.session.secrets import keep_settings_secret
+
+_NO_FILE_SYSTEM = re.compile(
+    r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
+    r"Class org\.apache\.hadoop\.fs\.(?P<module>s3a|azurebfs|gcs)\.[\w.$]+ not found|"
+    r"Class com\.google\.cloud\.hadoop\.fs\.(?P<google>gcs)\.\w+ not found"
+)
+_SCHEMES = {"azurebfs": "abfss", "gcs": "gs"}
+_UNREACHABLE = re.compile(
+    r"java\.net\.(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception: ?(?P<reason>[^\n]*)"
+)
+_GONE = re.compile(
+    r"stopped SparkContext|SparkContext was shut down|SESSION_CLOSED|SESSION_CHANGED|SESSION_NOT_FOUND|"
+    r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Answer from Java side is empty|"
+    r"error while (?:sending|receiving)|Connection refused"
+)
+# Errors that Spark raises for a row whose expression or Python function fails.
+_ROW_ERRORS = frozenset(
+    (
+        "ArithmeticException",
+        "ArrayIndexOutOfBoundsException",
+        "DateTimeException",
+        "NumberFormatException",
+        "PythonException",
+        "SparkRuntimeException",
+    )
+)
+# Spark's errors for names.
+_NAMES: dict[str, type[PredicateError]] = {"UNRESOLVED_COLUMN": UnknownName, "AMBIGUOUS_REFERENCE": AmbiguousName}
+_WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
+# The file systems that Spark needs a package for: the package, and the settings of its credentials.
+_PACKAGES = {
+    "s3a": ("org.apache.hadoop:hadoop-aws:{hadoop}", "spark.hadoop.fs.s3a.access.key and .secret.key"),
+    "gs": (
+        "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.25",
+        "spark.hadoop.google.cloud.auth.service.account.json.keyfile",
+    ),
+    "abfs": (
+        "org.apache.hadoop:hadoop-azure:{hadoop}",
+        "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
+    ),
+    "abfss": (
+        "org.apache.hadoop:hadoop-azure:{hadoop}",
+        "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
+    ),
+}
+
+
+@contextmanager
+def expected_errors() -> Iterator[None]:
+    """Within the block, keep PySpark from printing errors that this thread raises, since the caller expects them."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        # Spark 3.5 prints none.
+        yield
+        return
+    thread = get_ident()
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
+
+    def is_other(record: LogRecord) -> bool:
+        return record.thread != thread
+
+    for logger in loggers:
+        logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_other)
+
+
+@contextmanager
+def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
+    """Within the block, convert errors of Spark to a DeltaSkipError.
+
+    table: such as `/data/sales (version 3)`. act: the operation on it, such as "read".
+    """
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error):
+            raise
+        # Spark's own message holds the stack trace of the JVM, which would hide this one.
+        raise _named(spark, table, act, error) from None
+
+
+@contextmanager
+def catalog_errors_named(catalog: str) -> Iterator[None]:
+    """Within the block, convert refusals of a session's catalog to CatalogError, and to InvalidArgument for a name."""
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error):
+            raise
+        if "not a valid name for tables" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
+            raise InvalidArgument(f"The session's catalog {catalog} refuses the name: {first_reason(error)}") from None
+        raise CatalogError(f"The catalog {catalog} of the Spark session failed: {first_reason(error)}") from None
+
+
+@contextmanager
+def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[None]:
+    """Within the block, convert Spark's refusal of a predicate to PredicateError, UnknownName for a name.
+
+    what: the text that it may refuse, for messages.
+    """
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
+            raise
+        kind = _NAMES.get(_condition(error).partition(".")[0], PredicateError)
+        raise kind(f"Spark refuses {what} for {table}: {first_reason(error)}") from None
+
+
+@contextmanager
+def row_errors_named(spark: SparkSession, table: str, act: str = "write to") -> Iterator[None]:
+    """Within the block, convert errors of a job that computes given rows: InvalidArgument if a row has no value.
+
+    act: See spark_errors_named.
+    """
+    with spark_errors_named(spark, table, act):
+        try:
+            yield
+        except Exception as error:
+            if not _is_of_a_row(error):
+                raise
+            raise InvalidArgument(f"Spark cannot compute the rows for {table}: {first_reason(error)}") from error
+
+
+@contextmanager
+def condition_errors_named(spark: SparkSession, table: str, where: str) -> Iterator[None]:
+    """Within the block, convert errors of a job that evaluates a predicate: PredicateError if it fails for a row."""
+    with spark_errors_named(spark, table, "read"):
+        try:
+            yield
+        except Exception as error:
+            if not _is_of_a_row(error):
+                raise
+            raise PredicateError(f"The predicate {where} fails for a row of {table}: {first_reason(error)}") from error
+
+
+def _condition(error: Any) -> str:
+    """Spark's name of an error, such as UNRESOLVED_COLUMN.WITH_SUGGESTION; empty if it has none."""
+    # PySpark 3.5 has the older name of the method.
+    method = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    return "" if method is None else str(method() or "")
+
+
+def _is_of_a_row(error: Exception) -> bool:
+    return type(error).__name__ in _ROW_ERRORS and not _WORKER.search(str(error)) and _is_spark_s(error)
+
+
+def _is_spark_s(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in SPARK_S
+
+
+def _named(spark: SparkSession, table: str, act: str, error: Exception) -> DeltaSkipError:
+    text = f"{error}\n{getattr(error, 'desc', '')}"
+    found = _NO_FILE_SYSTEM.search(text)
+    if found is not None:
+        named = next(filter(None, found.groups()))
+        return StorageError(_without_file_system(spark, table, act, _SCHEMES.get(named, named)))
+    found = _UNREACHABLE.search(text)
+    if found is not None:
+        return StorageError(
+            f"Spark cannot {act} {table}: {found['reason'].strip() or 'the host does not respond'}; check the host and "
+            "port of the location, and the network."
+        )
+    if _WORKER.search(text):
+        return SparkUnavailable(
+            f"Spark cannot {act} {table}: its Python workers run another Python than this one, or lack deltaskip. Set "
+            "PYSPARK_PYTHON (before the session starts) to an interpreter of this version that has deltaskip."
+        )
+    if isinstance(error, ConnectionError) or _GONE.search(text) or type(error).__name__ == "Py4JNetworkError":
+        return SparkUnavailable(
+            f"Spark cannot {act} {table}: its session was stopped or does not respond ({first_reason(error)}); create "
+            "a new session."
+        )
+    if type(error).__name__ in ("AnalysisException", "ParseException", "UnsupportedOperationException"):
+        return UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {first_reason(error)}")
+    return StorageError(f"Spark cannot {act} {table}: {first_reason(error)}")
+
+
+def _without_file_system(spark: SparkSession, table: str, act: str, scheme: str) -> str:
+    known = _PACKAGES.get(scheme)
+    if known is None:
+        cure = f"Start the session with the jar of one, and name its class in spark.hadoop.fs.{scheme}.impl."
+    else:
+        package = known[0].format(hadoop=_hadoop_version(spark) or "VERSION_OF_HADOOP")
+        cure = (
+            f"Start the session with spark.jars.packages={package} and the credentials in {known[1]}; storage_options "
+            "are not handed to Spark."
+        )
+    return f"Spark cannot {act} {table}: its session has no Hadoop file system for {scheme}://. {cure}"
+
+
+def _hadoop_version(spark: Any) -> str | None:
+    try:
+        return str(spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    except Exception:  # a Connect client has no JVM, and raises errors of several libraries
+        return None
+
+
+def _version(spark: Any) -> str:
+    try:
+        return str(spark.version)
+    except Exception:  # the session may be gone
+        return ""
+
+
+def first_reason(error: Exception) -> str:
+    """The first line of Spark's message and of its cause, or a Python worker's error, as the end of a sentence."""
+    java = getattr(error, "java_exception", None)
+    text = str(getattr(error, "desc", None) or (java.toString() if java is not None else error))
+    _, found, trace = text.partition("Traceback (most recent call last):")
+    lines = [line for line in (trace if found else text).splitlines() if line.strip()]
+    # The error follows the frames of the stack, which are indented.
+    reason = next((line for line in lines if not line.startswith(" ")), lines[0]) if lines else type(error).__name__
+    cause = _root_cause(java)
+    also = f" ({cause})" if cause and cause not in reason else ""
+    keep_settings_secret()
+    return redacted(reason.strip().rstrip(".:; ") + also + ".")
+
+
+def _root_cause(java: Any) -> str:
+    """The first line of the exception of Java at the end of the chain; empty if there is none."""
+    cause = None if java is None else java.getCause()
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    return "" if cause is None else str(cause.toString()).partition("\n")[0].strip().rstrip(".")

@@ -1,0 +1,403 @@
+"""Writes of a DataFrame as data files of a table: one Spark job checks and stores rows, and footers give statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
+from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
+from deltaskip.data_files.parquet_writer import CHANGE_FOLDER, DataFileLayout
+from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
+from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.maintenance.recompute.computed_files import DataFile
+from deltaskip.records import dataclass
+from deltaskip.rows.arrow_layout import plain_table
+from deltaskip.rows.identity import IdentityColumn
+from deltaskip.rows.plan import RowPlan
+from deltaskip.rows.rules import partition_values_named
+from deltaskip.rows.store import written_type
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    FLOAT,
+    INTEGER,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    VOID,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+    UnknownType,
+    nested_types,
+)
+from deltaskip.settings import options
+from deltaskip.spark.columns.spark_types import data_schema
+from deltaskip.spark.recompute.job import file_statistics
+from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.releases import union
+from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
+from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
+from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.file_facts import FileReader, stats_json
+from deltaskip.stats.footer import read_footer
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns
+from deltaskip.stats.tags import written_tags
+from deltaskip.storage import join, uri_of
+from deltaskip.storage.gate import delete_folder
+
+# Round trips of footers overlap; more threads would wait for the GIL.
+_FOOTER_READERS = 16
+# Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
+_IDENTITY_TASKS = 16
+# Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
+_SHREDDING = "spark.sql.variant.inferShreddingSchema"
+_SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+# Rows in a shuffle take about twice the bytes of their file.
+_SHUFFLED_PER_WRITTEN = 2
+_WIDTHS: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4}
+_TEXT = "v"
+_Row = TypeVar("_Row")
+_Result = TypeVar("_Result")
+
+
+RowsToWrite = tuple[DataFrame, RowPlan]
+"""Rows with the columns that a plan was made for."""
+
+
+def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+    """Write the rows of a DataFrame, classic or Connect, in one Spark job, see `write_dataframes`."""
+    return write_dataframes([(frame, plan)], layout)
+
+
+def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_tasks: int | None = None) -> WrittenRows:
+    """Write the rows of DataFrames of one session together, in one Spark job. After an error no file is left.
+
+    Args:
+        rows: The rows, each by the plan that goes with them. The plans are for one table and have the same columns.
+            Rows that get values of identity columns are written alone.
+        layout: The place and the contents of the files.
+        most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
+
+    Raises:
+        RowViolation: A row violates a rule of the table, or a value does not fit its column.
+        InvalidArgument: Spark cannot compute a row.
+        UnsupportedFeature: This version of Spark cannot write a column.
+        StorageError: The files cannot be written or listed, or their footers not be read.
+        SparkUnavailable: The session was stopped.
+    """
+    folder = f"{CHANGE_FOLDER}/{new_folder()}" if layout.change_data else new_folder()
+    [(frame, plan), *_] = rows
+    plans = [each for _, each in rows]
+    with row_errors_named(frame.sparkSession, plan.table):
+        stored = _stored(rows)
+        texts = [f"part{i}" for i in range(len(layout.partition_columns))]
+        stored = stored.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
+        stored, settings = _balanced(stored, texts, layout)
+        if layout.sort_by:
+            stored = _sorted(stored, texts, layout)
+        if most_tasks is not None and not texts and not layout.balanced:
+            stored = stored.coalesce(most_tasks)
+        options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
+        if not layout.may_shred:
+            options[_SHREDDING] = "false"
+        target = layout.storage, layout.root, folder
+        with _violations_named(plans):
+            found = write_parquet(
+                stored, *target, texts, codec=_codec(layout.codec), options=options, settings=settings
+            )
+    try:
+        files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
+        for file in files:
+            if not file.rows:
+                delete_data_files(layout.storage, layout.root, [file.path])
+        files = [file for file in files if file.rows]
+        adds = tuple(_adds(files, layout))
+        return WrittenRows(adds, sum(file.rows for file in files), _identities(files, plan, layout), folder)
+    except BaseException:
+        delete_folder(layout.storage, layout.root, folder)
+        raise
+
+
+def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
+    """Return whether `collected_rows` supports a session and the types of a table."""
+    if spark.version.startswith("3."):
+        return False
+    found = [each for field in layout.schema.fields for each in nested_types(field.type)]
+    return not any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in found)
+
+
+def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Table:
+    """Return the rows of DataFrames as they would be stored, with the columns that `write_data_files` takes.
+
+    Args:
+        rows: The rows, as `write_dataframes` takes them; none of them gets values of identity columns.
+        layout: The contents of files.
+
+    Raises:
+        RowViolation: A row violates a rule of the table, or a value does not fit its column.
+        InvalidArgument: Spark cannot compute a row.
+        SparkUnavailable: The session was stopped.
+    """
+    [(frame, plan), *_] = rows
+    fields = [*layout.schema.fields, *layout.extra]
+    spark, plans = frame.sparkSession, [each for _, each in rows]
+    described = described_jobs(spark, f"compute rows of {plan.table}")
+    with row_errors_named(spark, plan.table), _violations_named(plans), described:
+        found = _stored(rows).select(*(quoted_name(field.name) for field in fields)).toArrow()
+    types = StructType(tuple(StructField(f.name, written_type(f.type, (f.name,), plan.table)) for f in fields))
+    return plain_table(found, types, plan.table)
+
+
+@contextmanager
+def _violations_named(plans: Sequence[RowPlan]) -> Iterator[None]:
+    """Within the block, raise RowViolation for a row that makes a job fail by a rule of the plans."""
+    try:
+        yield
+    except Exception as error:
+        violation = violation_of(error, *plans)
+        if violation is None:
+            raise
+        raise violation from error
+
+
+def _stored(rows: Sequence[RowsToWrite]) -> DataFrame:
+    """The rows as they will be stored, each checked by the rules of its plan."""
+    frames, rules = [], 0
+    for frame, plan in rows:
+        numbered = any(column.origin == "identity" for column in plan.columns)
+        source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
+        frames.append(rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0, rules))
+        rules += len(plan.rules)
+    return union(frames)
+
+
+def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> tuple[DataFrame, dict[str, str]]:
+    """The rows by partition, in tasks of about one file each, and the settings that this needs."""
+    if layout.arranged or (not texts and not layout.balanced):
+        return rows, {}
+    if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
+        # This hint takes no columns from Python, so a large partition is written by one task.
+        return rows.repartition(*map(F.col, texts)), {}
+    return rows.hint("rebalance", *texts), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
+
+
+def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> DataFrame:
+    """The rows of each task by partition, and in each by the sort order of the table.
+
+    Spark sorts the rows of a task by partition again, unless they are; to see that they are, it needs texts that are
+    never NULL.
+    """
+    if texts:
+        rows = rows.withColumns({name: F.coalesce(F.col(name), F.lit(HIVE_NULL)) for name in texts})
+    order = []
+    for each in layout.sort_by:
+        column = F.col(".".join(quoted_name(name) for name in each.physical))
+        if each.descending:
+            order.append(column.desc_nulls_first() if each.nulls_first else column.desc_nulls_last())
+        else:
+            order.append(column.asc_nulls_first() if each.nulls_first else column.asc_nulls_last())
+    return rows.sortWithinPartitions(*map(F.col, texts), *order)
+
+
+def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
+    """The rows of a file of the target size, if none is compressed, or fewer if the session says so. 0: no limit."""
+    if layout.arranged:
+        return 0
+    limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
+    chosen = int(frame.sparkSession.conf.get("spark.sql.files.maxRecordsPerFile", "0") or 0)
+    return min(limit, chosen) if chosen > 0 else limit
+
+
+def _width(data_type: DataType) -> int:
+    """Bytes of a value without its fields or elements, roughly."""
+    if isinstance(data_type, DecimalType):
+        return 8 if data_type.precision <= 18 else 16
+    return _WIDTHS.get(data_type, 20 if data_type in (STRING, BINARY, VARIANT) else 8)
+
+
+def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
+    """The columns of the files under their physical names, with Parquet field ids where columns are mapped."""
+    mode, partitions = layout.mapping_mode, layout.partition_columns
+    if mode == "none":
+        names = [column.field.name for column in plan.columns if column.field.name not in partitions]
+        yield from (F.col(quoted_name(name)) for name in [*names, *_kept_partitions(layout)])
+    else:
+        yield from _mapped_columns(plan, layout)
+    for field in layout.extra:
+        number = field_id(field)
+        column = F.col(quoted_name(field.name))
+        yield column if number is None else column.alias(field.name, metadata={"parquet.field.id": number})
+
+
+def _mapped_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
+    _check_nested_ids(plan, layout)
+    logical = {physical_name(field, layout.mapping_mode): field.name for field in layout.schema.fields}
+    stored = {logical[field.name]: field for field in data_schema(layout.schema, "id", ()).fields}
+    for name in [*(name for name in stored if name not in layout.partition_columns), *_kept_partitions(layout)]:
+        field = stored[name]
+        yield F.col(quoted_name(name)).cast(field.dataType).alias(field.name, metadata=field.metadata)
+
+
+def _kept_partitions(layout: DataFileLayout) -> Sequence[str]:
+    """The partition columns that files contain; they follow the data columns (PROTOCOL, IcebergCompatV1)."""
+    return layout.partition_columns if layout.keeps_partition_columns else ()
+
+
+def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
+    """Refuse columns with ids of elements, keys and values, which Spark's writer cannot put into files."""
+    structs = (each for each in nested_types(layout.schema) if isinstance(each, StructType))
+    found = next((field for each in structs for field in each.fields if NESTED_IDS_KEY in field.metadata), None)
+    if found is not None:
+        raise UnsupportedFeature(
+            f"Spark cannot write the column {found.name} of {plan.table}, because Iceberg compatibility needs Parquet "
+            f"field ids of array elements and map entries: append Arrow data instead, such as the result of "
+            f"DataFrame.toArrow()."
+        )
+
+
+def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[Column]:
+    for field, name in zip(layout.partition_fields(), names, strict=True):
+        yield F.expr(_text_sql(quoted_name(field.name), field.type)).alias(name)
+
+
+def _text_sql(column: str, data_type: DataType) -> str:
+    """SQL text of a text from which _log_text makes the log's, whatever the time zone of the session."""
+    if data_type == STRING:
+        # The letter sets a text apart from the name of the folder of NULL.
+        return f"concat('{_TEXT}', CAST({column} AS STRING))"
+    if data_type == TIMESTAMP:
+        return f"CAST(unix_micros({column}) AS STRING)"
+    if data_type == BINARY:
+        return f"hex({column})"
+    return f"CAST({column} AS STRING)"
+
+
+def _log_text(text: str | None, data_type: DataType) -> str | None:
+    if text is None:
+        return None
+    if data_type == STRING:
+        return text.removeprefix(_TEXT)
+    if data_type == TIMESTAMP:
+        return serialize_partition_value(int(text), data_type)
+    if data_type == BINARY:
+        return serialize_partition_value(bytes.fromhex(text), data_type)
+    return serialize_partition_value(parse_partition_value(text, data_type), data_type)
+
+
+def _codec(name: str) -> str:
+    """Spark's name of a codec of Parquet."""
+    return {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
+
+
+@dataclass(slots=True)
+class _WrittenFile:
+    """A row of WRITTEN_SCHEMA, and the facts in its footer.
+
+    rows: their number. stats: the statistics of an add action; None if the footer does not prove them all. bounds: the
+    least and the greatest value of each identity column that got values.
+    """
+
+    path: str
+    size: int
+    modification_time: int
+    partition_texts: list[str | None]
+    rows: int = 0
+    stats: str | None = None
+    bounds: tuple[tuple[Any, Any], ...] = ()
+
+
+def _with_facts(
+    frame: DataFrame, found: Sequence[Mapping[str, Any]], numbered: tuple[StatColumn, ...], layout: DataFileLayout
+) -> list[_WrittenFile]:
+    """The files with their statistics. The driver reads each footer once, and executors the values that are needed."""
+    storage, root, request = layout.storage, layout.root, layout.request
+    reader = FileReader(request)
+    identities = FileReader(statistics_request(numbered, mapping_mode=layout.mapping_mode))
+
+    def described(row: Mapping[str, Any]) -> _WrittenFile:
+        file = _WrittenFile(**row)
+        location = join(root, file.path)
+        footer = read_footer(storage, location, file.size)
+        file.rows = footer.num_rows
+        facts = reader.footer_facts(footer, location)
+        file.stats = None if facts is None else stats_json(facts, request)
+        if numbered:
+            values = identities.facts(storage, location, footer=footer).columns
+            file.bounds = tuple((each.extremes.low, each.extremes.high) for each in values)
+        return file
+
+    files = list(_side_by_side(described, found, layout))
+    unproved = [file for file in files if file.stats is None and file.rows]
+    if unproved and sum(file.size for file in unproved) > options.footer_bytes:
+        data_files = [DataFile(i, join(root, file.path), file.size) for i, file in enumerate(unproved)]
+        try:
+            computed = file_statistics(frame.sparkSession, storage, uri_of(root), data_files, request)
+        except SparkUnavailable:
+            # The executors lack this package, which writing does not need.
+            pass
+        else:
+            for file, result in zip(unproved, computed, strict=True):
+                file.stats = result.stats
+            return files
+
+    def scanned(file: _WrittenFile) -> str:
+        return stats_json(reader.facts(storage, join(root, file.path), size=file.size), request)
+
+    for file, stats in zip(unproved, _side_by_side(scanned, unproved, layout), strict=True):
+        file.stats = stats
+    return files
+
+
+def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[AddFile]:
+    fields = layout.partition_fields()
+    names = [physical_name(field, layout.mapping_mode) for field in fields]
+    for file in files:
+        values = {}
+        for name, field, text in zip(names, fields, file.partition_texts, strict=True):
+            with partition_values_named(field, layout.root):
+                values[name] = _log_text(text, field.type)
+        tags = written_tags(file.stats, layout.request.columns)
+        yield AddFile(
+            encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats, tags=tags
+        )
+
+
+def _numbered_columns(plan: RowPlan, layout: DataFileLayout) -> tuple[StatColumn, ...]:
+    """The identity columns that got values."""
+    names = [quoted_name(column.field.name) for column in plan.columns if column.origin == "identity"]
+    if not names:
+        return ()
+    return indexed_columns(layout.schema, mapping_mode=layout.mapping_mode, columns=names)
+
+
+def _identities(files: Sequence[_WrittenFile], plan: RowPlan, layout: DataFileLayout) -> dict[str, IdentityColumn]:
+    """The state of identity columns after the values in the files."""
+    states = {c.field.name: c.identity for c in plan.columns if c.origin == "identity" and c.identity is not None}
+    for i, column in enumerate(_numbered_columns(plan, layout)):
+        name = column.logical[0]
+        for file in files:
+            states[name] = states[name].after(value for value in file.bounds[i] if value is not None)
+    return states
+
+
+def _side_by_side(act: Callable[[_Row], _Result], rows: Sequence[_Row], layout: DataFileLayout) -> Iterator[_Result]:
+    if not layout.storage.remote or len(rows) < 2:
+        yield from map(act, rows)
+        return
+    with ThreadPoolExecutor(_FOOTER_READERS, "deltaskip") as pool:
+        yield from pool.map(act, rows)

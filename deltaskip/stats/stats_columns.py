@@ -1,0 +1,176 @@
+"""The columns of a table that have statistics, and their names.
+
+# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them; without it they are the first leaves, as many
+# as delta.dataSkippingNumIndexedCols. They are counted and matched as in delta-spark 4.4: partition columns do not
+# count, an array or a map is one leaf, and a struct is the leaves below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+
+from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.lookup import find
+from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.records import dataclass
+from deltaskip.schema.column_names import parse_names
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode, TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+    declared_collation,
+)
+
+STATS_COLUMNS = TableProperties.stats_columns.name
+INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
+
+_BOUNDED = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class StatColumn:
+    """A leaf with statistics: logical and physical names from the root, Parquet field ids, and type.
+
+    collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
+    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. Those of a
+    collated string are in binary order: they serve comparisons in that order, and readers that know no collations.
+    """
+
+    logical: tuple[str, ...]
+    physical: tuple[str, ...]
+    field_ids: tuple[int | None, ...]
+    type: DataType
+    collation: str | None = None
+    bounded: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bounded", self.type in _BOUNDED or isinstance(self.type, DecimalType))
+
+
+def indexed_columns(
+    schema: StructType,
+    *,
+    partition_columns: Sequence[str] = (),
+    mapping_mode: MappingMode = "none",
+    properties: Mapping[str, str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> tuple[StatColumn, ...]:
+    """Return the columns with statistics, in the schema's order.
+
+    columns: Names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, with
+    dots between parts and backticks around a part that needs them. Raises SchemaError for a property that cannot be
+    parsed, and PredicateError for a name that cannot be parsed or a column that does not exist.
+    """
+    partitions = {fold_name(name) for name in partition_columns}
+    fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
+    found = tuple(_leaves(fields, mapping_mode, (), (), ()))
+    settings = TableProperties.from_configuration(properties)
+    if columns is not None:
+        names = [name for text in columns for name in parse_names(text, "columns", PredicateError)]
+        return _named(found, names, strict=True)
+    if settings.stats_columns is not None:
+        return _named(found, parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
+    limit = settings.num_indexed_columns
+    return found if limit < 0 else found[:limit]
+
+
+def declared_collations(
+    columns: Sequence[StatColumn], write_versions: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, list[str]]:
+    """Column name → versioned identifiers of the statistics to write for the collations that the schema declares.
+
+    write_versions: from the domain metadata `collations`, unversioned identifier → versions; versions that no library
+    here evaluates are left out. None: the default version of `collation`, Spark 4.1's if it is available.
+    """
+    wanted: dict[str, list[str]] = {}
+    for column in columns:
+        if column.collation is None:
+            continue
+        evaluators = [find(identifier) for identifier in _versions(column.collation, write_versions)]
+        identifiers = [str(found.id.canonical) for found in evaluators if found is not None]
+        if identifiers:
+            wanted[display_name(column.logical)] = list(dict.fromkeys(identifiers))
+    return wanted
+
+
+def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None) -> Iterator[CollationId]:
+    try:
+        collation = CollationId.parse(declared).without_version.canonical
+    except InvalidCollation:
+        return
+    if write_versions is None:
+        yield collation
+        return
+    for text, versions in write_versions.items():
+        if not _same(text, collation):
+            continue
+        for version in versions:
+            # Any writer may fill the domain, and an empty version is none.
+            with suppress(InvalidCollation):
+                yield collation.with_version(version)
+
+
+def _same(text: str, collation: CollationId) -> bool:
+    """Whether the text identifies the collation; a malformed text identifies none."""
+    try:
+        return CollationId.parse(text).canonical == collation.canonical
+    except InvalidCollation:
+        return False
+
+
+def _leaves(
+    fields: Sequence[StructField],
+    mode: MappingMode,
+    logical: tuple[str, ...],
+    physical: tuple[str, ...],
+    ids: tuple[int | None, ...],
+) -> Iterator[StatColumn]:
+    for each in fields:
+        names = (*logical, each.name), (*physical, physical_name(each, mode)), (*ids, field_id(each))
+        if isinstance(each.type, StructType):
+            yield from _leaves(each.type.fields, mode, *names)
+        else:
+            collation = declared_collation(each, each.name) if each.type == STRING else None
+            yield StatColumn(*names, each.type, None if collation is None or _is_binary(collation) else collation)
+
+
+def _is_binary(collation: str) -> bool:
+    try:
+        return CollationId.parse(collation).is_binary
+    except InvalidCollation:
+        return False
+
+
+def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:
+    """Return the leaves at or below a name, ignoring case. With `strict`, a name without leaves is an error."""
+    wanted = {tuple(map(fold_name, name)) for name in names}
+    taken = []
+    met = set()
+    for column in found:
+        path = tuple(map(fold_name, column.logical))
+        above = {path[:n] for n in range(1, len(path) + 1)} & wanted
+        met |= above
+        if above:
+            taken.append(column)
+    missing = [name for name in names if tuple(map(fold_name, name)) not in met]
+    if strict and missing:
+        raise PredicateError(
+            f"There is no data column {display_name(missing[0])} that can have statistics; partition columns have none."
+        )
+    return tuple(taken)

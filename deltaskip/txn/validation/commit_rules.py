@@ -1,0 +1,211 @@
+"""The table of rules that every commit must meet, by name; each is checked in the module that its name begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRule:
+    """One rule of commits.
+
+    Attributes:
+        name: Such as "files.size". The part before the dot is the kind of action that it is about.
+        requires: The requirement, as a sentence.
+        source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
+    """
+
+    name: str
+    requires: str
+    source: str
+
+
+_FILES = "PROTOCOL, Add File and Remove File"
+_STATS = "PROTOCOL, Per-file Statistics"
+_VECTORS = "PROTOCOL, Deletion Vectors"
+_FEATURES = "PROTOCOL, Table Features"
+_MAPPING = "PROTOCOL, Column Mapping"
+_IDS = "PROTOCOL, Row Tracking"
+_SCHEMA = "PROTOCOL, Schema Serialization Format"
+_COLLATIONS = "COLLATIONS RFC, Writer Requirements"
+_DELTA_SPARK = "delta-spark"
+_ICEBERG = "PROTOCOL, Iceberg Compatibility V1, V2"
+
+_ROWS = (
+    CommitRule("commit.actions", "Members of actions have the types that the protocol defines.", "PROTOCOL, Actions"),
+    CommitRule(
+        "commit.info",
+        "The operation has a name, and its parameters have a JSON form.",
+        "PROTOCOL, Commit Provenance",
+    ),
+    CommitRule(
+        "protocol.versions",
+        "Versions are of the protocol, and lists of features go with versions 3 and 7.",
+        _FEATURES,
+    ),
+    CommitRule(
+        "protocol.both-lists",
+        "A feature for readers is in both lists, a feature for writers only in theirs.",
+        _FEATURES,
+    ),
+    CommitRule("protocol.lowered", "No version is lowered and no feature is dropped.", _FEATURES),
+    CommitRule("protocol.required", "A feature comes with the features that it needs.", _FEATURES),
+    CommitRule(
+        "protocol.unlisted", "A feature that properties, columns or statistics use is in the protocol.", _FEATURES
+    ),
+    CommitRule(
+        "protocol.catalog-managed",
+        "A table that a catalog manages has in-commit timestamps.",
+        "PROTOCOL, Catalog-managed tables",
+    ),
+    CommitRule("metadata.id", "The id of the table stays.", "PROTOCOL, Change Metadata"),
+    CommitRule("metadata.format", "Data files are Parquet.", "PROTOCOL, Format Specification"),
+    CommitRule(
+        "metadata.partitioning",
+        "Partition columns are different columns of atomic types, and not all columns.",
+        _DELTA_SPARK,
+    ),
+    CommitRule("schema.json", "The schema can be read.", _SCHEMA),
+    CommitRule("schema.duplicates", "Names of columns differ in more than letter case, at every level.", _DELTA_SPARK),
+    CommitRule(
+        "schema.names",
+        "Names have only characters that the files can have, unless columns are mapped.",
+        _DELTA_SPARK,
+    ),
+    CommitRule("schema.reserved", "Names of the change data feed and of row tracking are not taken by columns.", _IDS),
+    CommitRule("schema.types", "Types are of the protocol, and void is not nested in arrays or maps.", _SCHEMA),
+    CommitRule(
+        "schema.collations",
+        "Collations that Spark knows are declared for strings, by provider and name, unless they are the default.",
+        _COLLATIONS,
+    ),
+    CommitRule(
+        "schema.identity",
+        "An identity column is a long with a start, a step and a mark, which only moves on.",
+        "PROTOCOL, Identity Columns",
+    ),
+    CommitRule("schema.expressions", "Expressions parse and name columns of the table.", "PROTOCOL, Generated Columns"),
+    CommitRule(
+        "schema.type-changes",
+        "Types change as type widening allows, and `delta.typeChanges` records just that.",
+        "PROTOCOL, Type Widening",
+    ),
+    CommitRule(
+        "schema.existing-files",
+        "A rule that existing files may violate is set only if the commit removes them.",
+        "PROTOCOL, CHECK Constraints, Column Mapping",
+    ),
+    CommitRule("schema.dependents", "A column that an expression uses keeps its type.", _DELTA_SPARK),
+    CommitRule(
+        "mapping.ids", "Every mapped column has an id and a physical name of its own, which it keeps.", _MAPPING
+    ),
+    CommitRule("mapping.reuse", "Ids and physical names of dropped columns are not used again.", _MAPPING),
+    CommitRule(
+        "mapping.highest-id", "`delta.columnMapping.maxColumnId` covers every id and never decreases.", _MAPPING
+    ),
+    CommitRule("properties.values", "Properties that Delta defines can be parsed.", "PROTOCOL, Table Properties"),
+    CommitRule("properties.unknown", "Properties that begin with `delta.` are defined by Delta.", _DELTA_SPARK),
+    CommitRule(
+        "properties.guarded",
+        "Properties that writers maintain are not set by hand.",
+        "PROTOCOL, In-Commit Timestamps, Row Tracking",
+    ),
+    CommitRule("files.path", "Paths are URIs.", _FILES),
+    CommitRule("files.numbers", "Sizes and times are not negative.", _FILES),
+    CommitRule("files.missing", "Added files are in storage, with the size of their add action.", _FILES),
+    CommitRule(
+        "files.partition-values",
+        "Partition values are those of exactly the partition columns, and of their types.",
+        "PROTOCOL, Partition Value Serialization",
+    ),
+    CommitRule("files.inactive", "Only active files are removed, with the deletion vector that they have.", _FILES),
+    CommitRule("files.data-change", "A commit that changes no data adds as many rows as it removes.", _FILES),
+    CommitRule("files.append-only", "No rows are removed from an append-only table.", "PROTOCOL, Append-only Tables"),
+    CommitRule(
+        "files.deletion-vector",
+        "A deletion vector replaces another only with a remove, and fits the row count of its file.",
+        _VECTORS,
+    ),
+    CommitRule(
+        "files.cdc",
+        "Change data files are in the table only for commits that change rows, and then for all of them.",
+        "PROTOCOL, Add CDC File",
+    ),
+    CommitRule("statistics.json", "Statistics are a JSON object whose values have the types of their columns.", _STATS),
+    CommitRule(
+        "statistics.counts",
+        "Row counts and null counts are not negative, and no null count is above the row count.",
+        _STATS,
+    ),
+    CommitRule("statistics.bounds", "No minimum is above its maximum.", _STATS),
+    CommitRule(
+        "statistics.not-null",
+        "Statistics of new rows show that columns that are NOT NULL contain no null, if they have statistics.",
+        "PROTOCOL, Column Invariants",
+    ),
+    CommitRule(
+        "statistics.clustering",
+        "Files of a clustered table have statistics of the clustering columns.",
+        "PROTOCOL, Clustered Table",
+    ),
+    CommitRule(
+        "statistics.collations", "Collated bounds have versions that the domain `collations` lists.", _COLLATIONS
+    ),
+    CommitRule(
+        "row-ids.assigned", "Row ids are unique, and below the high-water mark where a file brings its own.", _IDS
+    ),
+    CommitRule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
+    CommitRule("row-ids.columns", "The columns of materialized row ids are named once and for all.", _IDS),
+    CommitRule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
+    CommitRule(
+        "iceberg.features",
+        "One version of Iceberg compatibility is enabled, with column mapping and what else it needs.",
+        _ICEBERG,
+    ),
+    CommitRule(
+        "iceberg.types",
+        "Columns have types and type changes that Iceberg has, and elements of arrays and maps have ids.",
+        _ICEBERG,
+    ),
+    CommitRule("iceberg.partitioning", "Partition columns of tables that Iceberg reads keep their names.", _ICEBERG),
+    CommitRule("iceberg.count", "New files of tables that Iceberg reads have a row count.", _ICEBERG),
+    CommitRule(
+        "domains.reserved",
+        "Domains that begin with `delta.` are set by the features that own them.",
+        "PROTOCOL, Domain Metadata",
+    ),
+    CommitRule(
+        "domains.clustering",
+        "Clustering columns are columns of an unpartitioned table.",
+        "PROTOCOL, Clustered Table",
+    ),
+    CommitRule(
+        "domains.collations",
+        "The domain `collations` lists versions by collation.",
+        "COLLATIONS RFC, Collation versions",
+    ),
+    CommitRule("txn.version", "The version of an application never decreases.", "PROTOCOL, Transaction Identifiers"),
+)
+
+RULES: Mapping[str, CommitRule] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def refusal(rule: str, message: str) -> InvalidCommit:
+    """Return the error for a commit that violates a rule. message: the table, what is wrong and the cure."""
+    return InvalidCommit(f"{message.rstrip('.')} (rule {RULES[rule].name}).", rule)
+
+
+def unsupported(rule: str, message: str) -> UnsupportedFeature:
+    """Return the error of `refusal` for an action that the table's features do not allow."""
+    return UnsupportedFeature(f"{message.rstrip('.')} (rule {RULES[rule].name}).")
+
+
+def rule_table() -> str:
+    """Return the rules as a Markdown table, one row per rule."""
+    lines = ["| rule | requires | from |", "|---|---|---|"]
+    lines += [f"| `{row.name}` | {row.requires} | {row.source} |" for row in RULES.values()]
+    return "\n".join(lines) + "\n"
