@@ -380,8 +380,6 @@ def test_the_package_loads_without_the_spark_room() -> None:
 
 # delta-spark has these names, which `deltaskip.delta` repeats.
 DELTA_SPARK_NAMES = {"DeltaTable", "exceptions", "tables"}
-# Names of modules that two packages on different levels have, with one meaning.
-SHARED_NAMES = {"arrow", "collation", "program", "registry", "types", "variants"}
 
 
 def names_twice(named: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -394,8 +392,7 @@ def test_no_two_modules_have_one_name() -> None:
     for path in python_modules():
         if path.name not in {"__init__.py", "__main__.py"} and room_of(path) not in {"kernels", "cli"}:
             named.setdefault(path.stem, []).append(ident(path))
-    twice = names_twice(named)
-    assert set(twice) <= SHARED_NAMES, twice
+    assert not names_twice(named)
 
 
 def test_no_two_public_classes_have_one_name() -> None:

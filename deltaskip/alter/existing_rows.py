@@ -20,7 +20,7 @@ from deltaskip.errors import NotProvable, PredicateError, UnsupportedFeature
 from deltaskip.expr import columns_in
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredRows
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, violation
 from deltaskip.schema.resolve import display_name, fold_name

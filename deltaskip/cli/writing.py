@@ -16,7 +16,7 @@ from deltaskip.cli.spark import session_for_location
 from deltaskip.cli.tables import given_catalog, open_catalog
 from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import DeltaSkipError, InvalidArgument, TableAlreadyExists
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string

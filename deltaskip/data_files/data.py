@@ -14,7 +14,7 @@ from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches, plain_table
 from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.plan import RowPlan

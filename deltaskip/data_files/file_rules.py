@@ -28,7 +28,7 @@ from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of

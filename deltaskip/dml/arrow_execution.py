@@ -27,7 +27,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
 from deltaskip.schema.arrow_values import arrow_array

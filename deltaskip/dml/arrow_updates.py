@@ -24,7 +24,7 @@ from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import in_quotes, new_value_node
-from deltaskip.rows.arrow import ArrowRows, RunningCollations
+from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name

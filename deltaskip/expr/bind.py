@@ -26,7 +26,7 @@ from deltaskip.expr.coerce import (
     literal_decimal,
     type_of,
 )
-from deltaskip.expr.collation import comparison_collation, is_collated
+from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError

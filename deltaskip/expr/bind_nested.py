@@ -15,7 +15,7 @@ from deltaskip.expr.coerce import (
     same_type,
     type_of,
 )
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.jsons import JSONS
 from deltaskip.expr.functions.lambdas import LAMBDAS

@@ -27,9 +27,9 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_types import in_files, is_readable_as, without_views
-from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array

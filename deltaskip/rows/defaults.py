@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr import columns_in, is_valid_sql, type_of_text
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.store import check_assignable
 from deltaskip.schema import from_arrow

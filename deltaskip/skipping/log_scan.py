@@ -16,7 +16,7 @@ from deltaskip.engine import SESSION_ZONE, session_ansi, session_function, zone_
 from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql
-from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.diagnosis import (
     cast_strings,
     failing_constant,

@@ -21,7 +21,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Node
-from deltaskip.rows.arrow import RunningCollations
+from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.ddl import parse_columns

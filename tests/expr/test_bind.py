@@ -10,7 +10,7 @@ from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normalize, parse_sql
 from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.coerce import castable, type_of, wider_type
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import (

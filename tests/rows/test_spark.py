@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.errors import RowViolation, UnsupportedFeature
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import DOUBLE, FLOAT, DataType, StructField, StructType
 from deltaskip.schema.json import simple_string

@@ -10,7 +10,7 @@ import pytest
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows import plan_rows
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.incoming_schema import incoming_schema

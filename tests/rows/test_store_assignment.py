@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.errors import DeltaSkipError, RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.store import assignable

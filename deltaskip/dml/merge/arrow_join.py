@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.dml.merge.merge_expressions import MergeExpressions
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import all_nullable

@@ -22,7 +22,7 @@ from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_colum
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow import RunningCollations
+from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY

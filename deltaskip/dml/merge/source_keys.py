@@ -18,7 +18,7 @@ from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
-from deltaskip.expr.collation import comparison_collation, is_binary
+from deltaskip.expr.comparison_collation import comparison_collation, is_binary
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
-from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.column_casts import cast_column
+from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.evaluation.batch import Batch, CollatedOrder
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from deltaskip.expr.casts import cast_value, try_cast_value
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
-from deltaskip.expr.collation import comparison_collation, is_collated
+from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import LiteralList, nodes_in

@@ -1,6 +1,6 @@
 """The functions that deltaskip evaluates: one row each, in the module of its family."""
 
 from deltaskip.expr.functions.function import Function, Signature
-from deltaskip.expr.functions.registry import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node
+from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node
 
 __all__ = ["ALIASES", "FUNCTIONS", "PRESENT", "REPLACED", "Function", "Signature", "function_node"]

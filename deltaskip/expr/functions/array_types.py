@@ -20,7 +20,7 @@ from deltaskip.expr.coerce import (
     same_type,
     type_of,
 )
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions.function import Signature, Typed
 from deltaskip.expr.nodes import Node
 from deltaskip.expr.vectors import (

@@ -23,7 +23,7 @@ from deltaskip.expr.coerce import (
     is_orderable,
     type_of,
 )
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_sets import ARRAY_SETS
 from deltaskip.expr.functions.array_types import (

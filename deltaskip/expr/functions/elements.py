@@ -20,7 +20,7 @@ from deltaskip.expr.coerce import (
     is_orderable,
     type_of,
 )
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import (
     array_to,

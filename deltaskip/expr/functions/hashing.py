@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.coerce import (
     type_of,
 )
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.function import (
     Function,

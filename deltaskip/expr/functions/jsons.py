@@ -20,7 +20,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.arithmetic import to_decimal
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed
 from deltaskip.expr.json_reading import (

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, Replaced, Row, Typed

@@ -19,7 +19,7 @@ from deltaskip.collations.names import BINARY as BINARY_COLLATION
 from deltaskip.collations.names import parse_name
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.collation import comparison_collation, is_collated
+from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (

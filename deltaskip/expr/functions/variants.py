@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import ATOMIC, INTEGRAL_BITS, castable, implicit_cast, is_nested, type_of
-from deltaskip.expr.collation import is_collated
 from deltaskip.expr.column_casts import Converted, cast_column
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
 from deltaskip.expr.json_reading import Malformed, read_json

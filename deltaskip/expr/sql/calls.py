@@ -10,9 +10,9 @@ from deltaskip.expr.functions import function_node
 from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node
+from deltaskip.expr.sql.cast_types import Type, read_type
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
 from deltaskip.expr.sql.tokens import NAMES
-from deltaskip.expr.sql.types import Type, read_type
 from deltaskip.schema.sql_text import SqlToken
 from deltaskip.schema.types import STRING, VOID
 

@@ -28,7 +28,7 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
 from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     MIRRORED,

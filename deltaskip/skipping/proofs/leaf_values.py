@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.collation import is_collated
+from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (

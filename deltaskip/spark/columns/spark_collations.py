@@ -15,7 +15,7 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_equal
 from deltaskip.errors import CollationWarning, InvalidCollation, PredicateError, UnsupportedFeature
 from deltaskip.expr import Node
-from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.log import Snapshot
 from deltaskip.schema import display_name

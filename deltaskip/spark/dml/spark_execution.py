@@ -23,7 +23,7 @@ from deltaskip.dml.little_data import is_little_to_copy
 from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows

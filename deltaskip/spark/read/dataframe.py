@@ -15,7 +15,7 @@ from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
-from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.nodes import columns_of
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows

@@ -18,7 +18,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
 from deltaskip.log.new_table import BEFORE_CREATION, before_creation
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.incoming_schema import incoming_schema

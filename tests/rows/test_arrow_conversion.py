@@ -18,7 +18,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Node
-from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.schema import from_arrow
 from deltaskip.schema.arrow import arrow_type

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.reading.variants import ShreddingError, unshredded
+from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.types import LONG, STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from tests.extent import extent

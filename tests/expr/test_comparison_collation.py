@@ -4,7 +4,7 @@ import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.expr.collation import compared_collations, comparison_collation, is_binary, is_collated
+from deltaskip.expr.comparison_collation import compared_collations, comparison_collation, is_binary, is_collated
 from deltaskip.expr.nodes import And, Call, Case, Cast, Collate, Compare, FieldRef, In, IsNull, Literal, Not, StartsWith
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING
