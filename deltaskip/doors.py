@@ -40,7 +40,7 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
-# Of a message of this package, which may quote an expression of a table: more is cut out of its middle.
+# The most characters of a message, which may quote an expression of a table: the middle of a longer one is cut out.
 _LONGEST_MESSAGE = 10_000
 _LONGEST_END = 2_000
 # The module of the exception that stands for a panic, which is no Exception: it would end a worker or a server.
@@ -229,7 +229,7 @@ def _converted(
 
 
 def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments that Python refuses to call the function with; None if nothing is."""
+    """Why Python refuses to call the function with the arguments; None if it does not."""
     known = signature(function)
     try:
         known.bind(*args, **named)

@@ -16,7 +16,7 @@ from threading import Lock
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "***"
-"""What stands for a secret."""
+"""The text in place of a secret."""
 
 _NAME = re.compile(
     r"(?i)secret|passw|pwd|passphrase|token|signature|credential|connection.?string|"

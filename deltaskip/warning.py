@@ -10,7 +10,7 @@ from types import FrameType
 from deltaskip.redaction import redacted
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
-# What runs functions of the package for it.
+# Modules of the standard library that call functions of the package.
 _BETWEEN = frozenset(("concurrent.futures.thread", "contextlib", "functools", "threading"))
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaskip.progress import other_display
 
 _GAP = "  "
-# What stays on one line: literals and quoted names, a number and its unit, a date and its time.
+# These stay on one line: literals and quoted names, a number and its unit, a date and its time.
 _WORD = re.compile(
     r"""(?: (?<!\w)'[^']*' | (?<!\w)"[^"]*" | `[^`]*` | \S
           | (?<=\d)[ ](?=(?:[KMGTP]?i?B|%|UTC)(?:\W|$)) | (?<=\d{4}-\d\d-\d\d)[ ](?=\d\d:) )+""",

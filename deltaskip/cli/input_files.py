@@ -38,7 +38,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 _STDIN = "-"
 _HEADER_BYTES = 1 << 20
-# What separates values where it is no comma.
+# The separators of values other than a comma.
 _DELIMITERS = (";", "\t", "|")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
 _BLOCK_BYTES = 8 << 20

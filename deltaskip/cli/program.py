@@ -268,7 +268,7 @@ def show_warning(
     **_more: object,
 ) -> None:
     """Print a warning as one line on standard error."""
-    # What other packages tell their developers is nothing that a user of the command can act on.
+    # A user of the command cannot act on warnings that other packages raise for their developers.
     if issubclass(category, _FOR_DEVELOPERS) and not filename.startswith(_PACKAGE_FOLDER):
         return
     click.echo(f"deltaskip: warning: {one_line(str(message))}", err=True)

@@ -14,7 +14,7 @@ import click
 from deltaskip.cli.program import FileFormat
 
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
-# What a terminal shows; a table needs all of its rows before its first line.
+# The number of rows that a terminal shows; a table needs all of its rows before its first line.
 _SHOWN_ROWS = 1000
 _BATCH_ROWS = 4096
 

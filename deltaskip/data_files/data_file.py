@@ -26,7 +26,8 @@ _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
-# What a reader of a single row needs of each column, before compression. Of half the size, files would be 2 % larger.
+# Bytes of a page before compression, which a reader of a single row reads of each column. Files with pages
+# of half the size would be 2 % larger.
 _PAGE_BYTES = 1 << 13
 _PAGE_ROWS = 20_000
 # Rows after which pyarrow looks whether a page is full.

@@ -120,7 +120,7 @@ def given_values(given: object, where: object = None, params: object = None) -> 
         return {name: _value(name, value, None) for name, value in given.items()}, with_parameters(where, params)
     used = {each for value in given.values() if isinstance(value, str) for each in parameter_names(value)}
     own = parameter_names(where) if isinstance(where, str) else frozenset()
-    # What no new value uses must be in the predicate, which is checked there.
+    # A parameter that no new value uses must be in the predicate, which is checked there.
     left = {name: value for name, value in params.items() if name in own or name not in used}
     values = {name: _value(name, value, params) for name, value in given.items()}
     return values, with_parameters(where, left) if left or own else where
@@ -224,6 +224,6 @@ def _twice(path: tuple[str, ...], table: str) -> SchemaError:
 def _sources(sql: str, schema: StructType) -> Collection[str]:
     """The columns that an expression uses, folded."""
     if not is_valid_sql(sql):
-        # What cannot be read may use any column.
+        # An expression that cannot be parsed may use any column.
         return set(map(fold_name, schema.names))
     return {fold_name(parts[0]) for parts in columns_in(sql)}

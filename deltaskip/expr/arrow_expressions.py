@@ -121,7 +121,7 @@ class ArrowTranslation(Translation):
         raise Inexact("a constant is no condition")
 
     def _is_in(self, column: Column, options: Mapping[str, Any]) -> Node:
-        """What is_in is: never NULL, and TRUE for NULL if that is in the list and is to match."""
+        """The node of is_in: never NULL, and TRUE for NULL if that is in the list and is to match."""
         values, nulls = options.get("value_set"), options.get("null_matching_behavior")
         if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):
             raise Inexact("its list of values is not known")

@@ -57,7 +57,7 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-# Those whose value a statement takes once for all rows.
+# The functions whose value a statement takes once for all rows.
 _OF_STATEMENT = frozenset(name for name, type_ in PRESENT.items() if type_ in DATETIMES)
 SLACK = 10 * 60 * MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""

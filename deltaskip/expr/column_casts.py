@@ -82,7 +82,7 @@ _TRUTH = {
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a cast gives.
+    """The result of a cast.
 
     failed: The rows for which the cast fails, if there are any; they need not have a value.
     rest: The rows that must be cast one by one, if there are any.
@@ -388,7 +388,7 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
         try:
             return Converted(read(texts))
         except pa.ArrowInvalid:
-            # Such as a minus alone.
+            # For example a minus alone.
             pass
     usual = pc.match_substring_regex(texts, _USUAL[kind])
     rest = true_rows(pc.invert(usual))

@@ -1,4 +1,4 @@
-"""What is probably or certainly wrong with a bound predicate: constants without a value, comparisons with NULL.
+"""Probable and certain mistakes in a bound predicate: constants without a value, comparisons with NULL.
 
 Spark's optimizer evaluates constants before it reads a row, and in ANSI mode raises the errors of those that stand
 outside of the branches of conditional expressions, even in `false AND id = 'abc'`.

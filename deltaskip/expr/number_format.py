@@ -16,7 +16,7 @@ from deltaskip.schema.types import DecimalType
 
 _TOKENS = re.compile(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
 _MOST_DIGITS = 38
-# What Java takes for white space, of ASCII.
+# The ASCII characters that Java takes for white space.
 _SPACES = r"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 _BLANK = re.compile(f"[{_SPACES}]+")
 _GROUPED = re.compile(f"[0-9,{_SPACES}]*")

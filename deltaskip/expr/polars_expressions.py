@@ -76,7 +76,7 @@ class PolarsTranslation(Translation):
         try:
             return self._condition_of(tree)
         except Inexact as error:
-            # That of the innermost condition, around which NOT may stand.
+            # The innermost condition, around which NOT may stand, gives the name.
             error.part = error.part or tree
             raise
 

@@ -1,4 +1,4 @@
-"""What to write in SQL for an expression of Polars that is not translated: text for messages, never evaluated."""
+"""SQL for expressions of Polars that are not translated: text for messages, never evaluated."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
 
 
 def within_limits(found: pa.Array, times: Values) -> Values | Partly:
-    """What was found; times near the limits of 64 bits are left over."""
+    """The times that were found; those near the limits of 64 bits are left over."""
     rest = near_limits(numbers(times))
     return found if rest is None else Partly(found, rest)
 

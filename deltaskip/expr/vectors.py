@@ -52,7 +52,7 @@ class Partly:
 
 
 def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
-    """What a function makes of each value, called once for each distinct one. Nulls stay null."""
+    """The results of a function for a column; it is called once for each distinct value. Nulls stay null."""
     stored = _BITS.get(values.type, values.type)
     # Zeros of both signs are equal, and not the same.
     coded = values.view(stored).dictionary_encode()
@@ -62,7 +62,7 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
 
 
 def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:
-    """What a function makes of each text, called once for all of them. Nulls stay null.
+    """The results of a function for a column of texts; it is called once for all of them. Nulls stay null.
 
     between: What stands between two texts, with NUL in it, and is not changed. Raises NotByColumn if a text has NUL.
     """

@@ -269,7 +269,7 @@ def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str]
     name = TableProperties.mapping_mode.name
     mode = properties.get(name, "none").lower()
     if mode != "none" and not supports_mapping(protocol):
-        # It is unknown whether the files use logical or physical names; a wrong guess would read nulls.
+        # Nobody knows whether the files use logical or physical names; a wrong guess would read nulls.
         raise CorruptLog(
             f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."
         )

@@ -52,7 +52,7 @@ cdef double THIRD_REST = 8.47842766036889956997e-32
 
 
 cdef struct Angle:
-    # What is left of an angle beyond `turns` quarters of a turn, as the sum of two doubles.
+    # The rest of an angle beyond `turns` quarters of a turn, as the sum of two doubles.
     double rest
     double tail
     int turns

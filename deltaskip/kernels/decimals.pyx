@@ -137,7 +137,7 @@ cdef int _compute(
 ) noexcept nogil:
     cdef const int128* a = <const int128*>first.values
     cdef const int128* b = <const int128*>second.values
-    # What each side is multiplied by, and the scale of the integer that comes out.
+    # The factor of each side, and the scale of the integer that comes out.
     cdef int up, down, common, wide = left_scale if left_scale > right_scale else right_scale
     cdef int128 left_factor = 1, right_factor = 1, limit, unit = 1, one, other, result
     cdef int64_t i

@@ -1,4 +1,4 @@
-"""What stands at the end of a path in JSON texts, as Spark writes it, and the lengths of arrays.
+"""Values at the end of a path in JSON texts, as Spark writes them, and the lengths of arrays.
 
 A text that has anything out of the ordinary is left to the caller, by the kind 255: what is not standard JSON, escapes
 of code units, numbers whose text depends on the version of Java, more than 60 containers inside each other.

@@ -23,7 +23,7 @@ cdef enum:
 cdef enum:
     MOST_PLACES = 14
 
-# Of a double so many digits are those of its shortest text.
+# Up to 15 digits are those of the shortest text of a double: the bounds by number of places.
 cdef double[15] BELOW = [1e15, 1e14, 1e13, 1e12, 1e11, 1e10, 1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1]
 
 cdef const char* DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -82,7 +82,7 @@ def fixed_digits(object values, int places):
                 for at in range(64):
                     if text[at] == 0:
                         break
-                    # What is no digit is the sign, or a point of some locale.
+                    # Other characters than digits are the sign, or a point of some locale.
                     if at == 0 and text[at] == 0x2D or 0x30 <= text[at] <= 0x39:
                         text[size] = text[at]
                         size += 1

@@ -10,7 +10,7 @@ from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes
 from deltaskip.kernels.byte_cursor cimport CODEC, COUNT, FINE, Cursor
 from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 
-# Those that pyarrow decompresses.
+# The codecs that pyarrow decompresses.
 _ARROW_NAMES = {2: "gzip", 4: "brotli", 6: "zstd"}
 
 

@@ -36,12 +36,12 @@ cdef struct PageHeader:
     int64_t kind
     int64_t plain_size
     int64_t size
-    # Of the data or dictionary page.
+    # Data pages and dictionary pages have:
     int64_t values
     int64_t encoding
-    # Of data pages of version 1.
+    # Data pages of version 1 have:
     int64_t level_encoding
-    # Of data pages of version 2.
+    # Data pages of version 2 have:
     int64_t nulls
     int64_t rows
     int64_t level_bytes

@@ -21,7 +21,7 @@ cdef struct Values:
 @cython.final
 cdef class RowTaker:
     cdef HeldBytes rows
-    # What the dictionary is in if it is not compressed.
+    # The bytes that contain a dictionary that is not compressed.
     cdef HeldBytes dictionary_data
     cdef const int64_t* positions
     cdef bint every

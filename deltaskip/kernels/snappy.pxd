@@ -49,7 +49,7 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
             cursor.at += length
             continue
         if tag & 3 < 3 and cursor.end - cursor.at >= 4:
-            # Both forms are computed, since which one is next cannot be foreseen.
+            # Both forms are computed, since a branch on the form would be predicted wrongly too often.
             memcpy(&extra, cursor.at, 4)
             short = tag & 3 == 1
             length = 4 + ((tag >> 2) & 7) if short else (tag >> 2) + 1

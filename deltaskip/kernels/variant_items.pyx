@@ -1,4 +1,4 @@
-"""What stands at the end of a path in variants.
+"""Values at the end of a path in variants.
 
 A variant that is not valid on the way, and what has no form here, is left to the caller: other versions, decimals of
 more than 18 digits, texts that are no UTF-8, types that came later.

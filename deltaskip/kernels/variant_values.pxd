@@ -1,4 +1,4 @@
-"""What the kernels that put shredded variants together share: columns, the values of a node, and faults."""
+"""Definitions that the kernels for shredded variants share: columns, the values of a node, and faults."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy

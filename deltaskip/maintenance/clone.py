@@ -59,7 +59,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _OPERATION = "CLONE"
 _NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
-# What belongs to the source's own log.
+# Properties that belong to the source's own log.
 _OF_THE_SOURCE = (
     *MATERIALIZED_COLUMNS,
     TableProperties.in_commit_timestamps_version.name,

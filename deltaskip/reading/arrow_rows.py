@@ -135,14 +135,14 @@ class RowReader:
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
         shown["share"] = len(names | keys) / max(1, len(snapshot.schema.fields))
         if paths is None and not keys <= names:
-            # Of a struct that is not returned, only what the predicate reads.
+            # A struct that is not returned is read only as far as the predicate needs it.
             used = columns_of(scan.predicate)
             kept = (with_fields(each, used) if each.name in keys - names else each for each in stored.fields)
             stored = StructType(tuple(kept))
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, stored, snapshot.mapping_mode, columns
-            # What a predicate makes of strings is computed once for each value of a dictionary.
+            # A predicate over strings is evaluated once for each value of a dictionary.
             options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
             return StoredRows(*found, cure=_CURE, **options)
 

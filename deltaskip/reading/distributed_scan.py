@@ -25,7 +25,7 @@ _CURES = {
     **dict.fromkeys(("to_arrow", "to_batches", "__arrow_c_stream__", "to_pandas", "to_polars"), _ROWS),
     **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),
 }
-"""What to call instead of a method of other scans that returns all files or all rows to this process."""
+"""The method to call instead of one of other scans that returns all files or all rows to this process."""
 
 
 class PlanningEngine(Protocol):

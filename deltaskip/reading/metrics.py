@@ -1,4 +1,4 @@
-"""What reading a scan in this process has read and skipped."""
+"""Metrics of reading a scan in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaskip.shown import Shown
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScanMetrics(Shown):
-    """What a read of a scan in this process has read and skipped.
+    """Files, row groups and rows that a read of a scan in this process has read and skipped.
 
     Attributes:
         files: Number of files that can contain matching rows; with a limit, some of them may not have been read.

@@ -89,13 +89,13 @@ def read_ahead(
             yield from first()
     finally:
         begun = [read for _, read in waiting if isinstance(read, Future) and not read.cancel()]
-        # Who closes the rows early finds the files closed. The garbage collector may run in one of the threads.
+        # After an early end no file stays open. One of the threads, which may collect garbage, must not wait for itself.
         if not getattr(_this_thread, "reads", False):
             wait(begun)
 
 
 def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:
-    """What a read yields, of which so many bytes are there."""
+    """The results of a read, of which so many bytes are in memory."""
     rest = iter(read())
     found: list[_T] = []
     size = 0

@@ -155,7 +155,7 @@ class RowGroupPruning:
                 found = self._sought.kept(source, footer, plans, left, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):
-            # What Arrow reads and this footer does not prove.
+            # Arrow reads files whose footer proves nothing here.
             return None
         return None if kept.all() else np.flatnonzero(kept).tolist()
 

@@ -99,7 +99,7 @@ def pieces_of(scan: TableScan, pieces: object) -> list[ScanPiece]:
     most = max(1, -(-_bytes(scan) // wanted))
     found: list[tuple[int, list[_Call]]] = []
     for size, read in row_reads(scan, most):
-        # What `row_reads` returns are methods of one reader with their arguments.
+        # `row_reads` returns methods of one reader with their arguments.
         call = read.func.__name__, read.args  # type: ignore[attr-defined]
         if not found or (found[-1][0] + size > most and len(found) < wanted):
             found.append((0, []))

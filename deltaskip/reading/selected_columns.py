@@ -30,7 +30,7 @@ class SelectingScan(LogScan):
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         if options.columns is not None:
-            # Of an iterator the names can be taken once.
+            # An iterator gives its names only once.
             columns = arguments.texts("columns", options.columns)
             options = replace(options, columns=columns)
             try:

@@ -162,7 +162,7 @@ class SmallFiles:
 
 
 def _key(files: ParquetFiles, number: int) -> bytes | None:
-    """What is the same for files of one kind; None for a file that is not read here."""
+    """The key that files of one kind share; None for a file that is not read here."""
     small = files.rows(number) <= _MOST_ROWS and files.plain_size(number) <= _MOST_PLAIN_BYTES
     return files.key(number) if small else None
 

@@ -21,7 +21,7 @@ from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, store
 from deltaskip.stats.footer import Footer, FooterColumn
 from deltaskip.stats.layout import BoundKind, StatField
 
-# Of more values, a filter has some or other by chance: it takes one of 20 to 100 for there.
+# A filter reports one of 20 to 100 missing values as present, so that it seldom excludes a longer list.
 _MOST_VALUES = 256
 
 

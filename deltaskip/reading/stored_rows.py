@@ -394,7 +394,7 @@ class StoredRows:
             source = storage_for(location, near=self.storage).open_input(location, size)
         with source:
             with self._naming(location):
-                # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
+                # Reading ahead helps where each request takes long, and costs a copy elsewhere.
                 far = {"pre_buffer": isinstance(source, pa.PythonFile)}
                 parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", **far)
                 opened = OpenFile(source, location, parquet, parquet.schema_arrow)

@@ -78,7 +78,7 @@ class TableScan(SelectingScan, Scan):
 
     @property
     def metrics(self) -> ScanMetrics | None:
-        """What the last finished read in this process has read and skipped, and its time; None before the first.
+        """Metrics of the last finished read in this process, with its time; None before the first.
 
         The logger `deltaskip` gets the same as a line at level INFO.
         """

@@ -18,7 +18,7 @@ from deltaskip.warning import warn
 
 _FIRST_ROWS = 1024
 _MOST_DIGITS = 38
-# What binary fractions differ by from the decimals that they stand for, as a part of the value.
+# The relative difference between a binary fraction and the decimal that it stands for.
 _NOISE = {FLOAT: 1e-6, DOUBLE: 1e-9}
 
 

@@ -295,7 +295,7 @@ def _used_by_expressions(schema: StructType, properties: TableProperties) -> set
         try:
             used.update(parts[0] for parts in columns_of(parse_sql(text)))
         except PredicateError:
-            # What cannot be read may use any column.
+            # An expression that cannot be parsed may use any column.
             return set(schema.names)
     return used
 

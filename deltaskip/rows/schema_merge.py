@@ -37,7 +37,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# What a new column keeps of the metadata that a DataFrame's column has.
+# The metadata of a DataFrame's column that a new column keeps.
 _KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
 _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 

@@ -15,7 +15,7 @@ from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructTyp
 _NOW = ("current_timestamp", "now")
 # Functions that read the zone in other values than instants.
 _ZONED = frozenset(("unix_timestamp", "to_unix_timestamp", "from_unixtime"))
-# What is the same in the first and the last time zone, and in UTC, is the same in all between.
+# A value that is the same in the first and the last time zone, and in UTC, is the same in all between.
 _ZONES = ("UTC", "-18:00", "+18:00")
 
 
@@ -81,7 +81,7 @@ def _reads_zone(text: str, schema: StructType, nulls: frozenset[str]) -> bool:
     try:
         bound = bind_expression(parse_sql(text), schema)
     except PredicateError:
-        # What cannot be bound is not evaluated either.
+        # An expression that cannot be bound is not evaluated either.
         return False
     return any(_may_read_zone(node, nulls) for node in n.walk(bound))
 

@@ -352,7 +352,7 @@ class DdlParser:
         return StructField(name, data_type, nullable, metadata)
 
     def between_angles(self, inner: Callable[[], DataType]) -> DataType:
-        """What `inner` reads between angles."""
+        """The type that `inner` reads between angles."""
         self.expect("<")
         found = inner()
         self.expect(">")

@@ -73,7 +73,7 @@ class TableProperty(Generic[_T]):
             ) from None
 
     def refused(self, text: str) -> str:
-        """What the property must be, such as "true or false", if `text` is no value of it; otherwise ""."""
+        """The values that the property may have, such as "true or false", if `text` is no value of it; otherwise ""."""
         try:
             self._kind.parse(text)
         except ValueError:
@@ -216,7 +216,7 @@ class TableProperties:
         """Return the typed properties of a metaData action's configuration; None stands for an empty one."""
         return cls(configuration or {}, table)
 
-    # What commits may contain.
+    # Properties that restrict or extend the content of commits.
     append_only = TableProperty("delta.appendOnly", _BOOLEAN, False)
     change_data_feed = TableProperty("delta.enableChangeDataFeed", _BOOLEAN, False)
     deletion_vectors = TableProperty("delta.enableDeletionVectors", _BOOLEAN, False)

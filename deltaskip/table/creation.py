@@ -41,7 +41,7 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
 _REPLACEMENT = "CREATE OR REPLACE TABLE"
-# What older versions of the table, and its row ids and times, depend on.
+# The properties on which older versions of the table, and its row ids and times, depend.
 _KEPT = (
     TableProperties.mapping_mode,
     TableProperties.max_column_id,

@@ -83,7 +83,7 @@ def left_to_spark(node: Node) -> str | None:
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
         if isinstance(part, Call) and part.type is None:
-            # Those without a name of their own have another notation.
+            # Functions without a name of their own have another notation.
             return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
 

@@ -551,7 +551,7 @@ COLLECTIONS: Mapping[str, Row] = {
     "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
     "array_prepend": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
     "array_insert": Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
-    # What stands for NULL is evaluated first.
+    # The text for NULL is evaluated first.
     "array_join": Function(_join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]),
     "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
     "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),

@@ -1,4 +1,4 @@
-"""What makes arrays and structs of values, and takes values out of them.
+"""Functions that make arrays and structs of values, and take values out of them.
 
 # Spark 4.1, complexTypeCreator.scala, complexTypeExtractors.scala
 """

@@ -134,7 +134,7 @@ def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     try:
         found = given.tobytes().decode().encode(text_encodings.codec(charset))
     except (EvaluationError, UnicodeError) as error:
-        # Of which row it is, is found one by one.
+        # Evaluating the rows one by one finds the one that fails.
         raise NotByColumn from error
     if charset.startswith("UTF-16"):
         # A character of four bytes has two units.

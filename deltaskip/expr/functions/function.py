@@ -1,4 +1,4 @@
-"""What a function is: one value for each row of the table of functions, and signatures that many share."""
+"""The definition of a function, a row of the table of functions, and signatures that many functions share."""
 
 from __future__ import annotations
 

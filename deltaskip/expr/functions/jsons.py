@@ -152,7 +152,7 @@ def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
 
 
 def _at_path(texts: pa.Array, steps: Sequence[Step], whole: bool = True) -> tuple[pa.Array, np.ndarray]:
-    """What is at the end of a path without steps to every element, and its kinds, see kernels.json_paths."""
+    """The values at the end of a path without steps to every element, and their kinds, see kernels.json_paths."""
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     numbers = [step if isinstance(step, int) else -1 for step in steps]
     found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), whole)
@@ -292,7 +292,7 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
                     try:
                         found[name] = _read(each, types[name], zone)
                     except _Mismatch:
-                        # What was found before remains.
+                        # Values that were found before remain.
                         continue
             return tuple(found.values())
         case ArrayType(element), list():

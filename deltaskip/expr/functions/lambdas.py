@@ -28,7 +28,7 @@ from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, 
 
 # Longer arrays are not sorted by a function, whose answers are checked for each pair.
 _MOST_SORTED = 64
-# Of longer arrays, few rows have an element at each place.
+# In columns of longer arrays, few rows have an element at each place.
 _MOST_STEPS = 1000
 
 

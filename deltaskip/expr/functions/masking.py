@@ -48,7 +48,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 class _Masks(dict[int, str]):
-    """What stands for each code point; NUL stays."""
+    """The replacement of each code point; NUL stays."""
 
     def __init__(self, masks: tuple[str | None, ...]) -> None:
         super().__init__({0: "\0"})
@@ -65,7 +65,7 @@ def _masked(text: str, masks: tuple[str | None, ...]) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _mask(character: str, masks: tuple[str | None, ...]) -> str:
-    """What stands for a character. Java masks each half of a surrogate pair, which is no letter."""
+    """The replacement of a character. Java masks each half of a surrogate pair, which is no letter."""
     if character > "\uffff":
         return character if masks[3] is None else 2 * masks[3]
     category = unicodedata.category(character)

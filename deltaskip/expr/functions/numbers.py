@@ -349,7 +349,7 @@ def _tried(op: str) -> Function:
         found = (_additive_signature if op in "+-" else _arithmetic_signature)(op)(args)
         if found is None or all(is_numeric(type_of(arg)) for arg in args):
             return found
-        # Of operands that are no numbers, Spark also catches what fails in them (TryEval), such as the cast.
+        # If operands are no numbers, Spark also catches failures inside them (TryEval), such as that of the cast.
         if not all(isinstance(arg, FieldRef | Literal) for arg in args):
             return None
         return tuple(map(_safe, found[0])), found[1]

@@ -223,7 +223,7 @@ def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BAC
 
 
 def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = None) -> Partly | Values:
-    """What was found for ASCII; the other rows are changed together, or left over."""
+    """The values of ASCII rows; the other rows are changed together, or left over."""
     ascii_only = is_not_false(pc.string_is_ascii(column(text)))
     if pc.all(ascii_only).as_py() is not False:
         return found

@@ -107,7 +107,7 @@ def parsed(text: str) -> Url:
 def _server(text: str, authority: str) -> tuple[str | None, str | None]:
     """The user and the host of an authority."""
     if _REGISTERED.fullmatch(authority):
-        # Such a name is no host.
+        # A name like this is no host.
         return None, None
     user, at, server = authority.rpartition("@")
     host, colon, port = server.partition(":")

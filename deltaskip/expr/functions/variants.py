@@ -174,7 +174,7 @@ def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """What is at the end of a path in each variant, see kernels.variant_items."""
+    """The values at the end of a path in each variant, see kernels.variant_items."""
 
     kinds: npt.NDArray[np.uint8]
     numbers: pa.Array
@@ -198,7 +198,7 @@ def _get_column(tried: bool) -> ByColumn:
         try:
             steps = _steps(path)
         except EvaluationError as error:
-            # It fails where there is a variant.
+            # The function fails where there is a variant.
             raise NotByColumn from error
         return _cast_items(given, steps, call.type, zone, tried)
 
@@ -212,7 +212,7 @@ def _cast_column(tried: bool) -> ByColumn:
 def _cast_items(
     variants: pa.Array, steps: Sequence[str | int], target: DataType | None, zone: Zone, tried: bool
 ) -> Partly | Values:
-    """What is at the end of a path in each variant, cast to a type that is not nested; objects and arrays are left."""
+    """The values at the end of a path in each variant, cast to an atomic type; objects and arrays are left."""
     if target is None or is_nested(target):
         raise NotByColumn
     items = _items(variants, steps, target == VARIANT)
@@ -239,7 +239,7 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
             rest[rows] = True
             continue
         left = np.zeros(len(rows), np.bool_) if cast.rest is None else cast.rest
-        # What becomes NULL in a cast cannot be cast from a variant.
+        # A value that becomes NULL in a cast cannot be cast from a variant.
         failed = ~left & numpy_values(cast.values.is_null())
         failed |= False if cast.failed is None else ~left & cast.failed
         rest[rows] = left if tried else left | failed

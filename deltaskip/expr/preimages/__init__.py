@@ -1,1 +1,1 @@
-"""What is known of functions that restricts the values of their arguments: one value or function a row."""
+"""Facts about functions that restrict the values of their arguments: one value or function a row."""

@@ -90,7 +90,7 @@ def _step(
                 unsure.append((least, beyond))
             for span in ((begin, least), (max(beyond, least), end)):
                 if span[0] < span[1]:
-                    # It may be NULL, or fail, or be unknown, in all of the span or a part of it.
+                    # The value may be NULL, or fail, or be unknown, in all of the span or a part of it.
                     (nulls if _is_null(value, span, null_instead) else unsure).append(span)
 
     def ordinal(x: int) -> Any:

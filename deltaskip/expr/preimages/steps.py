@@ -141,7 +141,7 @@ Inverted: TypeAlias = tuple[Node, tuple[Step, ...]] | None
 """The only argument of a call that is no constant, and the function's steps, outermost first; None without any."""
 
 Preimage: TypeAlias = Callable[[Call, Callable[..., object], str], Inverted]
-"""Of a typed call, the value of one row (functions.function.Compute), and the name of the session's time zone."""
+"""The value of a typed call for one row (functions.function.Compute), and the name of the session's time zone."""
 
 
 def identity(source: Domain) -> Shift:

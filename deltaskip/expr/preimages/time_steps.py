@@ -67,7 +67,7 @@ from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMES
 
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
-# Of more days, texts are bounded by their years.
+# For more days, texts are bounded by their years.
 _MOST_DAYS = 62
 _HOUR = 3_600 * MICROS_PER_SECOND
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)

@@ -8,7 +8,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.regex.syntax import read
 from deltaskip.expr.regex.syntax_tree import Assertion, Group, Part, Repeat, Series, Set
 
-# What stands for bytes that are no UTF-8.
+# The replacement of bytes that are no UTF-8.
 _REPLACEMENT = 0xFFFD
 
 

@@ -169,7 +169,7 @@ class _Reader:
         return self.single(ord(character))
 
     def group(self, depth: int) -> Part | None:
-        """What follows an opening parenthesis; None for flags."""
+        """Parse the text behind an opening parenthesis; None for flags."""
         self.at -= 1
         for begin, what in _LOOKING.items():
             if self.peek(begin):
@@ -252,7 +252,7 @@ class _Reader:
         return either_case(ranges) if self.insensitive else ranges
 
     def escaped(self) -> Part:
-        """What follows a backslash outside of brackets."""
+        """Parse the text behind a backslash outside of brackets."""
         letter = self.next()
         if letter in _PLACES:
             return Assertion(_PLACES[letter])
@@ -347,7 +347,7 @@ class _Reader:
         found = union(*ranges)
         missing = union(*unsure)
         if missing:
-            # What is in another part of the class is sure.
+            # Characters in another part of the class are sure.
             missing = complement(union(found, complement(missing)))
         return inverted(Set(found, missing)) if negated else Set(found, missing)
 

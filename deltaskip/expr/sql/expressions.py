@@ -43,7 +43,7 @@ _CALLED = {
     ">>": "shiftright",
     ">>>": "shiftrightunsigned",
 }
-# What may follow an operand without being a part of it.
+# Tokens that may follow an operand without being a part of it.
 _ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
 _SIGNS = {"-": "negative", "+": "positive", "~": "~"}
 
@@ -246,7 +246,7 @@ class ExpressionReader(Primaries):
                 likes = [Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
                 legs = tuple(map(Not, likes) if negated else likes)
                 return legs[0] if len(legs) == 1 else And(legs) if quantifier == "ALL" else Or(legs)
-            # It is a function of this name.
+            # The name is that of a function.
             self._check_kind(quantifier.lower(), mark[0])
             given = function_node(quantifier.lower(), tuple(patterns)), mark
         pattern = yield self._value(COMPARISON, given)

@@ -1,4 +1,4 @@
-"""What is read of an expression: pieces without a node, names, and queries that are skipped."""
+"""The smaller parts of an expression's text: pieces without a node, names, and queries that are skipped."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Piece(Node):
 
 
 class Parts:
-    """What is known of a text while it is read.
+    """The state of reading a text.
 
     Args:
         text: The expression.

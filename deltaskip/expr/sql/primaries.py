@@ -82,7 +82,7 @@ class Primaries(Calls):
         return node
 
     def _named(self) -> Rule:
-        """What begins with a name: a column, a call, or a typed literal."""
+        """Parse an operand that begins with a name: a column, a call, or a typed literal."""
         tokens = self.tokens
         mark, start = self._mark(), tokens.token.start
         quoted, key = tokens.token.kind == "name", tokens.key

@@ -1,1 +1,1 @@
-"""What each part of a predicate could prove, and why no more."""
+"""Explains what each part of a predicate can prove about files, and why no more."""

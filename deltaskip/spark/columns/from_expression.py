@@ -63,7 +63,7 @@ _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "I
 _BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToUnixTimestamp", "UnixTimestamp"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
-# Those that are named as a function and have other arguments, or another meaning in an earlier version.
+# Expressions that share a function's name and have other arguments, or another meaning in an earlier version.
 # Or they have more than their children: options, a schema, a type, or names of fields.
 _OTHERWISE = frozenset(
     (

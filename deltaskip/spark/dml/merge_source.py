@@ -63,7 +63,7 @@ class SparkMergeSource(MergeSource):
         self._spark = spark
         self._data = data
         self._alias = alias
-        # Both keep their rows for the next plan of the merge.
+        # Both sources keep their rows for the next plan of the merge.
         self._collected: pa.Table | None = None
         self._persisted: PersistedSource | None = None
 

@@ -146,7 +146,7 @@ class SparkExecution(RowExecution):
         row_ids: RowIdColumns | None,
         feed: bool,
     ) -> ChangedRows:
-        # That module needs this one.
+        # The module imports this one.
         from deltaskip.spark.dml.updated_rows import updated_rows
 
         return updated_rows(self, scan, change, assignments, row_ids, feed)

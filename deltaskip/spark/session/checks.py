@@ -144,7 +144,7 @@ def has_package(_task: int = 0) -> bool:
         return False
 
 
-# They are sent with their code, since executors without this package cannot look them up.
+# Both functions are sent with their code, since executors without this package cannot look them up.
 has_package.__module__ = _imported.__module__ = "__main__"
 
 

@@ -25,7 +25,7 @@ from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 from deltaskip.spark.source.workers import SentToWorkers
 
-# What opening a file costs beside reading it, in bytes: spark.sql.files.openCostInBytes.
+# The cost of opening a file, in bytes that could be read meanwhile: spark.sql.files.openCostInBytes.
 _OPEN_BYTES = 4 << 20
 
 

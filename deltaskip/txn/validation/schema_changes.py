@@ -129,7 +129,7 @@ def _is_renamed(candidate: Candidate, old: object, new: object) -> bool:
         after = bind_expression(parse_sql(str(new)), candidate.schema, columns, candidate.mode)
     except PredicateError:
         return False
-    # What is not understood may name a column.
+    # A property that is not understood may name a column.
     return by_file(before) == by_file(after) and not any(isinstance(each, Opaque) for each in walk(before))
 
 

@@ -54,7 +54,7 @@ _Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class StatisticsRules:
-    """What the statistics of a commit's files must be like, by physical paths of columns.
+    """The rules for the statistics of a commit's files, by physical paths of columns.
 
     types: of every leaf. orders: how to compare the bounds of each leaf that has an order. not_null: leaves that can be
     null in no row; counted: those of them for which the table's properties require statistics. clustering: the
