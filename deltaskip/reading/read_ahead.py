@@ -89,7 +89,7 @@ def read_ahead(
             yield from first()
     finally:
         begun = [read for _, read in waiting if isinstance(read, Future) and not read.cancel()]
-        # After an early end no file stays open. One of the threads, which may collect garbage, must not wait for itself.
+        # After an early end no file is open. One of the threads, which may collect garbage, must not wait for itself.
         if not getattr(_this_thread, "reads", False):
             wait(begun)
 
