@@ -101,7 +101,10 @@ def _rounded_to_34(value: Decimal) -> Decimal:
 
 
 def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> object:
-    """`floor(value, scale)`, or `ceil` if `up`. A double saturates at the limits of bigint, as Java casts do."""
+    """`floor(value, scale)`, or `ceil` if `up`.
+
+    Raises Undecided for a double beyond BIGINT, for which Spark 4.1 gives the limit and Spark 4.3 fails in ANSI mode.
+    """
     match value:
         case int():
             return value
@@ -111,9 +114,8 @@ def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> ob
         case float():
             if math.isnan(value):
                 return 0
-            limit = 2.0**63
-            if abs(value) >= limit:
-                return 2**63 - 1 if value > 0 else -(2**63)
+            if not -(2.0**63) <= value < 2.0**63:
+                raise Undecided(f"{'ceil' if up else 'floor'} of {value!r} depends on the version of Spark.")
             return math.ceil(value) if up else math.floor(value)
     raise EvaluationError(f"No whole number for {value!r}.")
 

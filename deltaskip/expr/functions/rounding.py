@@ -21,6 +21,7 @@ from deltaskip.expr.preimages.number_steps import half_rounded, whole_number
 from deltaskip.expr.type_names import sql_name
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, made, numbers, rescaled
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import (
     DOUBLE,
@@ -62,12 +63,11 @@ def _whole_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
     found = np.floor(values) if rounding == "floor" else np.ceil(values)
     if len(found) and found.min() >= -(2.0**63) and found.max() < 2.0**63:
         return made(found.astype(np.int64), pa.int64(), args[0])
-    # A double saturates at the limits of bigint, as Java casts do.
     inside = (found >= -(2.0**63)) & (found < 2.0**63)
-    longs = np.where(inside, found, 0).astype(np.int64)
-    longs[found >= 2.0**63] = 2**63 - 1
-    longs[found < -(2.0**63)] = -(2**63)
-    return made(longs, pa.int64(), args[0])
+    longs = made(np.where(inside, found, 0).astype(np.int64), pa.int64(), args[0])
+    # NaN becomes 0.
+    beyond = ~inside & ~np.isnan(found) & numpy_values(column(args[0]).is_valid())
+    return Partly(longs, beyond) if beyond.any() else longs
 
 
 def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
