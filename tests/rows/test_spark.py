@@ -21,7 +21,7 @@ from tests.extent import extent, some
 from tests.rows.store_pairs import PAIRS, store_assignment
 from tests.rows.tables import plan_for, planned, random_row, table_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::deltaskip.errors.WriteWarning")]
 
 RANDOM_ROWS = 240
 VIOLATIONS_TRIED = extent(2, 30)

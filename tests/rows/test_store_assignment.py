@@ -29,7 +29,7 @@ from tests.rows.test_spark import spark
 
 __all__ = ["spark"]
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::deltaskip.errors.WriteWarning")]
 
 SEEDS = int(os.environ.get("DELTASKIP_STORE_SEEDS", "10"))
 ROWS, REFUSED = 24, 2
