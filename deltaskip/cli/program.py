@@ -133,7 +133,7 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
-class FileFormat(click.Choice[str]):
+class FileFormat(click.Choice):  # type: ignore[type-arg]
     """The value of --format. JSON lines have several names, and a command gets json for each."""
 
     _JSON = ("jsonl", "ndjson")
