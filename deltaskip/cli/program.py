@@ -140,7 +140,8 @@ class FileFormat(click.Choice):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """See click.Choice."""
-        return super().convert("json" if value in self._JSON else value, param, ctx)
+        found: str = super().convert("json" if value in self._JSON else value, param, ctx)
+        return found
 
 
 def input_options(command: Command) -> Command:
