@@ -88,7 +88,8 @@ def _sentence(error: Exception) -> str:
             if said.startswith(_EXTRA) and any("--where" in each.opts for each in context.command.params):
                 said += ": a predicate stands after --where"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--set":
-                said = f"No such option: --set. Assignments stand without an option: {context.command_path} TABLE 'price = 2'"
+                form = f"{context.command_path} TABLE 'price = 2'"
+                said = f"No such option: --set. Assignments stand without an option: {form}"
             return f"{said}. See '{context.command_path} --help'."
         case click.ClickException():
             return one_line(error.format_message())

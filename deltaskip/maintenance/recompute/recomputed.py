@@ -39,7 +39,7 @@ class RecomputePlan(Shown):
         wide: Number of files to read whose bounds are wide because rows were deleted, and would become tight.
         columns: The columns that would get statistics, by name.
         collations: Versioned identifiers of the collated bounds that would be written.
-        not_indexed: Number of columns without statistics because the table's properties leave them out, as in `Recomputed`.
+        not_indexed: Number of columns that the table's properties leave out of the statistics, as in `Recomputed`.
     """
 
     version: int
