@@ -265,3 +265,21 @@ def test_what_changes_nothing_says_why(run: Run, tmp_path: Path, txn: tuple[str,
 def test_a_plot_says_what_it_wrote(run: Run, table: Path, tmp_path: Path) -> None:
     ran = run("explain", table, "--where", "id > 1", "--plot", tmp_path / "plot.svg")
     assert ran.status == 0 and ran.err == f"wrote the plot to {tmp_path / 'plot.svg'}\n"
+
+
+def test_numbers_that_are_none_survive_json_lines(run: Run, tmp_path: Path) -> None:
+    columns = "x DOUBLE, f FLOAT, s STRING, st STRUCT<y: FLOAT>, xs ARRAY<DOUBLE>"
+    nan, inf = float("nan"), float("inf")
+    rows = [
+        {"x": nan, "f": -inf, "s": "NaN", "st": {"y": inf}, "xs": [1.0, nan, None, -inf]},
+        {"x": 1.5, "f": nan, "s": '"x": "NaN"', "st": {"y": 1.0}, "xs": []},
+    ]
+    for name in ("one", "two"):
+        ds.DeltaTable.create(tmp_path / name, columns)
+    ds.DeltaTable(tmp_path / "one").append(pa.Table.from_pylist(rows))
+    assert run("head", tmp_path / "one", "--output", tmp_path / "o.jsonl").status == 0
+    first = json.loads((tmp_path / "o.jsonl").read_text().splitlines()[0])
+    assert (first["x"], first["f"], first["st"], first["s"]) == ("NaN", "-Infinity", {"y": "Infinity"}, "NaN")
+    assert run("append", tmp_path / "two", tmp_path / "o.jsonl").status == 0
+    # As text, since NaN is not equal to itself.
+    assert str(ds.DeltaTable(tmp_path / "two").scan().to_arrow().to_pylist()) == str(rows)
