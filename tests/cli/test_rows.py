@@ -283,3 +283,19 @@ def test_numbers_that_are_none_survive_json_lines(run: Run, tmp_path: Path) -> N
     assert run("append", tmp_path / "two", tmp_path / "o.jsonl").status == 0
     # As text, since NaN is not equal to itself.
     assert str(ds.DeltaTable(tmp_path / "two").scan().to_arrow().to_pylist()) == str(rows)
+
+
+def test_functions_that_have_the_meaning_of_duckdb_are_named(run: Run, table: Path) -> None:
+    pytest.importorskip("duckdb")
+    for query, names in (
+        ("SELECT id FROM '{}' WHERE dayofweek(at) = 2", ""),
+        ("SELECT id FROM '{}' WHERE dayofweek(DATE '2024-01-01') = 1 ORDER BY id", "dayofweek has"),
+        ("SELECT log(id) AS a, CAST(price AS DECIMAL(5, 1)) AS b FROM '{}'", "log and cast have"),
+        ("SELECT id ^ 2 AS a, tags[1] AS b, price::INT AS c, LOG(id) AS d FROM '{}'", "^, [], cast and log have"),
+        ("SELECT count(*) AS n, max(abs(id)) AS m, coalesce(name, '') AS c FROM '{}' GROUP BY name", ""),
+        ("SELECT count(*) FILTER (WHERE id IN (1, 2)) AS log, [1] AS l FROM '{}' WHERE EXISTS (SELECT 1)", ""),
+    ):
+        ran = run("query", query.format(table))
+        assert ran.status == 0, ran
+        said = f"DuckDB runs this query, so that {names} the meaning of DuckDB and not that of Spark.\n"
+        assert ran.err == (said if names else "")
