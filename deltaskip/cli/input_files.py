@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -33,6 +34,7 @@ from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_t
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
+    BINARY,
     DATE,
     DOUBLE,
     FLOAT,
@@ -283,7 +285,8 @@ class InputFiles:
     def _read_type(self, name: str) -> pa.DataType:
         """The type that text of a column is read as."""
         data_type = self.types.get(fold_name(name), STRING)
-        return pa.string() if data_type in _TIMES else arrow_type(data_type)
+        is_text = data_type in _TIMES or (data_type == BINARY and self.file_format == "json")
+        return pa.string() if is_text else arrow_type(data_type)
 
     def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
         """The type of a column after times were read."""
@@ -304,6 +307,8 @@ class InputFiles:
             data_type = self.types.get(fold_name(each.name))
             if self.file_format != "parquet" and data_type in _TIMES and pa.types.is_string(values.type):
                 values = self._times(values, each.name, data_type)
+            if self.file_format == "json" and data_type == BINARY and pa.types.is_string(values.type):
+                values = _bytes(values, each.name)
             arrays.append(values if values.type == each.type else values.cast(each.type))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -324,6 +329,18 @@ class InputFiles:
         if data_type == DATE:
             return parse_date(text)
         return parse_timestamp(text, self.zone) if data_type == TIMESTAMP else parse_timestamp_ntz(text)
+
+
+def _bytes(texts: pa.StringArray, column: str) -> pa.Array:
+    """The bytes of texts in base64, as Spark reads JSON, each distinct text decoded once."""
+    encoded = texts.dictionary_encode()
+    found = []
+    for text in encoded.dictionary.to_pylist():
+        try:
+            found.append(b64decode(text, validate=True))
+        except ValueError as error:
+            raise WrongValue(column, text) from error
+    return pa.array(found, pa.binary()).take(encoded.indices)
 
 
 def _float_names(data_type: DataType) -> Iterator[tuple[str, bool]]:

@@ -267,12 +267,12 @@ def test_a_plot_says_what_it_wrote(run: Run, table: Path, tmp_path: Path) -> Non
     assert ran.status == 0 and ran.err == f"wrote the plot to {tmp_path / 'plot.svg'}\n"
 
 
-def test_numbers_that_are_none_survive_json_lines(run: Run, tmp_path: Path) -> None:
-    columns = "x DOUBLE, f FLOAT, s STRING, st STRUCT<y: FLOAT>, xs ARRAY<DOUBLE>"
+def test_numbers_that_are_none_and_bytes_survive_json_lines(run: Run, tmp_path: Path) -> None:
+    columns = "x DOUBLE, f FLOAT, s STRING, raw BINARY, st STRUCT<y: FLOAT>, xs ARRAY<DOUBLE>"
     nan, inf = float("nan"), float("inf")
     rows = [
-        {"x": nan, "f": -inf, "s": "NaN", "st": {"y": inf}, "xs": [1.0, nan, None, -inf]},
-        {"x": 1.5, "f": nan, "s": '"x": "NaN"', "st": {"y": 1.0}, "xs": []},
+        {"x": nan, "f": -inf, "s": "NaN", "raw": b"\xff", "st": {"y": inf}, "xs": [1.0, nan, None, -inf]},
+        {"x": 1.5, "f": nan, "s": '"x": "NaN"', "raw": None, "st": {"y": 1.0}, "xs": []},
     ]
     for name in ("one", "two"):
         ds.DeltaTable.create(tmp_path / name, columns)
