@@ -24,7 +24,7 @@ from deltaskip.cli import (  # noqa: F401
     write_commands,
 )
 from deltaskip.cli.program import one_line, program, show_warning
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NamespaceNotFound
 from deltaskip.redaction import redacted
 
 OK = 0
@@ -35,6 +35,9 @@ PIPE_CLOSED = 141
 
 # How click begins its message.
 _EXTRA = "Got unexpected extra argument"
+
+# What a message names for Python, and the command that does it.
+_CREATE_NAMESPACE = ("create it with create_namespace", "create it with the command namespaces --create NAME")
 
 _ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|False\b)")
 
@@ -53,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with warnings.catch_warnings(), _without_pandas(arguments is None and given[:1] not in (["demo"], ["stats"])):
+        no_spark = "--spark" not in given and given[:1] != ["demo"]
+        with warnings.catch_warnings(), _without_pandas(arguments is None and no_spark):
             warnings.showwarning = show_warning
             status = program.main(args=given, prog_name="deltaskip", standalone_mode=False)
             sys.stdout.flush()
@@ -83,11 +87,15 @@ def _sentence(error: Exception) -> str:
             said = one_line(error.format_message()).rstrip(".")
             if said.startswith(_EXTRA) and any("--where" in each.opts for each in context.command.params):
                 said += ": a predicate stands after --where"
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--set":
+                form = f"{context.command_path} TABLE 'price = 2'"
+                said = f"No such option: --set. Assignments stand without an option: {form}"
             return f"{said}. See '{context.command_path} --help'."
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            return one_line(_ARGUMENT.sub(_as_option, str(error)))
+            said = str(error).replace(*_CREATE_NAMESPACE) if isinstance(error, NamespaceNotFound) else str(error)
+            return one_line(_ARGUMENT.sub(_as_option, said))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:

@@ -36,12 +36,12 @@ def print_json(value: Any, out: IO[str] | None = None) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON: NaN and infinities as strings, bytes in base64, unknown types as text."""
+    """Return a value for JSON: NaN and infinities as the texts of Spark, bytes in base64, unknown types as text."""
     match value:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else str(value)
+            return value if math.isfinite(value) else "NaN" if value != value else f"{'-' * (value < 0)}Infinity"
         case bytes():
             return base64.b64encode(value).decode("ascii")
         case Mapping():

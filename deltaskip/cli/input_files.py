@@ -11,7 +11,9 @@ import re
 import shutil
 import sys
 import tempfile
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from glob import glob, has_magic
 from pathlib import Path
@@ -22,14 +24,28 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
+from deltaskip.schema.types import (
+    BINARY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+)
 
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
@@ -41,6 +57,7 @@ _HEADER_BYTES = 1 << 20
 # The separators of values other than a comma.
 _DELIMITERS = (";", "\t", "|")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
+_NOT_A_NUMBER = re.compile(rb'"(NaN|-?Infinity)"')
 _BLOCK_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 16
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -79,7 +96,9 @@ def input_files(
         spooled.flush()
         paths = [spooled.name]
     types = {fold_name(each.name): each.type for each in schema.fields}
-    return InputFiles(tuple(paths), found, delimiter, types, zone, spooled=spooled)
+    kinds = set(_float_names(schema))
+    floats = frozenset(name for name, is_float in kinds if is_float and (name, False) not in kinds)
+    return InputFiles(tuple(paths), found, delimiter, types, zone, floats, spooled=spooled)
 
 
 @dataclass
@@ -94,6 +113,7 @@ class InputFiles:
         zone: Time zone of times without one.
         error: What went wrong while the files were read.
         spooled: The file that has what standard input had.
+        float_names: Names in lower case, at any depth, of numbers that may be NaN and of arrays of them.
         advance: Called with each file and the number of rows that were read of it.
     """
 
@@ -102,6 +122,7 @@ class InputFiles:
     delimiter: str | None
     types: Mapping[str, DataType]
     zone: Zone
+    float_names: frozenset[str] = frozenset()
     error: DeltaSkipError | None = None
     advance: Callable[[str, int], None] = field(default=lambda _path, _rows: None)
     spooled: Any = None
@@ -127,7 +148,7 @@ class InputFiles:
     def _schema(self) -> pa.Schema:
         schemas = []
         for path in self.paths:
-            with _errors_of(path):
+            with self._errors_of(path):
                 schemas.append(self._schema_of(path))
         try:
             return pa.unify_schemas(schemas, promote_options="permissive")
@@ -147,10 +168,10 @@ class InputFiles:
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
             for path in self.paths:
-                with _errors_of(path):
+                with self._errors_of(path):
                     for batch in self._of_file(path):
                         self.advance(path, batch.num_rows)
-                        yield self._aligned(batch, schema, path)
+                        yield self._aligned(batch, schema)
         except DeltaSkipError as error:
             # Arrow's stream hands on only the text.
             self.error = error
@@ -167,6 +188,37 @@ class InputFiles:
             with _opened(path) as stream:
                 for text in _lines(stream):
                     yield from self._json_block(text).to_batches()
+
+    @contextmanager
+    def _errors_of(self, path: str) -> Iterator[None]:
+        """Within the block, errors of pyarrow and of the file system name the file and, of text, the line."""
+        try:
+            yield
+        except (pa.ArrowException, WrongValue) as error:
+            said = self._located(path, error) or f"{str(error).rstrip('.')}."
+            raise InvalidArgument(f"{_shown(path)} cannot be read: {said}") from error
+        except DeltaSkipError:
+            raise
+        except OSError as error:
+            raise StorageError(f"{_shown(path)} cannot be read: {error.strerror or error}.") from error
+
+    def _located(self, path: str, error: Exception) -> str | None:
+        """What is wrong in which line of a file of text; None if that is not known."""
+        if self.file_format == "parquet":
+            return None
+        with _opened(path) as stream:
+            if wrong := not_utf8(io.BufferedReader(stream), path):
+                return wrong
+        with _opened(path) as stream:
+            if self.file_format == "csv":
+                return csv_error(stream, self._delimiter(path), self._type_name, self._value, error)
+            return json_error(_lines(stream), self._type_name, self._json_block, error)
+
+    def _type_name(self, column: str) -> str:
+        return simple_string(self.types.get(fold_name(column), STRING)).upper()
+
+    def _value(self, column: str, text: str) -> pa.Scalar:
+        return pa.scalar(text).cast(self._read_type(column)) if text else None
 
     def _csv(self, stream: Any, path: str) -> Iterator[pa.RecordBatch]:
         names = self._header(path)
@@ -185,7 +237,12 @@ class InputFiles:
             text = next(_lines(stream, _HEADER_BYTES), b"")
         if not text.strip():
             raise SchemaError(f"{_shown(path)} is empty: the first line of CSV has the names of the columns.")
-        parse = pc_csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True)
+        if wrong := not_utf8(text.splitlines(), path):
+            raise InvalidArgument(f"{_shown(path)} cannot be read: {wrong}")
+        # Rows are not looked at here: a wrong one may have another separator than the header was read with.
+        parse = pc_csv.ParseOptions(
+            delimiter=self._delimiter(path), newlines_in_values=True, invalid_row_handler=lambda _row: "skip"
+        )
         found = pc_csv.read_csv(io.BytesIO(text), pc_csv.ReadOptions(block_size=max(len(text), 1) + 1), parse)
         names = list(found.column_names)
         other = next((each for each in _DELIMITERS if len(names) == 1 and each in names[0]), None)
@@ -198,7 +255,18 @@ class InputFiles:
 
     def _json_block(self, text: bytes) -> pa.Table:
         """The rows of some lines, with the columns that they have."""
-        keys = {key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            # pyarrow takes any bytes for text.
+            raise pa.ArrowInvalid("The file is no UTF-8") from error
+        written = {key: key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
+        keys = set(written.values())
+        floats = [re.escape(key) for key, name in written.items() if fold_name(name) in self.float_names]
+        if floats and _NOT_A_NUMBER.search(text):
+            # pyarrow reads them without quotes.
+            values = rb'"(?:%b)"\s*:\s*(?:"(?:NaN|-?Infinity)"|\[[^][{}]*\])' % b"|".join(floats)
+            text = re.sub(values, lambda found: _NOT_A_NUMBER.sub(rb"\1", found[0]), text)
         known = {key: self._read_type(key) for key in keys if fold_name(key) in self.types}
         explicit = pa.schema([pa.field(name, kind) for name, kind in sorted(known.items())])
         parse = pa_json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="infer")
@@ -217,7 +285,8 @@ class InputFiles:
     def _read_type(self, name: str) -> pa.DataType:
         """The type that text of a column is read as."""
         data_type = self.types.get(fold_name(name), STRING)
-        return pa.string() if data_type in _TIMES else arrow_type(data_type)
+        is_text = data_type in _TIMES or (data_type == BINARY and self.file_format == "json")
+        return pa.string() if is_text else arrow_type(data_type)
 
     def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
         """The type of a column after times were read."""
@@ -226,7 +295,7 @@ class InputFiles:
             return pa.string() if found is None else found
         return arrow_type(data_type)
 
-    def _aligned(self, batch: pa.RecordBatch, schema: pa.Schema, path: str) -> pa.RecordBatch:
+    def _aligned(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         """The rows with the columns of all files."""
         arrays = []
         for each in schema:
@@ -237,19 +306,20 @@ class InputFiles:
             values = batch.column(index)
             data_type = self.types.get(fold_name(each.name))
             if self.file_format != "parquet" and data_type in _TIMES and pa.types.is_string(values.type):
-                values = self._times(values, each.name, data_type, path)
+                values = self._times(values, each.name, data_type)
+            if self.file_format == "json" and data_type == BINARY and pa.types.is_string(values.type):
+                values = _bytes(values, each.name)
             arrays.append(values if values.type == each.type else values.cast(each.type))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _times(self, texts: pa.StringArray, column: str, data_type: DataType | None, path: str) -> pa.Array:
+    def _times(self, texts: pa.StringArray, column: str, data_type: DataType | None) -> pa.Array:
         """Dates or timestamps from their texts, each distinct text read once."""
         encoded = texts.dictionary_encode()
         found = []
         for text in encoded.dictionary.to_pylist():
             value = self._time(text, data_type)
             if value is None:
-                what = "date" if data_type == DATE else "timestamp"
-                raise InvalidArgument(f"{_shown(path)} has {text!r} in the column {column}, which is no {what}.")
+                raise WrongValue(column, text)
             found.append(value)
         storage = pa.int32() if data_type == DATE else pa.int64()
         kind = pa.date32() if data_type == DATE else pa.timestamp("us", "UTC" if data_type == TIMESTAMP else None)
@@ -261,23 +331,31 @@ class InputFiles:
         return parse_timestamp(text, self.zone) if data_type == TIMESTAMP else parse_timestamp_ntz(text)
 
 
-class _errors_of:
-    """Within the block, errors of pyarrow and of the file system name the file."""
+def _bytes(texts: pa.StringArray, column: str) -> pa.Array:
+    """The bytes of texts in base64, as Spark reads JSON, each distinct text decoded once."""
+    encoded = texts.dictionary_encode()
+    found = []
+    for text in encoded.dictionary.to_pylist():
+        try:
+            found.append(b64decode(text, validate=True))
+        except ValueError as error:
+            raise WrongValue(column, text) from error
+    return pa.array(found, pa.binary()).take(encoded.indices)
 
-    def __init__(self, path: str) -> None:
-        self._path = path
 
-    def __enter__(self) -> None:
-        """Begin the block."""
+def _float_names(data_type: DataType) -> Iterator[tuple[str, bool]]:
+    """The names of fields at any depth, and whether their values are numbers that may be NaN, or arrays of them."""
+    match data_type:
+        case StructType(fields=fields):
+            for each in fields:
+                yield fold_name(each.name), _element(each.type) in (FLOAT, DOUBLE)
+                yield from _float_names(each.type)
+        case ArrayType(element=inner) | MapType(value=inner):
+            yield from _float_names(inner)
 
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Raise the named error."""
-        if isinstance(error, DeltaSkipError):
-            return
-        if isinstance(error, pa.ArrowException):
-            raise InvalidArgument(f"{_shown(self._path)} cannot be read: {error}") from error
-        if isinstance(error, OSError):
-            raise StorageError(f"{_shown(self._path)} cannot be read: {error.strerror or error}.") from error
+
+def _element(data_type: DataType) -> DataType:
+    return data_type.element if isinstance(data_type, ArrayType) else data_type
 
 
 def _expanded(name: str) -> list[str]:

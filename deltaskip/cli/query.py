@@ -68,7 +68,8 @@ def _query(
 
     A table is its path or URI in quotes, or its name if --catalog is given: SELECT id, price FROM 'data/orders' WHERE
     price > 10. Columns with a WHERE in Spark SQL and a LIMIT are read by a scan, which skips files. Any other query is
-    run by DuckDB, in its SQL, if the package duckdb is installed.
+    run by DuckDB, in its SQL, if the package duckdb is installed; a line on standard error names functions that may
+    have another meaning there than in Spark.
     """
     from deltaskip.cli.query_text import rows_of
 

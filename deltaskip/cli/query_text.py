@@ -6,17 +6,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import click
 import pyarrow as pa
 
 from deltaskip.cli.tables import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import parse_sql
+from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.expr.nodes import Column
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.table.table import DeltaTable
 
+# Functions of which DuckDB and Spark have the same values. Not among them: upper ('ß'), round (1.005), concat (NULL).
+_SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
+                   "length", "minute", "month", "nullif", "year"))  # fmt: skip
+# What has no row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements count from 1.
+_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
+_OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 
@@ -52,7 +60,35 @@ def rows_of(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa
     if simple is not None:
         return simple
     cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
-    return _by_duckdb(text, named, tables, time_zone, cure)
+    rows = _by_duckdb(text, named, tables, time_zone, cure)
+    others = _others(tokens)
+    if others:
+        names = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+        have = "has" if len(others) == 1 else "have"
+        said = f"DuckDB runs this query, so that {names} {have} the meaning of DuckDB and not that of Spark."
+        click.echo(said, err=True)
+    return rows
+
+
+def _others(tokens: Sequence[SqlToken]) -> list[str]:
+    """The functions and operators, each once, that Spark has too and that may have other values in DuckDB."""
+    found: dict[str, None] = {}
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1] if at else None
+        after = tokens[at + 1 : at + 3]
+        if token.kind == "symbol":
+            # A bracket after nothing that has elements begins a list.
+            is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
+            if token.text in _OPERATORS and not is_list:
+                found[_OPERATORS[token.text]] = None
+        elif token.kind == "word" and after and after[0].is_symbol("("):
+            # EXISTS and FILTER have the names of functions, and so may types and aliases.
+            is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
+            is_name = before is not None and (before.is_word("AS") or before.is_symbol("::"))
+            name = token.text.lower()
+            if not is_clause and not is_name and name not in _SAME and name in _OF_SPARK:
+                found[name] = None
+    return list(found)
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:

@@ -93,7 +93,8 @@ def _inspect(source: CommandTable, as_json: bool) -> None:
 @program.command("stats")
 @opens_table
 @float_bounds_option
-@click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
+@click.option("--recompute", is_flag=True, help="Compute statistics and commit them.")
+@click.option("--spark", "with_spark", is_flag=True, help="With --recompute: let a local Spark session read the files.")
 @click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
 @click.option(
     "--where",
@@ -124,7 +125,9 @@ def _inspect(source: CommandTable, as_json: bool) -> None:
     show_default=True,
     help="Skip files that an interrupted run already finished.",
 )
-def _stats(source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, **chosen: Any) -> None:
+def _stats(
+    source: CommandTable, as_json: bool, recompute: bool, with_spark: bool, dry_run: bool, **chosen: Any
+) -> None:
     """Report or recompute column stats.
 
     The report shows how many files have statistics, how well columns prune, and what OPTIMIZE would gain. All options
@@ -143,7 +146,7 @@ def _stats(source: CommandTable, as_json: bool, recompute: bool, dry_run: bool, 
     if dry_run:
         show(opened.recompute_plan(**options), as_json, stats.print_plan)
         return
-    done = stats.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
+    done = stats.recompute(opened, options, with_spark, bar=not as_json and sys.stderr.isatty())
     show(done, as_json, stats.print_recomputed)
 
 

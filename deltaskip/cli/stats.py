@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from deltaskip.cli.spark import session
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.shown import human_bytes
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.gain import ExpectedGain, MeasuredGain
@@ -173,6 +175,7 @@ def print_plan(found: RecomputePlan) -> None:
         print_line(_resumed(found.done))
     if found.wide:
         print_line(f"bounds of {counted(found.wide, 'file')} with deleted rows would become tight")
+    _print_not_indexed(found.not_indexed)
     if found.collations:
         print_line(f"collated bounds: {', '.join(found.collations)}")
     rows = [
@@ -187,18 +190,29 @@ def print_plan(found: RecomputePlan) -> None:
         print_line("files per value: average number of files that an equality filter (column = value) reads.")
 
 
+def _print_not_indexed(columns: int) -> None:
+    if columns:
+        print_line(
+            f"{counted(columns, 'column')} {'is' if columns == 1 else 'are'} left out by {STATS_COLUMNS} or "
+            f"{INDEXED_COLUMNS}: set the property, or name columns with --column"
+        )
+
+
 def _resumed(files: int) -> str:
     return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
 
 
-def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
-    """Recompute statistics with the active Spark session or a local one; return the result for JSON."""
+def recompute(table: DeltaTable, chosen: dict[str, Any], with_spark: bool, bar: bool) -> dict[str, Any]:
+    """Recompute statistics in this process, or with a Spark session; return the result for JSON."""
     todo = table.recompute_plan(**chosen, overlap=False)
     start = perf_counter()
-    if todo.files or (chosen["collation_versions"] is None and table.collations()):
-        # The session may have another version of the collations than the plan knows.
+    # A session may have another version of the collations than the plan knows.
+    if todo.files or (with_spark and chosen["collation_versions"] is None and table.collations()):
         columns = ("bar", "count", "files, {task.fields[rate]}", "left")
-        with session(_act(table)) as spark, progress_bar(bar, *columns, total=todo.files, rate="") as update:
+        with ExitStack() as stack:
+            act = f"Recomputing statistics of {table.uri}"
+            spark = stack.enter_context(session(act)) if with_spark else None
+            update = stack.enter_context(progress_bar(bar, *columns, total=todo.files, rate=""))
 
             def advance(done: Recomputed) -> None:
                 seconds = max(perf_counter() - start, 1e-9)
@@ -209,7 +223,7 @@ def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str,
     else:
         from deltaskip.maintenance.recompute.recomputed import Recomputed
 
-        done = Recomputed()
+        done = Recomputed(not_indexed=todo.not_indexed)
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
 
@@ -222,6 +236,7 @@ def print_recomputed(done: dict[str, Any]) -> None:
     )
     if done["done_before"]:
         print_line(_resumed(done["done_before"]))
+    _print_not_indexed(done["not_indexed"])
     print_line(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
     if done["left_out"]:
         changed = len(done["left_out"])
@@ -229,7 +244,3 @@ def print_recomputed(done: dict[str, Any]) -> None:
             f"{counted(changed, 'file')} changed during the run and {'was' if changed == 1 else 'were'} skipped; "
             f"run the command again to process {'it' if changed == 1 else 'them'}"
         )
-
-
-def _act(table: DeltaTable) -> str:
-    return f"Recomputing statistics of {table.uri}"

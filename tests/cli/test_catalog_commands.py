@@ -48,6 +48,13 @@ def test_namespaces_are_created_and_dropped(run: Run, url: str) -> None:
     assert run("--catalog", url, "namespaces", "--create", "a", "--drop", "b").status == 2
 
 
+def test_a_namespace_that_is_not_there_is_created_by_the_command_that_is_named(run: Run, url: str) -> None:
+    for words in (["create", "no.t", "id BIGINT"], ["tables", "no"]):
+        ran = run("--catalog", url, *words)
+        assert ran.status == 1
+        assert "has no namespace no: create it with the command namespaces --create NAME." in ran.err
+
+
 def test_a_table_is_created_described_renamed_and_dropped(run: Run, url: str) -> None:
     columns = "id BIGINT NOT NULL, day DATE COMMENT 'when'"
     options = ["--partition-by", "day", "--comment", "c"]

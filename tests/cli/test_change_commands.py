@@ -88,3 +88,10 @@ def test_update_names_what_is_wrong(run: Run, table: Path, given: str) -> None:
 def test_a_column_is_set_once(run: Run, table: Path) -> None:
     assert "set twice" in run("update", table, "x = 1", "x = 2", "--all").err
     assert "set twice" in run("update", table, "x = 1", "X = 2", "--all").err
+
+
+def test_an_option_for_assignments_gets_their_form(run: Run, table: Path) -> None:
+    for words in (["--set", "n = 2"], ["--set=n = 2"]):
+        ran = run("update", table, *words, "--where", "id = 1")
+        assert ran.status == 2
+        assert "Assignments stand without an option: deltaskip update TABLE 'price = 2'." in ran.err

@@ -25,7 +25,7 @@ from tests.looped import looped
         (pa.array([1], pa.timestamp("us")), ["1970-01-01T00:00:00.000001"]),
         (pa.array([Decimal("1.50")]), ["1.50"]),
         (pa.array([b"\x00\xff"]), ["AP8="]),
-        (pa.array([float("nan"), float("-inf"), 0.5]), ["nan", "-inf", 0.5]),
+        (pa.array([float("nan"), float("-inf"), 0.5]), ["NaN", "-Infinity", 0.5]),
         (pa.array([True, None]), [True, None]),
         (pa.array([{"d": 0}, None], pa.struct([("d", pa.date32())])), [{"d": "1970-01-01"}, None]),
         (pa.array([{}, {}], pa.struct([])), [{}, {}]),

@@ -265,3 +265,37 @@ def test_what_changes_nothing_says_why(run: Run, tmp_path: Path, txn: tuple[str,
 def test_a_plot_says_what_it_wrote(run: Run, table: Path, tmp_path: Path) -> None:
     ran = run("explain", table, "--where", "id > 1", "--plot", tmp_path / "plot.svg")
     assert ran.status == 0 and ran.err == f"wrote the plot to {tmp_path / 'plot.svg'}\n"
+
+
+def test_numbers_that_are_none_and_bytes_survive_json_lines(run: Run, tmp_path: Path) -> None:
+    columns = "x DOUBLE, f FLOAT, s STRING, raw BINARY, st STRUCT<y: FLOAT>, xs ARRAY<DOUBLE>"
+    nan, inf = float("nan"), float("inf")
+    rows = [
+        {"x": nan, "f": -inf, "s": "NaN", "raw": b"\xff", "st": {"y": inf}, "xs": [1.0, nan, None, -inf]},
+        {"x": 1.5, "f": nan, "s": '"x": "NaN"', "raw": None, "st": {"y": 1.0}, "xs": []},
+    ]
+    for name in ("one", "two"):
+        ds.DeltaTable.create(tmp_path / name, columns)
+    ds.DeltaTable(tmp_path / "one").append(pa.Table.from_pylist(rows))
+    assert run("head", tmp_path / "one", "--output", tmp_path / "o.jsonl").status == 0
+    first = json.loads((tmp_path / "o.jsonl").read_text().splitlines()[0])
+    assert (first["x"], first["f"], first["st"], first["s"]) == ("NaN", "-Infinity", {"y": "Infinity"}, "NaN")
+    assert run("append", tmp_path / "two", tmp_path / "o.jsonl").status == 0
+    # As text, since NaN is not equal to itself.
+    assert str(ds.DeltaTable(tmp_path / "two").scan().to_arrow().to_pylist()) == str(rows)
+
+
+def test_functions_that_have_the_meaning_of_duckdb_are_named(run: Run, table: Path) -> None:
+    pytest.importorskip("duckdb")
+    for query, names in (
+        ("SELECT id FROM '{}' WHERE dayofweek(at) = 2", ""),
+        ("SELECT id FROM '{}' WHERE dayofweek(DATE '2024-01-01') = 1 ORDER BY id", "dayofweek has"),
+        ("SELECT log(id) AS a, CAST(price AS DECIMAL(5, 1)) AS b FROM '{}'", "log and cast have"),
+        ("SELECT id ^ 2 AS a, tags[1] AS b, price::INT AS c, LOG(id) AS d FROM '{}'", "^, [], cast and log have"),
+        ("SELECT count(*) AS n, max(abs(id)) AS m, coalesce(name, '') AS c FROM '{}' GROUP BY name", ""),
+        ("SELECT count(*) FILTER (WHERE id IN (1, 2)) AS log, [1] AS l FROM '{}' WHERE EXISTS (SELECT 1)", ""),
+    ):
+        ran = run("query", query.format(table))
+        assert ran.status == 0, ran
+        said = f"DuckDB runs this query, so that {names} the meaning of DuckDB and not that of Spark.\n"
+        assert ran.err == (said if names else "")

@@ -25,7 +25,7 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_spark_that_does_not_start_is_one_sentence(customers: Path, tmp_path: Path) -> None:
-    ran = run("stats", customers, "--recompute", JAVA_HOME=str(tmp_path))
+    ran = run("stats", customers, "--recompute", "--spark", JAVA_HOME=str(tmp_path))
     assert ran.returncode == 1
     [said] = [line for line in ran.stderr.splitlines() if line.startswith("deltaskip:")]
     act = f"Recomputing statistics of file://{customers}"

@@ -1,4 +1,4 @@
-"""`deltaskip stats`: the coverage report, and statistics recomputed by a local Spark session."""
+"""`deltaskip stats`: the coverage report, and statistics that are recomputed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_the_report_is_the_public_method(run: Run, customers: Path) -> None:
     assert found == json.loads(json.dumps(coverage))
 
 
-@pytest.mark.parametrize("options", [["--dry-run"], ["--only-missing"], ["--where", "id = 1"], ["--mode", "scan"]])
+@pytest.mark.parametrize(
+    "options", [["--dry-run"], ["--spark"], ["--only-missing"], ["--where", "id = 1"], ["--mode", "scan"]]
+)
 def test_options_of_a_recomputation_need_it(run: Run, customers: Path, options: list[str]) -> None:
     ran = run("stats", customers, *options)
     assert ran.status == 2
@@ -64,3 +66,11 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, bare: Path
         ds.DeltaTable(bare).recompute_plan(collations={}, collation_versions=["77.1"])
     assert "would read 200 files" in run("stats", bare, "--recompute", "--dry-run").out
     assert ds.DeltaTable(bare).version == 0
+
+
+def test_statistics_are_recomputed_in_this_process(run: Run, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("deltaskip.cli.stats.session")
+    found = json.loads(run("stats", bare, "--recompute", "--only-missing", "--json").out)
+    assert (found["version"], found["files"], found["unchanged"]) == (1, 100, 0)
+    assert ds.DeltaTable(bare).stats().files_without_count == 0
+    assert run("stats", bare, "--recompute", "--column", "id").out.startswith("version 2: committed statistics of ")

@@ -170,14 +170,22 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
 @looped(
     "name, text, status, says",
     [
-        ("a.csv", "id,code\nx,1\n", 2, "a.csv cannot be read"),
-        ("a.csv", "id,day\n1,2026-13-45\n", 2, "'2026-13-45' in the column day, which is no date"),
-        ("a.csv", "id,at\n1,noon\n", 2, "'noon' in the column at, which is no timestamp"),
+        ("a.csv", 'id,code\n1,"a\nb"\nx,1\n', 2, "line 4 has 'x' in the column id, which is no BIGINT"),
+        ("a.csv", "id,price\n1,1\n\n2,1.555\n", 2, "line 4 has '1.555' in the column price, which is no DECIMAL.10,2."),
+        ("a.csv", "id,day\n1,2026-13-45\n", 2, "line 2 has '2026-13-45' in the column day, which is no DATE"),
+        ("a.csv", "id,at\n1,noon\n", 2, "line 2 has 'noon' in the column at, which is no TIMESTAMP"),
+        ("a.csv", "id,code\n1,2\n1,2,3\n", 2, "line 3 has 3 values, and the header has 2 columns"),
+        ("a.csv", "id,code\n1,caf\udce9\n", 2, "line 2 is no UTF-8: .* iconv -f LATIN1"),
+        ("a.csv", "id,\udce9\n1,2\n", 2, "line 1 is no UTF-8"),
         ("a.csv", "id,other\n1,2\n", 1, "has no column other"),
         ("a.csv", "", 1, "is empty"),
-        ("a.csv", "id;day\n1;2026-01-01\n", 1, "the one column 'id;day': pass --delimiter ';'"),
-        ("a.json", "{\n", 2, "a.json cannot be read"),
-        ("a.json", '{"id": "x"}\n', 2, "a.json cannot be read"),
+        ("a.csv", "id;price\n1;1,5\n", 1, "the one column 'id;price': pass --delimiter ';'"),
+        ("a.json", "{\n", 2, "a.json cannot be read: line 1 is no JSON"),
+        ("a.json", '{"id": 1}\n\n{"id": "x"}\n', 2, 'line 3 has "x" in the column id, which is no BIGINT'),
+        ("a.json", '{"id": 1}\n{"day": "x"}\n', 2, "line 2 has 'x' in the column day, which is no DATE"),
+        ("a.json", '{"id": 1}\n{"code": "\udce9"}\n', 2, "line 2 is no UTF-8"),
+        ("a.json", '[{"id": 1}]\n', 2, "line 1 begins a JSON array: write one object a line"),
+        ("a.json", '{"id": 1}\n{"id": 1, "id": 2}\n', 2, "line 2: .*specified twice"),
         ("a.parquet", "no parquet", 2, "a.parquet cannot be read"),
         ("a.txt", "x", 2, "format of .*a.txt is not known"),
     ],
@@ -185,7 +193,7 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
 def test_files_that_do_not_fit_are_named_in_one_line(
     run: Run, table: Path, tmp_path: Path, name: str, text: str, status: int, says: str
 ) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     before = sorted(table.rglob("*.parquet"))
     ran = run("append", table, tmp_path / name)
     assert ran.status == status, ran

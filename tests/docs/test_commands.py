@@ -72,7 +72,7 @@ def kind(command: str) -> str:
 
 
 def _marks(command: str) -> tuple[str, ...]:
-    spark = ("recompute" in command and "--dry-run" not in command) or " demo" in command
+    spark = "--spark" in command or " demo" in command
     reference = DELTA_JARS in command or "tests/reference" in command
     return ("spark",) * spark + ("reference",) * reference
 

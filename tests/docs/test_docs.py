@@ -129,7 +129,11 @@ def run_examples(blocks: Iterable[str], names: dict[str, Any]) -> int:
     return shown
 
 
-@pytest.mark.parametrize("page", [page for page in WRITTEN if plain_python(page)], ids=lambda page: page.name)
+# Each of the recipes runs alone, in test_recipes.py.
+RUN_AS_A_WHOLE = [page for page in WRITTEN if plain_python(page) and page.name != "recipes.md"]
+
+
+@pytest.mark.parametrize("page", RUN_AS_A_WHOLE, ids=lambda page: page.name)
 def test_examples_run_and_give_what_they_show(page: Path, names: dict[str, Any]) -> None:
     begins = page in (README, PAGES / "quickstart.md")
     assert run_examples(plain_python(page), {} if begins else names) >= (2 if begins else 0)

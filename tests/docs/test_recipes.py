@@ -1,6 +1,6 @@
-"""Recipes that need a server run against one of this machine: the interfaces of stores, and Unity Catalog.
+"""Each recipe runs alone; those that need a server run against one of this machine: stores, and Unity Catalog.
 
-The others run in test_docs.py. A cluster of HDFS is in tests/reference/test_hdfs.py.
+A cluster of HDFS is in tests/reference/test_hdfs.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from deltaskip.errors import StorageError
 from deltaskip.storage import open_storage
 from tests.catalogs.unity_server import unity_server
 from tests.docs.generated import PAGES
+from tests.docs.test_docs import PLAIN_PYTHON, run_examples
 from tests.storage.counted import server
 from tests.storage.other_stores import azure, google
 from tests.storage.slow_s3 import SlowS3
@@ -38,6 +39,20 @@ def last_value(code: str, names: dict[str, Any]) -> Any:
     *before, last = code.strip().splitlines()
     exec("\n".join(before), names)
     return eval(last, names)
+
+
+def test_each_recipe_runs_alone_after_the_first_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("polars", "duckdb", "pandas"):
+        pytest.importorskip(package)
+    [before], *recipes = (
+        PLAIN_PYTHON.findall(part) for part in (PAGES / "recipes.md").read_text(encoding="utf-8").split("\n## ")
+    )
+    ran = [blocks for blocks in recipes if blocks]
+    assert len(ran) > 12
+    for number, blocks in enumerate(ran):
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        assert run_examples([before, *blocks], {}) > 1, blocks
 
 
 def test_a_table_in_a_store_with_the_interface_of_s3(server: SlowS3) -> None:

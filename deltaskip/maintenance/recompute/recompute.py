@@ -59,7 +59,9 @@ def recompute(
     files = files_to_read(snapshot, request)
     results = compute(snapshot, files, request.statistics, merge=not request.complete, job_files=batch_files)
     statistics = request.statistics
-    return commit_statistics(snapshot, results, request.identifiers, request.parameters, progress, statistics.columns)
+    done = commit_statistics(snapshot, results, request.identifiers, request.parameters, progress, statistics.columns)
+    done.not_indexed = request.not_indexed
+    return done
 
 
 def commit_statistics(

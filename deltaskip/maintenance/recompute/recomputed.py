@@ -39,6 +39,7 @@ class RecomputePlan(Shown):
         wide: Number of files to read whose bounds are wide because rows were deleted, and would become tight.
         columns: The columns that would get statistics, by name.
         collations: Versioned identifiers of the collated bounds that would be written.
+        not_indexed: Number of columns that the table's properties leave out of the statistics, as in `Recomputed`.
     """
 
     version: int
@@ -48,6 +49,7 @@ class RecomputePlan(Shown):
     wide: int
     columns: Mapping[str, ColumnPlan]
     collations: tuple[str, ...]
+    not_indexed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that `json.dumps` accepts."""
@@ -66,6 +68,8 @@ class Recomputed(Shown):
         bytes: Size of the files that were read.
         left_out: Paths, as logged, of files that other writers removed or replaced during the run.
         versions: Versions of the table that were committed, in order.
+        not_indexed: Number of columns that get no statistics because `delta.dataSkippingStatsColumns` or
+            `delta.dataSkippingNumIndexedCols` of the table leaves them out; 0 where `columns` names the columns.
     """
 
     files: int = 0
@@ -74,3 +78,4 @@ class Recomputed(Shown):
     bytes: int = 0
     left_out: list[str] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
+    not_indexed: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns
-from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.operation_parameters import parameter_value
 from deltaskip.version import engine_info
@@ -68,7 +69,8 @@ class RecomputeRequest:
     statistics: what to compute for each file. complete: whether that is all columns that have statistics; if not, the
     logged statistics of the other columns stay. where: a predicate; only files that may contain a matching row are
     read, None for all. only_missing: only files that lack some of the statistics. resume: skip the files that an
-    interrupted run with the same settings already finished.
+    interrupted run with the same settings already finished. not_indexed: number of columns that the table's properties
+    leave out of the statistics.
     """
 
     statistics: StatisticsRequest
@@ -76,6 +78,7 @@ class RecomputeRequest:
     where: object = None
     only_missing: bool = False
     resume: bool = True
+    not_indexed: int = 0
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -120,13 +123,14 @@ def recompute_request(
             flag(name, value)
         if collations is not None and not isinstance(collations, Mapping):
             collations = texts("collation_versions", collations)
-        chosen = indexed_columns(
+        indexed = partial(
+            indexed_columns,
             snapshot.schema,
             partition_columns=snapshot.partition_columns,
             mapping_mode=snapshot.mapping_mode,
-            properties=snapshot.properties,
-            columns=columns,
         )
+        chosen = indexed(properties=snapshot.properties, columns=columns)
+        not_indexed = len(indexed(properties={INDEXED_COLUMNS: "-1"})) - len(chosen) if columns is None else 0
         statistics = statistics_request(
             chosen,
             _default_collations(snapshot, chosen, spark_version) if collations is None else collations,
@@ -137,7 +141,7 @@ def recompute_request(
         )
     except _OF_ARGUMENTS as error:
         raise type(error)(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
-    return RecomputeRequest(statistics, columns is None, where, only_missing, resume)
+    return RecomputeRequest(statistics, columns is None, where, only_missing, resume, not_indexed)
 
 
 def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.RecordBatch]:
@@ -264,7 +268,16 @@ def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool 
         name: _column_plan(found.get(name), count, snapshot.num_files)
         for name, count in zip(names, work.lacking, strict=True)
     }
-    return RecomputePlan(snapshot.version, work.files, work.bytes, work.done, work.wide, plans, request.identifiers)
+    return RecomputePlan(
+        snapshot.version,
+        work.files,
+        work.bytes,
+        work.done,
+        work.wide,
+        plans,
+        request.identifiers,
+        request.not_indexed,
+    )
 
 
 def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:

@@ -92,3 +92,16 @@ def test_other_columns_keep_theirs_and_missing_files_are_named(tmp_path: Path) -
     (tmp_path / "t" / path).unlink()
     with pytest.raises(ds.DataFileMissing, match="version"):
         table.recompute_stats(resume=False, mode="scan")
+
+
+def test_columns_that_the_property_leaves_out_are_counted(tmp_path: Path) -> None:
+    indexed = "delta.dataSkippingNumIndexedCols"
+    table = ds.DeltaTable.create(
+        tmp_path / "t", "id BIGINT, s STRUCT<a: INT, b: INT>, x INT", properties={indexed: "0"}
+    )
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    for columns, number in ((None, 4), (["id"], 0)):
+        assert table.recompute_plan(columns=columns, only_missing=True).not_indexed == number
+        assert table.recompute_stats(columns=columns, only_missing=True).not_indexed == number
+    table.alter(ds.SetProperty(indexed, "2"))
+    assert table.recompute_stats(only_missing=True).not_indexed == 2

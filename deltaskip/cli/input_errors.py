@@ -1,0 +1,144 @@
+"""What is wrong with a file of text that cannot be read: its line, column and cure, found by reading it once more."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.errors import shown
+from deltaskip.json_text import parse_json
+from deltaskip.schema.resolve import fold_name
+
+_VALUE = re.compile(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re.DOTALL)
+_COUNT = re.compile(r"Expected \d+ columns, got \d+")
+
+
+class WrongValue(ValueError):
+    """A text in a column that is no value of the column's type."""
+
+    def __init__(self, column: str, text: str) -> None:
+        super().__init__(f"{text!r} in the column {column}")
+        self.column = column
+        self.text = text
+
+
+def not_utf8(stream: Iterable[bytes], path: str) -> str | None:
+    """Return the sentence about the first line that is no UTF-8, without the file's name; None if there is none."""
+    for number, line in enumerate(stream, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            encoding = "UTF-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
+            return f"line {number} is no UTF-8: convert it first, such as by iconv -f {encoding} -t UTF-8 {path}."
+    return None
+
+
+def csv_error(
+    stream: Any, delimiter: str, type_name: Callable[[str], str], read: Callable[[str, str], object], error: Exception
+) -> str | None:
+    """Return the sentence about the row that pyarrow refused; None if it cannot be found.
+
+    Args:
+        stream: The file, from its beginning, as bytes.
+        delimiter: What separates values.
+        type_name: The type of a column, by its name.
+        read: Reads a text as a value of a column; raises ArrowException.
+        error: The error of pyarrow, or WrongValue.
+    """
+    rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=delimiter)
+    found = _VALUE.search(str(error))
+    try:
+        header = next(row for row in rows if row)
+        index = header.index(error.column) if isinstance(error, WrongValue) else int(found[1]) if found else -1
+        line = rows.line_num + 1
+        for row in rows:
+            if row and len(row) != len(header):
+                return (
+                    f"line {line} has {len(row)} values, and the header has {len(header)} columns: a value with "
+                    f"{delimiter!r} stands in quotes, and --delimiter names another separator."
+                )
+            if row and index >= 0 and _is_wrong(row[index], header[index], read, error, found):
+                return _wrong_value(line, header[index], repr(row[index]), type_name(header[index]))
+            line = rows.line_num + 1
+    except (csv.Error, StopIteration, ValueError):
+        return None
+    return None
+
+
+def _is_wrong(
+    text: str, column: str, read: Callable[[str, str], object], error: Exception, found: re.Match[str] | None
+) -> bool:
+    if isinstance(error, WrongValue):
+        return text == error.text
+    if found is not None and found[2] is not None:
+        return text == found[2]
+    try:
+        read(column, text)
+    except pa.ArrowException:
+        return True
+    return False
+
+
+def json_error(
+    blocks: Iterable[bytes], type_name: Callable[[str], str], read: Callable[[bytes], object], error: Exception
+) -> str | None:
+    """Return the sentence about the line that pyarrow refused; None if it cannot be found.
+
+    Args:
+        blocks: The lines of the file, many at a time.
+        type_name: The type of a column, by its name.
+        read: Reads lines as rows; raises ArrowException.
+        error: The error of pyarrow, or WrongValue.
+    """
+    before = 0
+    for block in blocks:
+        lines = block.splitlines(keepends=True)
+        if isinstance(error, WrongValue):
+            for number, line in enumerate(lines, before + 1):
+                values = {fold_name(key): value for key, value in parse_json(line).items()} if line.strip() else {}
+                if values.get(fold_name(error.column)) == error.text:
+                    return _wrong_value(number, error.column, repr(error.text), type_name(error.column))
+        elif _fails(read, block):
+            # The first line that makes the lines up to it fail.
+            number = bisect_left(range(len(lines)), True, key=lambda n: _fails(read, b"".join(lines[: n + 1])))
+            return _wrong_line(before + number + 1, lines[number], type_name, read, error)
+        before += len(lines)
+    return None
+
+
+def _wrong_line(
+    number: int, line: bytes, type_name: Callable[[str], str], read: Callable[[bytes], object], error: Exception
+) -> str:
+    if line.lstrip().startswith(b"["):
+        return f"line {number} begins a JSON array: write one object a line, such as by jq -c '.[]'."
+    try:
+        values = parse_json(line.strip())
+    except ValueError as wrong:
+        said = f"{wrong.msg} at character {wrong.colno}" if isinstance(wrong, json.JSONDecodeError) else str(wrong)
+        return f"line {number} is no JSON ({said}): write one object a line."
+    if not isinstance(values, dict):
+        return f"line {number} is no JSON object: write one object a line."
+    for column, value in values.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if _fails(read, json.dumps({column: value}).encode()):
+            return _wrong_value(number, column, text if len(text) <= 80 else shown(text), type_name(column))
+    return f"line {number}: {re.sub(r' in row [0-9]+$', '', str(error))}."
+
+
+def _fails(read: Callable[[bytes], object], lines: bytes) -> bool:
+    try:
+        read(lines)
+    except pa.ArrowException:
+        return True
+    return False
+
+
+def _wrong_value(line: int, column: str, text: str, type_name: str) -> str:
+    return f"line {line} has {text} in the column {column}, which is no {type_name}."
