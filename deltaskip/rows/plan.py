@@ -87,6 +87,11 @@ class RowPlan:
         """The schema of the stored rows: the table's without void columns and fields."""
         return StructType(tuple(column.field for column in self.columns))
 
+    @property
+    def without_empty(self) -> tuple[str, ...]:
+        """Names of the columns in which the empty string becomes NULL."""
+        return tuple(column.field.name for column in self.columns if column.empty_is_null)
+
 
 def plan_rows(
     schema: StructType,
