@@ -124,9 +124,9 @@ def parse_contents(
 
 
 def _check_adds(root: str, files: Sequence[LogFile], actions: pa.Table, fields: ActionFields) -> None:
-    """Raise CorruptLog if an add lacks a required field."""
+    """Raise CorruptLog if an add lacks a required field. One without dataChange brings rows."""
     for name in fields.required:
-        if name not in actions.column_names or not actions[name].null_count:
+        if name == "data_change" or name not in actions.column_names or not actions[name].null_count:
             continue
         first = pc.index(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])), True).as_py()
         if first >= 0:
