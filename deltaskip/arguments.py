@@ -107,8 +107,8 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
     # Classes and arrays have `__index__`, too.
     if isinstance(value, (bool, type)) or not hasattr(value, "__index__"):
         if argument == "version" and isinstance(value, str):
-            number = value.strip().isdecimal()
-            cure = f"write version={int(value)}" if number else f"write version=3, or timestamp={value!r} for a time"
+            is_number = value.strip().isdecimal() and len(value) < _SHOWN
+            cure = f"write version={int(value)}" if is_number else f"write version=3, or timestamp={value!r} for a time"
             raise InvalidArgumentType(f"version must be an int, not str: {cure}.")
         raise InvalidArgumentType.of(argument, "an int", value)
     try:

@@ -36,7 +36,7 @@ def test_predicates_of_other_libraries(table: ds.DeltaTable) -> None:
 
 def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
     with pytest.raises(AttributeError, match=r"A scan has no collect: write scan\(\)\.to_arrow\(\), scan\(\)\.to_pol"):
-        _ = table.scan().collect  # type: ignore[attr-defined]
+        _ = table.scan().collect
 
 
 def test_a_version_in_quotes(table: ds.DeltaTable) -> None:
