@@ -65,6 +65,13 @@ def texts(argument: str, value: object) -> tuple[str, ...]:
     return tuple(text(f"Each of {argument}", each) for each in value)
 
 
+def names(argument: str, value: object) -> tuple[str, ...]:
+    """Return names of columns; a single one is a list of itself, and None has none."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else texts(argument, value)
+
+
 def mapping(argument: str, value: object) -> Mapping[Any, Any]:
     """Return the value if it is a mapping."""
     if not isinstance(value, Mapping):
@@ -100,9 +107,9 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
     # Classes and arrays have `__index__`, too.
     if isinstance(value, (bool, type)) or not hasattr(value, "__index__"):
         if argument == "version" and isinstance(value, str):
-            raise InvalidArgumentType(
-                f"version must be an int, not str: write version=3 without quotes, or timestamp={value!r} for a time."
-            )
+            is_number = value.strip().isdecimal() and len(value) < _SHOWN
+            cure = f"write version={int(value)}" if is_number else f"write version=3, or timestamp={value!r} for a time"
+            raise InvalidArgumentType(f"version must be an int, not str: {cure}.")
         raise InvalidArgumentType.of(argument, "an int", value)
     try:
         number = index(value)

@@ -39,6 +39,8 @@ _SPECIAL = frozenset(
 )  # fmt: skip
 # The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
+# The names of a predicate in other libraries.
+_AS_WHERE = frozenset(("condition", "filter", "filters", "predicate"))
 _LONGEST = 300
 # The most characters of a message, which may quote an expression of a table: the middle of a longer one is cut out.
 _LONGEST_MESSAGE = 10_000
@@ -239,7 +241,8 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
             of = args[0] if isinstance(args[0], type) else type(args[0])
             name = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"
             parameters = parameters[1:]
-        return f"{name} {first_line(error)}. Its arguments are {', '.join(parameters) or 'none'}."
+        wanted = " Did you mean where?" if "where" in parameters and _AS_WHERE & named.keys() else ""
+        return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
 
 

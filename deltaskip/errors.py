@@ -244,7 +244,7 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write did less than its rows say: fractions were rounded, or the version of `txn` is below the last one."""
+    """A write did less than its rows say: values were changed as they were stored, or `txn` has a lower version."""
 
 
 class MaintenanceWarning(UserWarning):

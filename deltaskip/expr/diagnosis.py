@@ -40,7 +40,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import line_and_column, quoted_name
+from deltaskip.schema.sql_text import line_and_column, quoted_name, sql_tokens
 from deltaskip.schema.types import STRING, StructType
 
 # A method of a column, as in Python.
@@ -142,6 +142,16 @@ def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
                 f"{part.sql} is a function of the database {column} in Spark, so that it skips no file. Did you mean "
                 f"{written}?",
             )
+
+
+def or_meant(where: object) -> str:
+    """Return the sentence for a predicate with an error that has || or |, with a blank before it; "" for another."""
+    tokens = sql_tokens(where) if isinstance(where, str) else ()
+    symbols = {token.text for token in tokens if token.kind == "symbol"}
+    for symbol, meaning in (("||", "joins texts"), ("|", "is the OR of the bits of numbers")):
+        if symbol in symbols:
+            return f" In Spark SQL {symbol} {meaning}: write OR if that is meant."
+    return ""
 
 
 def place_of(constant: Node, where: object) -> str:

@@ -276,7 +276,7 @@ def _rows_of_file(
         except FileNotFoundError as error:
             raise DataFileMissing(
                 f"The log of table {table_root} references the deletion vector file {location}, which does not exist; "
-                "restore the file, or read an earlier version of the table."
+                "VACUUM may have deleted it: read a later version of the table, or restore the file."
             ) from error
         if request.start == 0 and any(descriptor.offset for _, descriptor in wanted):
             _check_version(table_root, location, data)

@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo
+from deltaskip.actions.file_fields import ADD_FIELDS, CDC_FIELDS, ActionFields
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
@@ -101,22 +103,38 @@ def parse_contents(
     columns: Sequence[str] | None = None,
     lines_before: int = 0,
     also: Collection[str] = (),
+    fields: ActionFields = ADD_FIELDS,
 ) -> Commits:
     """Like read_commits, for files that are already in memory: `data` contains each from its start on.
 
-    lines_before: lines of a single file that precede the data.
+    lines_before: lines of a single file that precede the data. fields: those of the actions that are adds.
     """
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
     except CommitSyntaxError as error:
         file = files[error.commit]
         raise CorruptLog(_damaged(root, file, lines_before + error.line, error.reason)) from error
+    _check_adds(root, files, parsed.files, fields)
     others = tuple(
         OtherAction(commit, lines_before + line, name, bytes(data[begin:end]))
         for commit, line, name, begin, end in parsed.others
         if name in _KNOWN or name in also
     )
     return Commits(root, tuple(files), parsed.files, others)
+
+
+def _check_adds(root: str, files: Sequence[LogFile], actions: pa.Table, fields: ActionFields) -> None:
+    """Raise CorruptLog if an add lacks a required field. One without dataChange brings rows."""
+    for name in fields.required:
+        if name == "data_change" or name not in actions.column_names or not actions[name].null_count:
+            continue
+        first = pc.index(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])), True).as_py()
+        if first >= 0:
+            file, path = files[actions["commit"][first].as_py()], actions["path"][first].as_py()
+            raise CorruptLog(
+                f"The log of {root} is damaged: {file.file.name} (version {file.version}): {fields.action} of {path} "
+                f"has no {fields.logged[name]}; {restore_or_go_back(file.version)}."
+            )
 
 
 def state_change(commits: Commits) -> StateChange:
@@ -167,7 +185,7 @@ def change_files(commits: Commits) -> pa.Table:
         while action is not None and action.commit == commit:
             at += len(line)
             action, line = next(waiting, (None, b""))
-    return parse_contents(commits.root, commits.files, memoryview(b"".join(lines)), starts).actions
+    return parse_contents(commits.root, commits.files, memoryview(b"".join(lines)), starts, fields=CDC_FIELDS).actions
 
 
 def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:

@@ -52,17 +52,19 @@ def cover(
 
 
 def require_reconciled(commits: Commits) -> None:
-    """Raise CorruptLog if a compaction among the files contains several actions of one key."""
+    """Raise CorruptLog if a compaction among the files contains several actions of one key, or no action."""
     for ordinal, file in enumerate(commits.files):
         if file.kind is not Kind.COMPACTION:
             continue
-        repeated = repeated_key(commits.actions.filter(pc.equal(commits.actions["commit"], ordinal)))
+        files = commits.actions.filter(pc.equal(commits.actions["commit"], ordinal))
+        states = [action for action in commits.others if action.commit == ordinal and action.name in _KEY_MEMBER]
+        if not len(files) and not states:
+            raise _not_usable(commits.root, file, "has no actions")
+        repeated = repeated_key(files)
         if repeated is not None:
             raise _unreconciled(commits.root, file, f"the file {repeated}")
         seen: set[tuple[str, str]] = set()
-        for action in commits.others:
-            if action.commit != ordinal or action.name not in _KEY_MEMBER:
-                continue
+        for action in states:
             member = _KEY_MEMBER[action.name]
             value = "" if member is None else str(members_of(commits, action).get(member))
             if (action.name, value) in seen:
@@ -71,8 +73,12 @@ def require_reconciled(commits: Commits) -> None:
 
 
 def _unreconciled(root: str, file: LogFile, key: str) -> CorruptLog:
+    return _not_usable(root, file, f"holds several actions for {key} in unknown order")
+
+
+def _not_usable(root: str, file: LogFile, fault: str) -> CorruptLog:
     return CorruptLog(
-        f"The log of {root} is damaged: {file.file.name} holds several actions for {key} in unknown order, and some of "
-        f"the commits that it replaces, {commit_name(file.version)} to {commit_name(file.end)} (versions "
-        f"{file.version} to {file.end}), are missing; restore them."
+        f"The log of {root} is damaged: {file.file.name} {fault}, and some of the commits that it replaces, "
+        f"{commit_name(file.version)} to {commit_name(file.end)} (versions {file.version} to {file.end}), are missing; "
+        f"restore them."
     )

@@ -409,8 +409,8 @@ def _table_not_found(storage: Storage, root: str) -> TableNotFound:
         return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")
     if any(file.name.endswith(".parquet") for file in files):
         return TableNotFound(
-            f"{root} is a folder of Parquet files, not a Delta table (it has no {LOG_FOLDER}): read it with "
-            f"spark.read.parquet, or convert it to a table with CONVERT TO DELTA."
+            f"{root} is a folder of Parquet files, not a Delta table (it has no {LOG_FOLDER}): convert it to a table "
+            f"with deltaskip.convert_to_delta(path) or CONVERT TO DELTA, or read it with spark.read.parquet."
         )
     if not files and not storage.remote:
         return TableNotFound(f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder.")

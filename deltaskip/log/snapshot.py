@@ -20,7 +20,7 @@ from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
-from deltaskip.log.file_names import LogFile
+from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.stats_provenance import Writers, read_writers
@@ -36,6 +36,8 @@ from deltaskip.warning import warn
 _T = TypeVar("_T")
 
 _BATCH_ROWS = 1 << 16
+# Bytes of {"txn":{}}; a file with fewer has no action.
+_SHORTEST_ACTION = 10
 
 
 class Snapshot(Unpicklable):
@@ -83,6 +85,7 @@ class Snapshot(Unpicklable):
         if self._checksum is not None:
             for difference in state_differences(self._checksum, self._state):
                 self._warn(f"{difference}; the value of the log is used")
+            self._compare_without_blank_commits(self._checksum)
 
     @classmethod
     def of_adds(cls, base: Snapshot, adds: pa.Table, commits: Sequence[LogFile]) -> Snapshot:
@@ -319,6 +322,19 @@ class Snapshot(Unpicklable):
         except ValueError as error:
             self._warn(f"the file is damaged and was ignored: {error}")
             return None
+
+    def _compare_without_blank_commits(self, checksum: Checksum) -> None:
+        """Warn if a commit without an action, which is a version without changes, had some when it was written."""
+        blank = [file for file in self.segment.commits if file.file.size < _SHORTEST_ACTION]
+        if not blank:
+            return
+        name, version = blank[-1].file.name, blank[-1].version
+        sizes = self.adds(["size"])["size"]
+        for difference in file_differences(checksum, len(sizes), exact_sum(sizes)):
+            self._warn(
+                f"{difference}; {name} (version {version}) is empty and may have lost its actions: "
+                f"{restore_or_go_back(version)}; the value of the log is used"
+            )
 
     def _warn(self, message: str) -> None:
         name = self.segment.checksum.file.name if self.segment.checksum is not None else ".crc"

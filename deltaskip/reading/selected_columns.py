@@ -14,6 +14,7 @@ from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr.column import col
 from deltaskip.expr.nodes import Column
 from deltaskip.log import Snapshot
+from deltaskip.predicates import refuse_session
 from deltaskip.schema.resolve import display_name, resolve
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.log_scan import LogScan
@@ -29,9 +30,10 @@ class SelectingScan(LogScan):
     _paths: Paths | None = None
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
+        refuse_session(options.where)
         if options.columns is not None:
             # An iterator gives its names only once.
-            columns = arguments.texts("columns", options.columns)
+            columns = arguments.names("columns", options.columns)
             options = replace(options, columns=columns)
             try:
                 self._paths = selected_paths(snapshot.schema, columns)

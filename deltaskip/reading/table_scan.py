@@ -32,6 +32,7 @@ OF_FRAMES = {
     "to_df": "scan().to_pandas()",
     "to_pyarrow_table": "scan().to_arrow()",
     "to_pyarrow_dataset": "scan().to_dataset()",
+    "collect": "scan().to_arrow(), scan().to_polars() or scan().to_spark(spark)",
     "write": "append(rows) or overwrite(rows)",
     "toDF": "scan().to_spark(spark)",
 }

@@ -26,7 +26,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.rows.arrow_losses import warn_of_losses
+from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
@@ -35,6 +35,7 @@ from deltaskip.rows.shown_rows import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import (
     ArrayType,
     DataType,
@@ -106,15 +107,16 @@ class ArrowRows:
         n_rows = batch.num_rows
         base = [column for column in self.plan.columns if column.origin != "generated"]
         columns = dict(zip((column.field.name for column in base), self._stored_columns(base, batch), strict=True))
-        if self._watched.losses and not self.has_warned:
-            self.has_warned = True
-            warn_of_losses(self._watched.losses, self.plan.table)
         for column in self.plan.columns:
             if column.origin == "generated":
                 columns[column.field.name] = self._generated(column, columns, n_rows)
         arrays = {column.field.name: columns[column.field.name] for column in self.plan.columns}
         for rule in self.plan.rules:
             self._check(rule, arrays, n_rows)
+        losses = self._watched.losses
+        if losses and not self.has_warned:
+            self.has_warned = True
+            warn_of_losses(losses, self.plan.table)
         for name in self.plan.carried:
             arrays[name] = one_chunk(batch.column(name))
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
@@ -134,13 +136,24 @@ class ArrowRows:
             target = self._watched if watches else self._target
             values = store_array(given, field.type, (field.name,), target)
             check_maps(values, field.type, (field.name,), self.plan.table)
-            return _without_empty(values) if column.empty_is_null else values
+            return self._without_empty(values, column)
         if column.origin == "identity":
             return self._numbered(field.name, n_rows)
         if column.origin == "null":
             return pa.nulls(n_rows, stored_type(field.type))
         values = self._default(column).take(pa.array(np.zeros(n_rows, np.int64)))
-        return _without_empty(values) if column.empty_is_null else values
+        return self._without_empty(values, column)
+
+    def _without_empty(self, values: pa.Array, column: PlannedColumn) -> pa.Array:
+        """The strings of a partition column, with null in place of the empty ones."""
+        if not column.empty_is_null:
+            return values
+        empty = pc.equal(pc.binary_length(values), 0)
+        if not pc.any(empty).as_py():
+            return values
+        if not self.has_warned and self._watched.losses is not None:
+            self._watched.losses.append(empty_partition(display_name([column.field.name])))
+        return pc.if_else(empty, pa.scalar(None, values.type), values)
 
     def _numbered(self, name: str, n_rows: int) -> pa.Array:
         block, self.identities[name] = self.identities[name].block(n_rows)
@@ -161,7 +174,7 @@ class ArrowRows:
         what = f"The generated column {column.field.name}"
         node = self._node(what, column.expression or "", self._stored)
         found = self._typed(self._values(what, node, columns, n_rows), node, column)
-        return _without_empty(found) if column.empty_is_null else found
+        return self._without_empty(found, column)
 
     def _typed(self, values: pa.Array, node: Node, column: PlannedColumn) -> pa.Array:
         source, field = type_of(node), column.field
@@ -204,7 +217,7 @@ class ArrowRows:
         else:
             broken = self._first_untrue(rule, columns, n_rows)
         if broken is not None:
-            raise violation(rule, self._row(columns, broken), self.plan.table)
+            raise violation(rule, self._row(columns, broken), self.plan.table, self.plan.without_empty)
 
     def _first_untrue(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
         node = self._condition(rule)
@@ -246,14 +259,6 @@ class RunningCollations:
     def order(self, collation: str, left: str, right: str) -> int:
         """See expr.evaluation.columns.CollatedOrder.order."""
         return self._collations.order(collation, left, right)
-
-
-def _without_empty(values: pa.Array) -> pa.Array:
-    """The strings, with null in place of the empty ones."""
-    empty = pc.equal(pc.binary_length(values), 0)
-    if not pc.any(empty).as_py():
-        return values
-    return pc.if_else(empty, pa.scalar(None, values.type), values)
 
 
 def _first(mask: pa.Array) -> int | None:

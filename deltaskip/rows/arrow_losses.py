@@ -1,6 +1,7 @@
-"""Fractions that store assignment cuts or rounds without an error, as Spark does: the first of each column is told.
+"""Values that store assignment changes without an error, as Spark does: the first of each column is told.
 
-Casts between other types are not looked at.
+They are fractions that are cut or rounded, whole numbers that a floating type does not have, numbers that become
+infinite, times of day that a date drops, and the empty string in a partition column. Other casts are not looked at.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import pyarrow.compute as pc
 from deltaskip.errors import WriteWarning
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.records import dataclass
-from deltaskip.schema.types import DOUBLE, FLOAT, DataType, DecimalType
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, instant_of
+from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.warning import warn
 
 _FIRST_ROWS = 1024
 _MOST_DIGITS = 38
 # The relative difference between a binary fraction and the decimal that it stands for.
 _NOISE = {FLOAT: 1e-6, DOUBLE: 1e-9}
+# The bits of whole numbers that a floating type has, all of them.
+_WHOLE_BITS = {FLOAT: 24, DOUBLE: 53}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +36,32 @@ class LossyCast:
         type_name: Its type as DDL text.
         given: The value as text.
         stored: What the column has instead.
+        cure: What the user can do, a sentence.
     """
 
     column: str
     type_name: str
     given: str
     stored: str
+    cure: str = "Round or cast the values before, or give the column a type that holds them."
 
 
-def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: DataType) -> int | None:
-    """Return the index of the first value that lost digits of its fraction when it was stored; None if none did.
+def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> int | None:
+    """Return the index of the first value that is another one as it is stored; None if none is.
 
     Args:
         array: The values of the type `source`.
         stored: The same values as the type `target` has them.
+        zone: The session's time zone.
     """
     start, rows = 0, _FIRST_ROWS
     while start < len(array):
         # Where fractions are lost, most often one of the first values has one.
-        lost = _lost(array.slice(start, rows), stored.slice(start, rows), source, target)
+        lost = _lost(array.slice(start, rows), stored.slice(start, rows), source, target, zone)
         if lost is None:
             return None
-        index = pc.index(lost, True).as_py()
-        if index >= 0:
-            return start + int(index)
+        if pc.any(lost).as_py():
+            return start + int(pc.index(lost, True).as_py())
         start, rows = start + rows, 8 * rows
     return None
 
@@ -63,16 +70,21 @@ def warn_of_losses(losses: Sequence[LossyCast], table: str) -> None:
     """Issue the warning for the columns of a write, which has at least one."""
     told = {each.column: each for each in losses}
     first, more = losses[0], list(told)[1:]
-    also = f" Values of {', '.join(more)} are rounded, too." if more else ""
+    also = f" Values of {', '.join(more)} are changed, too." if more else ""
     warn(
         f"The value {first.given} is stored as {first.stored} in the column {first.column} of {table}, which is "
-        f"{first.type_name}, as Spark stores it.{also} Round or cast the values before, or give the column a type that "
-        f"holds them.",
+        f"{first.type_name}, as Spark stores it.{also} {first.cure}",
         WriteWarning,
     )
 
 
-def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType) -> pa.Array | None:
+def empty_partition(column: str) -> LossyCast:
+    """Return that a partition column of type STRING has NULL for the empty string."""
+    cure = "Look for it with IS NULL, or write another text in its place."
+    return LossyCast(column, "a partition column of type STRING", "''", "NULL", cure)
+
+
+def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> pa.Array | None:
     """Which values are stored as others; None where the cast keeps all of them."""
     if isinstance(source, DecimalType) and (scale := _scale(target)) is not None and source.scale > scale:
         # pyarrow refuses to round a decimal without a digit before the point.
@@ -84,7 +96,33 @@ def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType)
         values = array.cast(pa.float64())
         off = pc.abs(pc.subtract(stored.cast(pa.float64()), values))
         return pc.greater(off, pc.multiply(pc.abs(values), _NOISE[source]))
+    if source == DOUBLE and target == FLOAT:
+        infinite = pc.is_inf(stored)
+        return pc.and_(infinite, pc.is_finite(array)) if pc.any(infinite).as_py() else infinite
+    if target in _WHOLE_BITS and INTEGRAL_BITS.get(source, 0) > _WHOLE_BITS[target]:
+        return _inexact(array, stored, 1 << _WHOLE_BITS[target])
+    if target == DATE and source in (TIMESTAMP, TIMESTAMP_NTZ):
+        return pc.not_equal(array.view(pa.int64()), _midnights(stored, source, zone))
     return None
+
+
+def _inexact(array: pa.Array, stored: pa.Array, limit: int) -> pa.Array:
+    """Which integers are others as floating values. Those up to the limit are exact."""
+    least, most = pc.min_max(array).as_py().values()
+    if least is None or -limit <= least <= most <= limit:
+        return pa.array([], pa.bool_())
+    # As unsigned integers, since 2**63, to which the greatest ones are rounded, is none of the signed ones.
+    given = pc.abs(array.cast(pa.int64())).view(pa.uint64())
+    return pc.not_equal(given, pc.abs(stored.cast(pa.float64())).cast(pa.uint64(), safe=False))
+
+
+def _midnights(dates: pa.Array, source: DataType, zone: Zone) -> pa.Array:
+    """The microseconds at which days begin, in the zone or as a local time."""
+    if source == TIMESTAMP_NTZ or (zone.rules is None and not zone.offset):
+        return dates.cast(pa.timestamp("us"), safe=False).view(pa.int64())
+    encoded = dates.view(pa.int32()).dictionary_encode()
+    begins = [instant_of(day * MICROS_PER_DAY, zone) for day in encoded.dictionary.to_pylist()]
+    return arrow_array(begins, pa.int64()).take(encoded.indices)
 
 
 def _scale(data_type: DataType) -> int | None:

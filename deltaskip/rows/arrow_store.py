@@ -267,7 +267,7 @@ def _look_for_loss(
     array: pa.Array, stored: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget
 ) -> None:
     """Note the first value that is stored as another one."""
-    lost = None if where.losses is None else first_loss(array, stored, source, target)
+    lost = None if where.losses is None else first_loss(array, stored, source, target, where.zone)
     if lost is not None and where.losses is not None:
         given, kept = (domain_values(each.slice(lost, 1))[0] for each in (array, stored))
         texts = _text(given, source, where.zone), _text(kept, target, where.zone)

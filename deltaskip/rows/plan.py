@@ -87,6 +87,11 @@ class RowPlan:
         """The schema of the stored rows: the table's without void columns and fields."""
         return StructType(tuple(column.field for column in self.columns))
 
+    @property
+    def without_empty(self) -> tuple[str, ...]:
+        """Names of the columns in which the empty string becomes NULL."""
+        return tuple(column.field.name for column in self.columns if column.empty_is_null)
+
 
 def plan_rows(
     schema: StructType,
@@ -145,7 +150,8 @@ def plan_rows(
         name = next(iter(given.values())).name
         raise SchemaError(
             f"{table} has no column {display_name([name])}: remove it from the rows, or add it with "
-            f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
+            f"schema_mode='merge', which is mergeSchema as an option of Spark. The columns are "
+            f"{', '.join(map(_shown, after.names))}."
         )
     _check_columns(columns, partitions, table)
     names = {fold_name(column.field.name): column.field.name for column in columns}

@@ -6,7 +6,7 @@ A condition must be TRUE: NULL violates it. It is evaluated over the rows as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -94,9 +94,16 @@ def condition(rule: RowRule) -> str:
     return f"coalesce({rule.sql}, false)"
 
 
-def violation(rule: RowRule, row: Mapping[str, Any] | None, table: str) -> RowViolation:
-    """Return the error for a row that violates the rule."""
+def violation(
+    rule: RowRule, row: Mapping[str, Any] | None, table: str, without_empty: Collection[str] = ()
+) -> RowViolation:
+    """Return the error for a row that violates the rule. `without_empty` are columns that store NULL for ''."""
     match rule.kind:
+        case "not null" if len(rule.path) == 1 and rule.path[0][1] in without_empty:
+            what = (
+                f"The column {rule.column} of {table} is NOT NULL, and a row has NULL or the empty string there, which "
+                f"counts as NULL in a partition column"
+            )
         case "not null":
             what = f"The column {rule.column} of {table} is NOT NULL, and a row has NULL there"
         case "length":

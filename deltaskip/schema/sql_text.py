@@ -95,7 +95,8 @@ def sql_token(text: str, at: int) -> SqlToken | None:
         return None
     match = _TOKEN.match(text, at)
     if match is None:
-        raise Unclosed(at, "a quote is not closed")
+        escaped = "; a backslash before a quote is written twice" if f"\\{text[at]}" in text[at:] else ""
+        raise Unclosed(at, f"a quote is not closed{escaped}")
     kind, source, end = match.lastgroup or "", match[0], match.end()
     match kind:
         case "string":

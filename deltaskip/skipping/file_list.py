@@ -50,7 +50,7 @@ def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...
     arguments.flag("stats", stats)
     if columns is None:
         return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
-    names = arguments.texts("columns", columns)
+    names = arguments.names("columns", columns)
     unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
     if unknown:
         raise InvalidArgument(

@@ -21,6 +21,7 @@ from deltaskip.expr.diagnosis import (
     cast_strings,
     failing_constant,
     never_true,
+    or_meant,
     place_of,
     quoted_names,
     unknown_functions,
@@ -87,7 +88,7 @@ class LogScan(Reopened):
         # No table has more rows.
         self.limit = None if most is None else min(most, _MOST_ROWS)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
-        self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
+        self._named = None if columns is None else self._resolved(arguments.names("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)
         self.columns = self._named if reads_hidden or columns is not None else self._shown()
         of_session = time_zone == SESSION_ZONE
@@ -401,7 +402,7 @@ class LogScan(Reopened):
             mode = snapshot.mapping_mode
             bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
         except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
+            raise PredicateError(f"{error}{or_meant(self.where)} {self._at_version()}") from error
         if not self._diagnosed:
             self._diagnosed = True
             unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
@@ -420,6 +421,7 @@ class LogScan(Reopened):
         raise PredicateError(
             f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}. Without ANSI mode it is "
             f"NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false {self._at_version()}."
+            f"{or_meant(self.where)}"
         )
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:

@@ -215,5 +215,6 @@ def _stat_field(column: Resolved) -> StatField:
 def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> NotProvable:
     return NotProvable(
         f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the {side}imum of {name}: "
-        f"{reason}. Read it with to_spark(spark).agg({{{name!r}: {side!r}}})."
+        f"{reason}. Read the column with to_arrow() for pyarrow.compute.{side}, or use "
+        f"to_spark(spark).agg({{{name!r}: {side!r}}})."
     )

@@ -118,10 +118,10 @@ def compute(
     partitions = struct.partition_columns if partition_columns is None else partition_columns
     chosen = indexed_columns(
         struct,
-        partition_columns=arguments.texts("partition_columns", partitions),
+        partition_columns=arguments.names("partition_columns", partitions),
         mapping_mode=mapping_mode,
         properties=settings,
-        columns=None if columns is None else arguments.texts("columns", columns),
+        columns=None if columns is None else arguments.names("columns", columns),
     )
     if tight_bounds is not None:
         arguments.flag("tight_bounds", tight_bounds)

@@ -25,7 +25,7 @@ class OptimizingMethods(TableMethods):
         self,
         where: object = None,
         target_file_bytes: int | None = None,
-        zorder_by: str | Sequence[str] = (),
+        zorder_by: str | Sequence[str] | None = (),
         *,
         spark: object = None,
         full: bool = False,
@@ -92,7 +92,7 @@ class OptimizingMethods(TableMethods):
         target_bytes = arguments.non_negative("target_file_bytes", target_file_bytes, f"(table {self.uri})")
         if target_bytes == 0:
             raise InvalidArgument(f"target_file_bytes must be 1 or greater, not 0 (table {self.uri}).")
-        names = (zorder_by,) if isinstance(zorder_by, str) else arguments.texts("zorder_by", zorder_by)
+        names = arguments.names("zorder_by", zorder_by)
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot.schema)
         full, purge = arguments.flag("full", full), arguments.flag("purge", purge)

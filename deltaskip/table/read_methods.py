@@ -170,7 +170,7 @@ class ReadingMethods(TableMethods):
             arguments.milliseconds(starting_timestamp, root, "starting_timestamp")
         if isinstance(starting_timestamp, datetime):
             starting_timestamp = starting_timestamp.isoformat()
-        names = None if columns is None else arguments.texts("columns", columns)
+        names = None if columns is None else arguments.names("columns", columns)
         given = {
             "where": predicate_text(where, params, self.snapshot.schema),
             "columns": None if names is None else ", ".join(map(quoted_name, names)),

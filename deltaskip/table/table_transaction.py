@@ -115,7 +115,7 @@ class TableTransaction(Transaction):
         schema_mode: Literal["keep", "merge", "replace"] = "keep",
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        partition_by: Sequence[str | Transform] | None = None,
+        partition_by: str | Transform | Sequence[str | Transform] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
         """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.

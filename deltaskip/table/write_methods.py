@@ -117,7 +117,7 @@ class WritingMethods(TableMethods):
         schema_mode: Literal["keep", "merge", "replace"] = "keep",
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        partition_by: Sequence[str | Transform] | None = None,
+        partition_by: str | Transform | Sequence[str | Transform] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
@@ -218,7 +218,10 @@ class WritingMethods(TableMethods):
 
 
 def overwrite_argument(
-    where: str | None, partitions: str, schema_mode: str, partition_by: Sequence[str | Transform] | None
+    where: str | None,
+    partitions: str,
+    schema_mode: str,
+    partition_by: str | Transform | Sequence[str | Transform] | None,
 ) -> Overwrite:
     """Return the rows that an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
     from deltaskip.dml.overwrite import Overwrite

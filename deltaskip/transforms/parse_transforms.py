@@ -43,13 +43,17 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
 
     Args:
         given: Names of columns as in a schema, Transform values, and columns of PySpark such as `F.days("ts")`,
-            `F.partitioning.bucket(16, "id")` or `F.col("region")`.
+            `F.partitioning.bucket(16, "id")` or `F.col("region")`: a list, one of them, or None for none.
         argument: Name of the argument, for messages.
 
     Raises InvalidArgumentType for other values, and InvalidArgument for a column of PySpark that is no transform,
     naming it.
     """
-    if isinstance(given, str | Transform) or not isinstance(given, Sequence):
+    if given is None:
+        return ()
+    if isinstance(given, str | Transform) or is_column(given):
+        given = [given]
+    if not isinstance(given, Sequence):
         raise InvalidArgumentType.of(argument, "a list of names of columns and transforms, such as ['day']", given)
     found: list[Transform] = []
     for each in given:

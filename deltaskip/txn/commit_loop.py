@@ -278,7 +278,10 @@ class CommitLoop:
         except FileNotFoundError as error:
             self.outcome_unknown = False
             if latest.version == BEFORE_CREATION:
-                raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
+                raise TableNotFound(
+                    f"The folder {latest.root} cannot be created, or was dropped while its table was created: choose a "
+                    f"folder that can be written."
+                ) from error
             # The log is gone. The next attempt raises the error.
             return False
         except Exception:

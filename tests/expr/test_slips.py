@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind, parse_sql
 from deltaskip.expr.diagnosis import unknown_functions
@@ -33,6 +36,10 @@ SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMES
         ("customer = 'it's'", r"a quote in a text is written as \\'"),
         ("id = %s", "parameters as :name or"),
         ("id = {x}", "parameters as :name or"),
+        ("customer ~ 'a'", "line 1, column 10: write RLIKE for ~"),
+        ("customer !~ 'a'", r"write NOT \(… RLIKE …\) for !~"),
+        ("customer = 'a\\'", "a quote is not closed; a backslash before a quote is written twice"),
+        ("customer = 'a", "a quote is not closed; in"),
         ("id = true", "BOOLEAN is not a valid comparison .*: cast one side"),
     ],
 )
@@ -55,3 +62,17 @@ def test_a_column_on_the_right_needs_no_quotes() -> None:
     assert bind(parse_sql("day = current_date"), SCHEMA)
     with pytest.raises(PredicateError, match=r"There is no column c1; the columns are .*\.$"):
         bind(parse_sql("c1 = 'x'"), SCHEMA)
+
+
+def test_a_double_bar_that_is_no_concatenation_names_or(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, qty INT, name STRING")
+    for where in ("id > 1 || qty < 3", "(id > 1) || (qty < 3)", "id = 1 || name = 'x'"):
+        for door in (table.scan, table.delete):
+            with pytest.raises(PredicateError, match=r"In Spark SQL \|\| joins texts: write OR if that is meant"):
+                door(where)
+    with pytest.raises(PredicateError, match=r"In Spark SQL \| is the OR of the bits"):
+        table.scan("id > 1 | qty < 3")
+    with pytest.raises(PredicateError) as other:
+        table.scan("id > true AND name = '||'")
+    assert "write OR" not in str(other.value)
+    assert table.scan("name || 'x' = 'yx'").count() == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import ChecksumWarning, CorruptLog
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
@@ -101,3 +102,51 @@ def test_the_checksum_of_another_version_is_not_asked(summed: TableBuilder) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         summed.load()
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_commit_is_compared_with_the_checksum(table: TableBuilder, text: str) -> None:
+    table.commit(add("a"))
+    opened = ds.DeltaTable(table.path)
+    table.commit(add("b"))
+    table.raw_commit(2, text)
+    (table.log / log_name(1, "crc")).write_text(json.dumps(crc(numFiles=2, tableSizeBytes=2)))
+    # Without a checksum of the version the commit is one without changes.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (table.paths(1), table.paths()) == (["a", "b"], ["a", "b"])
+    (table.log / log_name(2, "crc")).write_text(json.dumps(crc(numFiles=2, tableSizeBytes=2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.load()
+    (table.log / log_name(2, "crc")).write_text(json.dumps(crc(numFiles=3, tableSizeBytes=2)))
+    lost = r"numFiles is 3 in the checksum and 2 in the log; 0+2\.json \(version 2\) is empty .* a version before 2"
+    for door in (table.load, opened.refresh, lambda: ds.DeltaTable(table.path, version=2)):
+        with pytest.warns(ChecksumWarning, match=lost):
+            door()
+    table.commit(add("c"))
+    (table.log / log_name(3, "crc")).write_text(json.dumps(crc(numFiles=4, tableSizeBytes=3)))
+    with pytest.warns(ChecksumWarning, match=r"0+2\.json \(version 2\) is empty"):
+        table.load()
+
+
+def test_an_empty_compaction_replaces_no_commits(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    table.commit(add("b"))
+    table.commit(add("c"))
+    (table.log / log_name(1, "json")).unlink()
+    for text in ("", "\n", '{"commitInfo":{}}\n'):
+        (table.log / f"{1:020}.{2:020}.compacted.json").write_text(text)
+        with pytest.raises(CorruptLog, match=r"compacted\.json has no actions, .* \(versions 1 to 2\), are missing"):
+            table.load()
+
+
+def test_an_empty_checkpoint_or_hint_gives_way_to_the_commits(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    table.commit(add("b"))
+    table.hint("")
+    (table.log / log_name(1, "checkpoint.parquet")).touch()
+    assert table.paths() == ["a", "b"]
+    table.clean_up(1)
+    with pytest.raises(CorruptLog, match=r"1\.checkpoint\.parquet, .* cannot be read"):
+        table.load()

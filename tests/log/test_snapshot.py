@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pyarrow.compute as pc
+import pytest
 
+import deltaskip as ds
+from deltaskip.actions import ADD_FIELDS
+from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.segment import list_commits
 from deltaskip.storage import open_storage
-from tests.log.builder import TableBuilder, add, metadata
+from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
 
 def test_a_snapshot_of_adds_contains_only_them(table: TableBuilder) -> None:
@@ -24,3 +28,21 @@ def test_a_snapshot_of_adds_contains_only_them(table: TableBuilder) -> None:
     assert (made.version, made.num_files, made.root) == (2, 2, base.root)
     assert (made.protocol, made.metadata) == (base.protocol, base.metadata)
     assert made.table_properties.append_only
+
+
+def test_an_add_or_cdc_without_a_required_field_is_named(table: TableBuilder) -> None:
+    table.commit(metadata(configuration={"delta.enableChangeDataFeed": "true"}), {"protocol": PROTOCOL["protocol"]})
+    opened = ds.DeltaTable(table.path)
+    for name in ("path", "partition_values", "size", "modification_time"):
+        key = ADD_FIELDS.logged[name]
+        missing = add("x")
+        del missing["add"][key]
+        for action in ({"add": {**add("x")["add"], key: None}}, missing):
+            table.commit(add("good"), action, version=1)
+            for door in (table.load, opened.refresh, lambda: ds.DeltaTable(table.path).delete("id = 1")):
+                with pytest.raises(CorruptLog, match=rf"0+1\.json \(version 1\).*{key}.*; restore that file, or open"):
+                    door()
+            if name != "modification_time":
+                table.commit({"cdc": action["add"]}, version=1)
+                with pytest.raises(CorruptLog, match=rf"0+1\.json \(version 1\).*{key}"):
+                    ds.DeltaTable(table.path).changes(1).files()

@@ -1,9 +1,10 @@
-"""Fractions that store assignment cuts or rounds: one warning for each write, through every door."""
+"""Values that store assignment changes: one warning for each write, through every door."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.rows.arrow_conversion import ArrowRows
+from deltaskip.rows.plan import plan_rows
+from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.properties import TableProperties
 
 DDL = "id INT, amount DECIMAL(10,2), st STRUCT<x: BIGINT>, tags ARRAY<TINYINT>, price DOUBLE"
 
@@ -51,7 +56,7 @@ def test_the_first_value_that_loses_is_told_once_with_what_is_stored(table: ds.D
         assert (said_first, bool(rest)) == (f"The value {given} is stored as {kept} in the column {column}", True)
     many = pa.table({"id": np.r_[np.zeros(300_000), 0.25], "amount": np.r_[np.zeros(300_000), 0.125]})
     [text] = said(lambda: table.append(many))
-    assert "are rounded, too." in text and {"id", "amount"} <= set(text.replace(".", "").split())
+    assert "are changed, too." in text and {"id", "amount"} <= set(text.replace(".", "").split())
 
 
 def test_values_that_keep_their_digits_are_not_told(table: ds.DeltaTable) -> None:
@@ -87,6 +92,58 @@ def test_every_door_tells_once(table: ds.DeltaTable) -> None:
     new = pa.table({"id": pa.array([1], pa.int32()), "rate": [0.333]})
     builder = table.merge(new, "target.id = source.id").when_matched_update({"amount": "source.rate * 2"})
     assert said(builder.execute) == []
+
+
+def test_numbers_and_times_that_change_are_told_and_exact_ones_are_not(tmp_path: Path) -> None:
+    day, clock = datetime(2020, 1, 2), datetime(2020, 1, 2, 23, 59, 59)
+    tokyo = timezone(timedelta(hours=9))
+    for number, (declared, kept, lost) in enumerate((
+        ("FLOAT", [1.0, 0.1, 3e38, float("inf"), float("nan"), None], [1e39]),
+        ("FLOAT", [-3e38, float("-inf")], [-1e39]),
+        ("FLOAT", [2**24, -(2**24), 2**62, None], [2**24 + 1]),
+        ("FLOAT", pa.array([2**30], pa.int32()), pa.array([2**31 - 1], pa.int32())),
+        ("DOUBLE", [2**53, 2**53 + 2, -(2**63), 2**62], [None, 2**53 + 1]),
+        ("DOUBLE", pa.array([2**31 - 1], pa.int32()), [2**63 - 1]),
+        ("DATE", [day, datetime(1969, 12, 31), None], [day, clock]),
+        ("DATE", pa.array([day], pa.timestamp("us", "UTC")), pa.array([clock], pa.timestamp("us", "UTC"))),
+    )):  # fmt: skip
+        table = ds.DeltaTable.create(tmp_path / str(number), f"v {declared}")
+        assert said(lambda table=table, kept=kept: table.append(pa.table({"v": kept}))) == []
+        [text] = said(lambda table=table, lost=lost: table.append(pa.table({"v": lost})))
+        assert f"in the column v of {table.snapshot.root}, which is {declared}, as Spark stores it." in text
+    # A midnight of the session's time zone.
+    plan = plan_rows(parse_columns("v DATE"), TableProperties({}, "t"), parse_columns("v TIMESTAMP"))
+    for hour, told in ((0, 0), (9, 1)):
+        at = pa.table({"v": pa.array([datetime(2020, 1, 2, hour, tzinfo=tokyo)] * 2, pa.timestamp("us", "UTC"))})
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            stored = ArrowRows(plan, "Asia/Tokyo").convert(at)
+        assert (stored["v"][0].as_py(), len(found)) == (day.date(), told)
+
+
+def test_an_empty_partition_value_is_told_once_through_every_door(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "p", "id INT, p STRING, q STRING", partition_by=["p"])
+    rows = pa.table({"id": pa.array([1, 2], pa.int32()), "p": ["", "x"], "q": ["", ""]})
+
+    def merge() -> Any:
+        return table.merge(rows, "target.p = source.p AND target.id < 0").when_not_matched_insert_all().execute()
+
+    for door in (
+        lambda: table.append(rows),
+        lambda: table.append(rows.to_batches()[0]),
+        lambda: table.update({"p": "trim(q)"}, "p = 'x'"),
+        lambda: table.update({"p": "''"}),
+        lambda: table.overwrite(rows),
+        lambda: table.overwrite(rows, partitions="dynamic"),
+        merge,
+    ):
+        [text] = said(door)
+        assert "The value '' is stored as NULL in the column p of " in text and "IS NULL" in text
+    assert said(lambda: table.append(rows.slice(1))) == []
+    assert (table.scan("p = ''").count(), table.scan("q = ''").count() > 0) == (0, True)
+    strict = ds.DeltaTable.create(tmp_path / "strict", "id INT, p STRING NOT NULL", partition_by=["p"])
+    with pytest.raises(ds.RowViolation, match="NULL or the empty string there, which counts as NULL in a partition"):
+        strict.append(rows.drop_columns("q"))
 
 
 def test_the_command_line_tells(table: ds.DeltaTable, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def test_notebooks_show_the_same_as_an_escaped_table(table: ds.DeltaTable) -> No
         ({"limit": -1}, InvalidArgument),
         ({"limit": "3"}, InvalidArgumentType),
         ({"limit": 1.5}, InvalidArgumentType),
-        ({"columns": "i"}, InvalidArgumentType),
+        ({"columns": 1}, InvalidArgumentType),
         ({"columns": [1]}, InvalidArgumentType),
         ({"columns": ["nowhere"]}, ds.PredicateError),
         ({"where": "nowhere = 1"}, ds.PredicateError),
@@ -126,7 +126,7 @@ def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
     with pytest.raises(InvalidArgument, match="no column 'nowhere'; its columns are path, uri"):
         table.scan().files(columns=["nowhere"])
     with pytest.raises(InvalidArgumentType, match="columns must be a list of str"):
-        table.scan().files(columns="path")
+        table.scan().files(columns=1)
     with pytest.raises(InvalidArgument, match="list 'stats' in columns"):
         table.scan().files(stats=True, columns=["path"])
     assert table.scan().files(stats=True, columns=["stats"]).column_names == ["stats"]

@@ -148,3 +148,18 @@ def test_a_function_of_the_session_is_not_warned_of(spark: Any, table: ds.DeltaT
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [number for number, _ in ids(table.scan("my_very_own(id) = 1").to_spark(spark))] == [1, 1]
+
+
+def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.DeltaTable) -> None:
+    for door in (
+        lambda: table.delete(spark, "id = 1"),
+        lambda: table.scan(spark),
+        lambda: table.scan(spark, "id = 1"),
+        lambda: table.update({"id": "1"}, spark),
+        lambda: table.overwrite(pa.table({"id": [1]}), where=spark),
+    ):
+        with pytest.raises(ds.InvalidArgumentType, match="not a SparkSession: the session is the argument spark"):
+            door()
+    if hasattr(spark, "_jsparkSession"):
+        with pytest.raises(ds.PredicateError, match=r"write F\.col\('id'\) for df\['id'\]"):
+            table.delete(spark.range(3)["id"] == 1)

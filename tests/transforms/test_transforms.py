@@ -152,10 +152,12 @@ def test_arguments_are_checked() -> None:
         (lambda: t.bucket("id", True), InvalidArgumentType),
         (lambda: t.year(""), InvalidArgument),
         (lambda: t.year("a,b"), InvalidArgument),
-        (lambda: transforms_of("ts"), InvalidArgumentType),
+        (lambda: transforms_of(5), InvalidArgumentType),
         (lambda: transforms_of([1]), InvalidArgumentType),
     ]
     for call, error in wrong:
         with pytest.raises(error):
             call()
     assert transforms_of(["a", t.date("b")]) == (t.identity(("a",)), t.date("b"))
+    assert (transforms_of("a"), transforms_of(t.date("b"))) == ((t.identity(("a",)),), (t.date("b"),))
+    assert transforms_of(None) == ()

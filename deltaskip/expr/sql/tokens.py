@@ -19,6 +19,7 @@ _CURES = {
     HINT: "an expression has no hints",
     "!": "write NOT",
     "=>": "write >= for =>",
+    "~": "write RLIKE for ~",
     "≥": "write >=",
     "≤": "write <=",
     "≠": "write !=",
@@ -93,6 +94,8 @@ class Tokens:
             return self.error("this is unexpected; a quote in a text is written as \\'")
         if self.text.split(maxsplit=1)[0].upper() in ("SELECT", "WHERE"):
             return self.error("a predicate is what stands after WHERE, without SELECT, FROM and WHERE")
+        if self.key == "!" and self.text.startswith("~", self.token.end):
+            return self.error("write NOT (… RLIKE …) for !~")
         if self.key in ("[", "*", "!"):
             return self.error("this is unexpected")
         if self.token.kind == "number":

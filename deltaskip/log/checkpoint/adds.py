@@ -17,6 +17,8 @@ from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
 _COUNTED_ROWS = 1 << 15
+# An add without dataChange brings rows.
+_REQUIRED = frozenset(ADD_FIELDS.required) - {"data_change"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class AddGroup:
     instants: returns the paths of bounds that are instants (see `stats_json`); called only if statistics are read.
 
     Statistics that exist only as a struct are returned as their JSON text. Every method raises CorruptLog if the file
-    is damaged, or has an add without a path or with one that does not decode.
+    is damaged, or has an add without a required field, or with a path that does not decode.
     """
 
     part: CheckpointPart
@@ -38,8 +40,8 @@ class AddGroup:
         return self.part.add_rows(self.group)
 
     def is_null(self, name: str) -> bool:
-        """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of `path`."""
-        if name == "path" or (name == "stats" and self._has_struct()):
+        """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of a required one."""
+        if name in _REQUIRED or (name == "stats" and self._has_struct()):
             return False
         return self.part.all_null(("add", ADD_FIELDS.logged[name]), self.group)
 
@@ -118,6 +120,9 @@ class AddGroup:
             arrays = [add_column(adds, name) for name in names]
         except (pa.ArrowException, ValueError) as error:
             raise self._damaged(f"contains an invalid add: {first_line(error)}") from error
+        for name, array in zip(names, arrays, strict=True):
+            if array.null_count and name in _REQUIRED:
+                raise self._damaged(f"contains an add without {ADD_FIELDS.logged[name]}")
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
             structs = struct_fields(adds)["stats_parsed"]

@@ -79,6 +79,8 @@ def _classic(tree: Any) -> Node:
         case "UnresolvedFunction":
             args = tuple(map(_classic, sequence(tree.arguments())))
             return opaque(tree.functionName(), args) if tree.isDistinct() else function(tree.functionName(), args)
+        case "ExpressionColumnNode":
+            return opaque("a column of a DataFrame (write F.col('id') for df['id'])", ())
         case other:
             return opaque(other, tuple(map(_classic, _column_children(tree))))
 

@@ -80,7 +80,7 @@ def violation_of(error: BaseException, *plans: RowPlan) -> RowViolation | None:
     if ruled is not None:
         row = row_of_json(text[ruled.end() :], plan.written_schema)
         rules = [rule for each in plans for rule in each.rules]
-        return violation(rules[int(ruled[1])], row, plan.table)
+        return violation(rules[int(ruled[1])], row, plan.table, plan.without_empty)
     try:
         found, _ = json.JSONDecoder().raw_decode(text[start + len(VIOLATION) :])
     except (ValueError, RecursionError):

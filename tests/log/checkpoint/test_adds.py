@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.storage import open_storage
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
@@ -73,10 +74,6 @@ def of_a_scan(snapshot: Snapshot) -> list[Any]:
 READERS = [of_snapshot, of_batches, of_a_scan]
 
 ODD: dict[str, tuple[dict[str, pa.DataType], list[dict[str, Any]]]] = {
-    "no column for the size": (
-        {name: kind for name, kind in _BASE.items() if name != "size"},
-        [add("a"), add("b"), add("c")],
-    ),
     "text and struct, each null somewhere": (
         {**_BASE, "stats": pa.string(), "stats_parsed": _STATS},
         [
@@ -103,6 +100,16 @@ ODD: dict[str, tuple[dict[str, pa.DataType], list[dict[str, Any]]]] = {
         [add("a", "dv"), add("b", "dv"), add("c")],
     ),
 }
+
+
+def test_an_add_without_a_required_field_is_named(tmp_path: Path) -> None:
+    lacking = {name: kind for name, kind in _BASE.items() if name != "size"}
+    write(tmp_path / "column", lacking, [add("a")], add("new"))
+    write(tmp_path / "value", _BASE, [add("a"), add("b", size=None)], add("new"))
+    for name in ("column", "value"):
+        for read in READERS:
+            with pytest.raises(CorruptLog, match=r"checkpoint\.parquet contains an add without size; restore"):
+                read(load(tmp_path / name))
 
 
 @pytest.mark.parametrize("odd", ODD)
