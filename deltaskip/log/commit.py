@@ -15,6 +15,7 @@ from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, pars
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import true_rows
 from deltaskip.settings import options
 from deltaskip.storage import NotAFile, Storage
 
@@ -128,8 +129,9 @@ def _check_adds(root: str, files: Sequence[LogFile], actions: pa.Table, fields: 
     for name in fields.required:
         if name == "data_change" or name not in actions.column_names or not actions[name].null_count:
             continue
-        first = pc.index(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])), True).as_py()
-        if first >= 0:
+        without = true_rows(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])))
+        if without.any():
+            first = int(without.argmax())
             file, path = files[actions["commit"][first].as_py()], actions["path"][first].as_py()
             raise CorruptLog(
                 f"The log of {root} is damaged: {file.file.name} (version {file.version}): {fields.action} of {path} "

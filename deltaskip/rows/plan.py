@@ -150,8 +150,7 @@ def plan_rows(
         name = next(iter(given.values())).name
         raise SchemaError(
             f"{table} has no column {display_name([name])}: remove it from the rows, or add it with "
-            f"schema_mode='merge', which is mergeSchema as an option of Spark. The columns are "
-            f"{', '.join(map(_shown, after.names))}."
+            f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
         )
     _check_columns(columns, partitions, table)
     names = {fold_name(column.field.name): column.field.name for column in columns}

@@ -103,7 +103,7 @@ def test_schemas_of_every_kind(tmp_path: Path) -> None:
         ({"schema": "a INT", "properties": {"delta.constraints.c": "b > 0"}}, "schema.expressions"),
         ({"schema": "a INT", "mode": "overwrite"}, "mode must be"),
         ({"schema": 7}, "schema must be"),
-        ({"schema": "a INT", "partition_by": "a"}, "partition_by"),
+        ({"schema": "a INT", "partition_by": 5}, "partition_by"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(

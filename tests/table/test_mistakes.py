@@ -31,7 +31,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "types of Python": (lambda t: ds.DeltaTable.create("new", {"id": int}), "'id BIGINT, name STRING'"),
     "one partition column": (
         lambda t: ds.DeltaTable.create("new", "id INT", partition_by="id"),
-        r"such as \['day'\]",
+        "no column is left for the files",
     ),
     "no quotes": (lambda t: t.scan("customer = a"), r"in quotes: 'a'"),
     "&&": (lambda t: t.scan("id > 1 && price > 2"), "write AND for &&"),
@@ -43,7 +43,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "the word WHERE": (lambda t: t.scan("WHERE id = 1"), "what stands after WHERE"),
     "a column that is misspelt": (lambda t: t.scan("custmer = 'a'"), "did you mean customer"),
     "a column to read that is misspelt": (lambda t: t.scan(columns=["custmer"]), "did you mean customer"),
-    "one column": (lambda t: t.scan(columns="id"), r"use \['id'\]"),
+    "columns in one text": (lambda t: t.scan(columns="id, price"), "no column|id, price"),
     "an operator that is none": (lambda t: t.scan([("id", "=>", 1)]), "use =, ==, !="),
     "one tuple": (lambda t: t.delete(("id", "=", 1)), r"write \[\("),
     "a date as a number": (lambda t: t.scan("day = 20260101"), r"DATE'2026-01-31'"),
