@@ -92,7 +92,7 @@ class StoredBatch:
         """Return the rows of batches with the same columns, one after the other."""
         if len(batches) == 1:
             return batches[0]
-        columns = {name: pa.concat_arrays([each.columns[name] for each in batches]) for name in batches[0].columns}
+        columns = {name: _joined([each.columns[name] for each in batches]) for name in batches[0].columns}
         return cls(np.concatenate([each.positions for each in batches]), columns)
 
     def not_at(self, positions: pa.Int64Array) -> npt.NDArray[Any]:
@@ -601,6 +601,13 @@ class StoredRows:
                 f"{self._cure}",
                 needs_session=True,
             )
+
+
+def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    """The values of arrays of one column, of which some files have dictionaries and others plain strings."""
+    if any(each.type != arrays[0].type for each in arrays):
+        arrays = [each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each for each in arrays]
+    return pa.concat_arrays(arrays)
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:

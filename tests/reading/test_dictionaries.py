@@ -80,3 +80,19 @@ def test_a_function_gets_each_string_once(
     monkeypatch.setattr(Batch, "call", lambda self, node: (sizes.append(self.rows), call(self, node))[1])
     assert table.scan("upper(s) = 'NAME-7' AND n > 5").to_arrow().num_rows
     assert sizes and max(sizes) < 30
+
+
+def test_files_with_and_without_a_dictionary_are_read_together(tmp_path: Path) -> None:
+    texts, lists = ["DE", "AT", None, "CH"] * 500, [["y"]] * 2_000
+    path = tmp_path / "t"
+    table = ds.DeltaTable.create(path, "id BIGINT, c STRING, x ARRAY<STRING>")
+    for number, encoded in enumerate((True, False, True)):
+        ids = range(number * 2_000, number * 2_000 + 2_000)
+        pq.write_table(
+            pa.table({"id": ids, "c": texts, "x": lists}), path / f"{number}.parquet", use_dictionary=encoded
+        )
+    table.add_files([f"{number}.parquet" for number in range(3)])
+    with options.changed(read_staged_bytes=1):
+        found = table.scan("c = 'DE'", columns=["id", "c", "x"]).to_arrow()
+        assert sorted(found["id"].to_pylist()) == list(range(0, 6_000, 4))
+        assert found["c"].to_pylist() == ["DE"] * 1_500 and found["x"].to_pylist() == [["y"]] * 1_500
