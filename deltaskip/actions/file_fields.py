@@ -40,6 +40,11 @@ class ActionFields:
         """Name → key in the log."""
         return {field.name: field.logged for field in self.fields}
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Names of required fields without which a logged action is damaged. One without dataChange brings rows."""
+        return tuple(name for name in self.required if name != "data_change")
+
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 

@@ -125,9 +125,9 @@ def parse_contents(
 
 
 def _check_adds(root: str, files: Sequence[LogFile], actions: pa.Table, fields: ActionFields) -> None:
-    """Raise CorruptLog if an add lacks a required field. One without dataChange brings rows."""
-    for name in fields.required:
-        if name == "data_change" or name not in actions.column_names or not actions[name].null_count:
+    """Raise CorruptLog if an add lacks a field that is needed."""
+    for name in fields.needed:
+        if name not in actions.column_names or not actions[name].null_count:
             continue
         without = true_rows(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])))
         if without.any():

@@ -17,8 +17,7 @@ from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
 _COUNTED_ROWS = 1 << 15
-# An add without dataChange brings rows.
-_REQUIRED = frozenset(ADD_FIELDS.required) - {"data_change"}
+_NEEDED = frozenset(ADD_FIELDS.needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class AddGroup:
 
     def is_null(self, name: str) -> bool:
         """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of a required one."""
-        if name in _REQUIRED or (name == "stats" and self._has_struct()):
+        if name in _NEEDED or (name == "stats" and self._has_struct()):
             return False
         return self.part.all_null(("add", ADD_FIELDS.logged[name]), self.group)
 
@@ -121,7 +120,7 @@ class AddGroup:
         except (pa.ArrowException, ValueError) as error:
             raise self._damaged(f"contains an invalid add: {first_line(error)}") from error
         for name, array in zip(names, arrays, strict=True):
-            if array.null_count and name in _REQUIRED:
+            if array.null_count and name in _NEEDED:
                 raise self._damaged(f"contains an add without {ADD_FIELDS.logged[name]}")
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
