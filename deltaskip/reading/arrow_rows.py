@@ -27,7 +27,7 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
 from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
@@ -265,10 +265,7 @@ class RowReader:
         if not len(self.schema):
             # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-        columns = {
-            name: each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each
-            for name, each in columns.items()
-        }
+        columns = {name: without_dictionary(each) for name, each in columns.items()}
         changed = {name: padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
             changed[name] = with_void_fields(changed.get(name, columns[name]), data_type)

@@ -606,8 +606,13 @@ class StoredRows:
 def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
     """The values of arrays of one column, of which some files have dictionaries and others plain strings."""
     if any(each.type != arrays[0].type for each in arrays):
-        arrays = [each.cast(each.type.value_type) if pa.types.is_dictionary(each.type) else each for each in arrays]
+        arrays = [without_dictionary(each) for each in arrays]
     return pa.concat_arrays(arrays)
+
+
+def without_dictionary(array: pa.Array) -> pa.Array:
+    """Return the values of an array that may be a dictionary."""
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
