@@ -20,6 +20,7 @@ from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
+from deltaskip.spark.read.projection import UNPUSHED
 from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
@@ -145,7 +146,8 @@ class ParquetRows(Proxy):
             return
         sources = self.jvm.view.org.apache.spark.sql.execution.datasources
         strategy = self.jvm.companion(sources, "DataSourceStrategy")
-        stored = {field.name for field in self._snapshot.schema.fields} - set(self._snapshot.partition_columns)
+        stored = {field.name for field in self._snapshot.schema.fields if field.type not in UNPUSHED}
+        stored -= set(self._snapshot.partition_columns)
         for expression in self._expressions:
             found = strategy.translateFilter(expression, True)
             if found.isDefined() and all(str(each) in stored for each in found.get().references()):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,6 +15,8 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
+    DOUBLE,
+    FLOAT,
     VOID,
     ArrayType,
     DataType,
@@ -23,6 +26,14 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 from deltaskip.spark.columns.spark_types import logical_type
+
+UNPUSHED = {FLOAT: "1F", DOUBLE: "1D"}
+"""Types of which Spark's Parquet reader must get no predicate, with the number one as SQL text.
+
+The reader compares with bounds and dictionaries as Java compares objects: -0.0 is not 0.0, and NaN, which most writers
+leave out of the bounds, is not expected. It would skip row groups with matching rows. The product of a column and one
+has the same values, and Spark pushes no predicate on it down.
+"""
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
@@ -99,8 +110,11 @@ def _logical_column(field: StructField, mode: MappingMode, partition_values: Map
         return f"CASE WHEN NOT false THEN {partition_values[field.name]} END AS {name}"
     if field.type == VOID:
         return f"NULL AS {name}"
+    if field.type in UNPUSHED:
+        return f"{quoted_name(physical_name(field, mode))} * {UNPUSHED[field.type]} AS {name}"
     if _is_stored_so(field, mode):
-        return name
+        paths = list(_floats(field.type))
+        return _unpushed(field, paths) if paths else name
     stored = F.col(quoted_name(physical_name(field, mode)))
     if _holds(field.type, lambda f: f.type == VOID):
         return _rebuilt(stored, field.type, mode).alias(field.name)
@@ -109,6 +123,24 @@ def _logical_column(field: StructField, mode: MappingMode, partition_values: Map
     if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
         return stored.cast(logical_type(field)).alias(field.name)
     return f"{quoted_name(physical_name(field, mode))} AS {name}"
+
+
+def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """The path and type of each floating-point field below structs; Spark pushes no predicate on arrays and maps."""
+    if isinstance(data_type, StructType):
+        for each in data_type.fields:
+            if each.type in UNPUSHED:
+                yield (each.name,), each.type
+            yield from (((each.name, *path), found) for path, found in _floats(each.type))
+
+
+def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataType]]) -> Column:
+    """A struct with its floating-point fields multiplied by one. Spark still reads only the fields that a query uses."""
+    column = found = F.col(quoted_name(field.name))
+    for path, data_type in paths:
+        name = ".".join(map(quoted_name, path))
+        found = found.withField(name, reduce(Column.getField, path, column) * F.expr(UNPUSHED[data_type]))
+    return found.alias(field.name)
 
 
 def _is_stored_so(field: StructField, mode: MappingMode) -> bool:
