@@ -27,7 +27,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.columns.spark_types import logical_type
 
-UNPUSHED = {FLOAT: "1F", DOUBLE: "1D"}
+UNPUSHED: dict[DataType, str] = {FLOAT: "1F", DOUBLE: "1D"}
 """Types of which Spark's Parquet reader must get no predicate, with the number one as SQL text.
 
 The reader compares with bounds and dictionaries as Java compares objects: -0.0 is not 0.0, and NaN, which most writers
@@ -136,7 +136,8 @@ def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
 
 def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataType]]) -> Column:
     """A struct with its floating-point fields multiplied by one. Spark still reads only the fields that a query uses."""
-    column = found = F.col(quoted_name(field.name))
+    column = F.col(quoted_name(field.name))
+    found = column
     for path, data_type in paths:
         name = ".".join(map(quoted_name, path))
         found = found.withField(name, reduce(Column.getField, path, column) * F.expr(UNPUSHED[data_type]))
