@@ -135,7 +135,7 @@ def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
 
 
 def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataType]]) -> Column:
-    """A struct with its floating-point fields multiplied by one. Spark still reads only the fields that a query uses."""
+    """A struct whose floating-point fields are multiplied by one. Spark reads only the fields that a query uses."""
     column = F.col(quoted_name(field.name))
     found = column
     for path, data_type in paths:
