@@ -17,6 +17,7 @@ from deltaskip.expr.float_digits import decimals_of, float_texts
 from deltaskip.expr.time_columns import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
 from deltaskip.expr.zones import instants, local_times, near_limits
+from deltaskip.kernels.text_rows import whole_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import changed_inside, conformed
@@ -70,7 +71,7 @@ _NEVER = {
     "time": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Yy][^Ee])[ -~]*$",
 }
 # Characters of which pyarrow makes what Spark makes of them, or nothing.
-_DIGITS = {"integer": b"0123456789-", "number": b"0123456789-."}
+_DIGITS = b"0123456789-."
 _MOST_DIGITS_OF_TEXT = 25
 _TRUTH = {
     shown: truth
@@ -355,7 +356,10 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
         return Converted(texts.cast(pa.binary()))
     if target in INTEGRAL_BITS:
         limit = 1 << (INTEGRAL_BITS[target] - 1)
-        read = _usual(texts, "integer", lambda usual: _plain_sign(usual).cast(pa.int64()))
+        found, is_read = whole_numbers(texts)
+        read = Converted(found)
+        if not np.frombuffer(is_read, np.bool_).all():
+            read = _usual(texts, "integer", lambda usual: _plain_sign(usual).cast(pa.int64()))
         values = numbers(read.values)
         failed = (values < -limit) | (values > limit - 1)
         rows = valid(read.values)
@@ -384,7 +388,7 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
     """The values of the texts in the usual form. Those that no cast reads fail, and the others are left over."""
-    if kind in _DIGITS and _has_only(texts, _DIGITS[kind]):
+    if kind == "number" and _has_only(texts, _DIGITS):
         try:
             return Converted(read(texts))
         except pa.ArrowInvalid:

@@ -15,6 +15,8 @@ never changes whether the whole is TRUE. Call such a place a filter position. Ea
 * `x IN (v, …)` is TRUE where x equals one of the values that are not NULL; NULLs among them never make it TRUE.
 * `x NOT IN (v, …)` is TRUE where x differs from every value and none is NULL: the AND of `x != v`, FALSE with a NULL.
   Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values that are not NULL.
+* `CAST(x AS STRING) = 'text'` for a column x of integers or dates: `x = v` for the only v with this text, else FALSE;
+  `!=` is its negation, and IN has the values of the texts.
 * A comparison with NULL (but `<=>`), LIKE or STARTSWITH NULL are NULL: FALSE here, and so are their negations.
 * An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE is dropped; the dual for OR.
 
@@ -23,10 +25,11 @@ Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from deltaskip.expr.coerce import type_of
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.evaluation import deterministic
 from deltaskip.expr.literal_list import LiteralList, has_null
 from deltaskip.expr.nodes import (
@@ -47,13 +50,18 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
-from deltaskip.schema.types import BOOLEAN
+from deltaskip.schema.calendar import parse_date
+from deltaskip.schema.types import BOOLEAN, DATE, STRING, DataType
 
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
 # NOT IN proves little (only files with one value); a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
+
+# The texts of integers of at most 64 bits, and some others.
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def normalize(node: Node) -> Node:
@@ -131,6 +139,12 @@ def _comparison(node: Compare, negated: bool) -> Node:
         return FALSE
     if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
         return _positive(left, negated ^ ((right.value is False) == (op == "=")))
+    if op in ("=", "!=") and isinstance(right, Literal) and (inverse := _of_texts(left, (right,))) is not None:
+        child, values = inverse
+        unequal = negated == (op == "=")
+        if not values:
+            return Not(IsNull(child)) if unequal else FALSE
+        return Compare("!=" if unequal else "=", child, values[0])
     return Compare(NEGATED[op], left, right) if negated else node
 
 
@@ -155,7 +169,8 @@ def _in(child: Node, values: Sequence[Node]) -> Node:
         return FALSE
     if len(distinct) == 1:
         return _comparison(Compare("=", child, distinct[0]), False)
-    return In(child, distinct)
+    inverse = _of_texts(child, distinct)
+    return In(child, distinct) if inverse is None else _in(*inverse)
 
 
 def _not_in(child: Node, values: Sequence[Node]) -> Node:
@@ -187,6 +202,35 @@ def _key(node: Node) -> object:
     if isinstance(node, Literal) and isinstance(node.value, Decimal | int | str | bytes):
         return (node.value, node.type)
     return node
+
+
+def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, ...]] | None:
+    """Return the column of integers or dates of which a CAST makes texts, and its values with one of some texts.
+
+    None for other nodes, which may fail for a row, and for long lists.
+    """
+    if not isinstance(node, Cast) or not isinstance(node.child, FieldRef) or node.type != STRING:
+        return None
+    if isinstance(texts, LiteralList):
+        return None
+    known = [each.value for each in texts if isinstance(each, Literal) and each.type == STRING]
+    child, type_ = node.child, type_of(node.child)
+    if len(known) < len(texts) or not (type_ == DATE or type_ in INTEGRAL_BITS):
+        return None
+    if type_ == DATE and any(str(text).startswith(("+", "-")) for text in known):
+        # Texts of dates beyond the years 0 to 9999.
+        return None
+    values = [_with_text(str(text), type_) for text in known]
+    return child, tuple(Literal(value, type_) for value in values if value is not None)
+
+
+def _with_text(text: str, type_: DataType) -> int | None:
+    """The only integer or date of the years 0 to 9999 with a text; None if none has it."""
+    if type_ == DATE:
+        return parse_date(text) if _DATE.fullmatch(text) else None
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    limit = 1 << (INTEGRAL_BITS[type_] - 1)
+    return number if number is not None and -limit <= number < limit else None
 
 
 def _is_null(node: Node) -> bool:

@@ -11,11 +11,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from deltaskip.kernels.arrow cimport (
-    BinaryView, ByteBuffer, PrimitiveView, binary_view, check, primitive_view, validity_buffer, zeros
+    BinaryView, ByteBuffer, PrimitiveView, binary_view, check, is_valid, primitive_view, validity_buffer, zeros
 )
 from deltaskip.kernels.lane cimport same_length, wrong_format
 from deltaskip.kernels.utf8 cimport REPLACEMENT, decode
-from deltaskip.kernels.written cimport Span, Written, row_of, text_type, written_like
+from deltaskip.kernels.written cimport Span, Written, row_of, text_type, written_for, written_like
 
 cdef const char* HEXADECIMAL = "0123456789ABCDEF"
 cdef uint32_t[256] CHECKS
@@ -52,6 +52,60 @@ def slices(object texts, object starts, object lengths):
             if out.add(i, row.data + begin, _byte_of(row, begin, end - start, binary) - begin) != 0:
                 break
     return out.array(text_type(view))
+
+
+def joined(object texts, object others):
+    """Return each text followed by that of another array, null where one of both is.
+
+    Raises TypeError for other types, and ValueError for arrays of different lengths.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef BinaryView behind = binary_view(others)
+    same_length(view.length, behind.length)
+    cdef Written out = written_for(_both_valid(view, behind), view.length)
+    cdef int64_t i
+    cdef Span first, second
+    with nogil:
+        for i in range(view.length):
+            first, second = row_of(view, i), row_of(behind, i)
+            if out.reserve(first.size + second.size) != 0:
+                break
+            out.data.append(first.data, first.size)
+            out.data.append(second.data, second.size)
+            out.end(i)
+    return out.array(text_type(view))
+
+
+def whole_numbers(object texts):
+    """Return texts as int64, and which of them are read so: those of at most 18 digits, after a minus or not.
+
+    Nulls are null, and count as read. Another text is 0.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef ByteBuffer out = zeros(8 * view.length)
+    cdef ByteBuffer read = zeros(view.length)
+    cdef int64_t* numbers = <int64_t*>out.data
+    cdef int64_t i, at, number
+    cdef bint minus
+    cdef Span row
+    with nogil:
+        for i in range(view.length):
+            if not is_valid(view.validity, view.offset + i):
+                read.data[i] = 1
+                continue
+            row = row_of(view, i)
+            minus = row.size > 0 and row.data[0] == 0x2D
+            at, number = minus, 0
+            if not 0 < row.size - at <= 18:
+                continue
+            while at < row.size and 0x30 <= row.data[at] <= 0x39:
+                number = 10 * number + (row.data[at] - 0x30)
+                at += 1
+            if at == row.size:
+                numbers[i] = -number if minus else number
+                read.data[i] = 1
+    validity = validity_buffer(view.validity, view.offset, view.length)
+    return pa.Array.from_buffers(pa.int64(), view.length, [validity, pa.py_buffer(out)]), memoryview(read)
 
 
 def padded(object texts, object widths, object pads, bint left):
@@ -202,6 +256,20 @@ def checksums(object values):
             found[i] = check_ ^ <uint32_t>0xFFFFFFFF
     validity = validity_buffer(view.validity, view.offset, view.length)
     return pa.Array.from_buffers(pa.int64(), view.length, [validity, pa.py_buffer(out)])
+
+
+cdef object _both_valid(BinaryView view, BinaryView other):
+    """A bitmap of the rows that are null in neither; None if no row is null."""
+    if view.validity == NULL:
+        return validity_buffer(other.validity, other.offset, other.length)
+    if other.validity == NULL:
+        return validity_buffer(view.validity, view.offset, view.length)
+    cdef ByteBuffer bits = zeros((view.length + 7) >> 3)
+    cdef int64_t i
+    for i in range(view.length):
+        if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
+            bits.data[i >> 3] |= 1 << (i & 7)
+    return pa.py_buffer(bits)
 
 
 cdef PrimitiveView _integers(object values, int64_t length):

@@ -136,6 +136,8 @@ def _same(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]
     mins = statistics.bound(field, "min")
     maxs = pc.cast(statistics.bound(field, "max"), mins.type)
     same = pc.equal(mins, maxs)
+    if not same.true_count:
+        return same, mins
     match field.kind:
         case BoundKind.TEXT:
             same = pc.and_(same, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))

@@ -10,14 +10,29 @@ from hypothesis import strategies as st
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import EvaluationError, bind, evaluate, normalize, parse_sql
-from deltaskip.expr.nodes import And, Call, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Or, StartsWith
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+)
 from deltaskip.expr.normalize import FALSE, NOT_IN_LIMIT, TRUE
-from deltaskip.schema.types import BOOLEAN, INTEGER, STRING
+from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, STRING
 from tests.expr.predicates import SCHEMA, Maker, rows
 from tests.extent import extent
 
 I = FieldRef(("i",), ("i",), INTEGER)  # noqa: E741
 S = FieldRef(("s",), ("s",), STRING)
+D = FieldRef(("dt",), ("dt",), DATE)
 B = FieldRef(("b",), ("b",), BOOLEAN)
 ROWS = rows()
 
@@ -115,6 +130,21 @@ def well_formed(node: Node, above: type | None) -> bool:
         ("s LIKE NULL", FALSE),
         ("NOT startswith(s, 'a')", Not(StartsWith(S, Literal("a", STRING)))),
         ("i IS NOT NULL", Not(IsNull(I))),
+        ("CAST(i AS STRING) = '-7'", Compare("=", I, number(-7))),
+        ("'7' != string(i)", Compare("!=", I, number(7))),
+        ("CAST(i AS STRING) = '07'", FALSE),
+        ("CAST(i AS STRING) = '2147483648'", FALSE),
+        ("NOT CAST(i AS STRING) = '-0'", Not(IsNull(I))),
+        ("CAST(i AS STRING) IN ('7', 'x', '1', NULL)", In(I, (number(7), number(1)))),
+        ("CAST(i AS STRING) IN ('x', '+1')", FALSE),
+        ("CAST(dt AS STRING) = '1970-01-02'", Compare("=", D, Literal(1, DATE))),
+        ("CAST(dt AS STRING) = '0000-12-31'", Compare("=", D, Literal(-719163, DATE))),
+        ("CAST(dt AS STRING) = '1970-1-2' OR CAST(dt AS STRING) = '2023-02-29'", FALSE),
+        (
+            "CAST(dt AS STRING) = '+10000-01-01'",
+            Compare("=", Cast(D, STRING), Literal("+10000-01-01", STRING)),
+        ),
+        ("CAST(i AS STRING) NOT IN ('7', 'x')", And((Compare("!=", I, number(7)), Not(IsNull(I))))),
     ],
 )
 def test_normal_forms(text: str, form: Node) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -35,6 +36,28 @@ def test_slices_of_each_row(rows: list[tuple[str | None, int, int]], type_: pa.D
     assert found == [
         None if each is None else strings.substring(each, at, length)
         for each, (_, at, length) in zip(data, rows, strict=True)
+    ]
+
+
+@given(st.lists(st.tuples(st.none() | TEXT, st.none() | TEXT), max_size=20), STRINGS, START)
+def test_texts_one_after_the_other(rows: list[tuple[str | None, str | None]], type_: pa.DataType, start: int) -> None:
+    first, second = (sliced([row[at] for row in rows], type_, start) for at in range(2))
+    expected = [None if None in (one, other) else one + other for one, other in rows]
+    assert checked(text_rows.joined(first, second)) == expected
+    with pytest.raises(ValueError, match="length"):
+        text_rows.joined(first, pa.array(["x"] * (len(rows) + 1)))
+
+
+WHOLE = st.from_regex(r"[+-]?[0-9]{0,20}", fullmatch=True) | st.sampled_from(["-", "", "--1", "1-", " 1", "１", "1.0"])
+
+
+@given(st.lists(st.none() | WHOLE, max_size=20), STRINGS, START)
+def test_texts_as_whole_numbers(texts: list[str | None], type_: pa.DataType, start: int) -> None:
+    numbers, read = text_rows.whole_numbers(sliced(texts, type_, start))
+    taken = [text is not None and re.fullmatch("-?[0-9]{1,18}", text, re.ASCII) is not None for text in texts]
+    assert list(map(bool, read)) == [each or text is None for each, text in zip(taken, texts, strict=True)]
+    assert checked(numbers) == [
+        None if text is None else int(text) if each else 0 for each, text in zip(taken, texts, strict=True)
     ]
 
 

@@ -184,7 +184,10 @@ class Batch:
         column = self._encoded.get(name)
         if column is None:
             return None
-        values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
+        values, indices = column.dictionary, column.indices
+        if column.null_count:
+            indices = indices.fill_null(len(values))
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)])
         part = Batch({name: values}, len(values), self.time_zone, self.collations)
         try:
             found = repeated(part.value(node), len(values))
@@ -192,7 +195,6 @@ class Batch:
             return None
         if part.unknown:
             return None
-        indices = column.indices.fill_null(len(values) - 1) if column.null_count else column.indices
         return taken_truth(found, numbers(indices)) if found.type == pa.bool_() else found.take(indices)
 
     def column(self, node: FieldRef) -> pa.Array:

@@ -274,11 +274,14 @@ def _map_lookup_column(args: Sequence[Values]) -> Values:
     if pa.types.is_nested(keys.type) or pa.types.is_floating(keys.type):
         raise NotByColumn
     wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
-    hits = np.flatnonzero(true_rows(pc.equal(keys, wanted)))[::-1]
+    hits = np.flatnonzero(true_rows(pc.equal(keys, wanted)))
+    # How many hits are before the entries of each map, and with them.
     ends = np.cumsum(lists.lengths)
-    owners = np.searchsorted(ends, hits, "right")
+    firsts = ends - lists.lengths
+    before = np.searchsorted(hits, firsts)
+    there = np.diff(before, append=len(hits)) > 0
     found = np.full(len(maps), -1, np.int64)
-    found[owners] = lists.starts[owners] + hits - (ends - lists.lengths)[owners]
+    found[there] = (lists.starts - firsts)[there] + hits[before[there]]
     return taken_elements(maps.items, found, found >= 0)
 
 

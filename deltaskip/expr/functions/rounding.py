@@ -159,11 +159,8 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
     if rounding == "half even":
         found = np.rint(given)
     else:
-        found = np.trunc(given)
-        with np.errstate(invalid="ignore"):
-            rest = given - found
-        found += rest >= 0.5
-        found -= rest <= -0.5
+        # The greatest number below a half: a half itself would round what is below one to the next number.
+        found = np.trunc(given + np.copysign(np.nextafter(given.dtype.type(0.5), given.dtype.type(0)), given))
     # A zero of Java's decimals has no sign.
     found += 0
     array = made(found, values.type, values)

@@ -54,7 +54,7 @@ from deltaskip.expr.vectors import (
 )
 from deltaskip.kernels.text_matches import likes
 from deltaskip.kernels.text_parts import capitalized, has_parts
-from deltaskip.kernels.text_rows import padded
+from deltaskip.kernels.text_rows import joined, padded
 from deltaskip.kernels.text_rows import repeated as repetitions
 from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
@@ -153,6 +153,8 @@ def _octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Valu
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`concat(text, …)`."""
+    if len(args) == 2 and not any(map(is_constant, args)):
+        return joined(*args)
     return pc.binary_join_element_wise(*args, nothing(args[0].type))
 
 
