@@ -45,7 +45,8 @@ class Options:
         write_batch_bytes: Bytes of new rows that are laid out at once; strings of one Arrow array have at most 2 GiB.
         row_group_bytes: Bytes of rows, in memory, that a row group of a new file holds.
         write_waiting_bytes: Bytes of rows that wait in memory until they are written.
-        parallel_file_bytes: Rows of so many bytes are a file of their own, so that several are encoded side by side.
+        parallel_file_bytes: Rows of so many bytes are a file of their own, so that several are encoded side by side; a
+            fourth of that where an update or merge replaces as many files.
         optimize_here_bytes: The most bytes of files that this process rewrites in OPTIMIZE, instead of Spark jobs.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
     """

@@ -150,7 +150,7 @@ class DataFileLayout:
 
 
 def write_data_files(
-    batches: Iterable[pa.RecordBatch], layout: DataFileLayout, *, divided: bool = False
+    batches: Iterable[pa.RecordBatch], layout: DataFileLayout, *, divided: bool = False, replaced: int = 1
 ) -> WrittenRows:
     """Write the rows as Parquet files of about the target size, each of one partition.
 
@@ -163,6 +163,7 @@ def write_data_files(
         layout: The place and the contents of the files.
         divided: Whether rows of one partition are divided among several files, which are encoded side by side, if
             there are enough of them.
+        replaced: The number of files that the new ones replace: as many may be written of a fourth of the rows.
 
     Returns:
         An add action for each file, with statistics, in the order of their paths. No file is without rows.
@@ -171,7 +172,7 @@ def write_data_files(
         RowViolation: A partition value has no text.
         StorageError: A file cannot be written.
     """
-    writer = _Writer(layout, divided)
+    writer = _Writer(layout, divided, replaced)
     rows = 0
     try:
         with Progress(f"Writing {table_name(layout.root)}", unit="rows", blocks=True) as progress:
@@ -188,9 +189,10 @@ def write_data_files(
 class _Writer:
     """Rows by partition until they fill a row group, and the files of each partition."""
 
-    def __init__(self, layout: DataFileLayout, divided: bool) -> None:
+    def __init__(self, layout: DataFileLayout, divided: bool, replaced: int) -> None:
         self._layout = layout
         self._divided = divided
+        self._replaced = replaced
         schema = layout.schema
         partitions = set(layout.partition_columns)
         self._partition_fields = layout.partition_fields()
@@ -240,7 +242,9 @@ class _Writer:
         for partition in list(self._waiting):
             n_bytes = self._waiting[partition].nbytes
             # Consecutive rows go into one file, so that files of ordered rows have narrow bounds.
-            files = min(processors(), round(n_bytes / options.parallel_file_bytes)) if divided else 1
+            most = options.parallel_file_bytes
+            enough = max(round(n_bytes / most), min(self._replaced, 4 * n_bytes // most))
+            files = min(processors(), enough) if divided else 1
             if files > 1:
                 self._end(partition)
             for rows in _parts(sorted_rows(self._take(partition), self._layout.sort_by), files):

@@ -15,7 +15,7 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, MARKED, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
@@ -145,9 +145,11 @@ class ArrowExecution(RowExecution):
             if chosen is not None and part.only and not len(chosen):
                 return
             for _, batch in rows.live(part.files.slice(number, 1)):
-                batch = _chosen(batch, chosen, part.only)
+                if not part.marked:
+                    batch = _chosen(batch, chosen, part.only)
                 if len(batch):
-                    yield _written(part, number, batch, columns, row_ids)
+                    written = _written(part, number, batch, columns, row_ids)
+                    yield written if not part.marked else _marked(written, batch, chosen)
 
         return read_ahead(reads(), _AHEAD_BYTES, remote=self._snapshot.storage.remote)
 
@@ -194,6 +196,12 @@ def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> 
         return batch
     others = batch.not_at(positions)
     return batch.filter(~others if only else others)
+
+
+def _marked(written: pa.RecordBatch, batch: StoredBatch, positions: pa.Int64Array | None) -> pa.RecordBatch:
+    """Rows as they are written, with the column MARKED."""
+    marks = np.ones(len(batch), np.bool_) if positions is None else ~batch.not_at(positions)
+    return written.append_column(MARKED, arrow_array(marks))
 
 
 def _written(

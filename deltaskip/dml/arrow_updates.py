@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from deltaskip.data_files.parquet_schema import viewed
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowIdColumns, RowsOfFiles
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of
 from deltaskip.expr.clock import at_time
@@ -25,7 +29,7 @@ from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import in_quotes, new_value_node
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
@@ -80,26 +84,51 @@ class ArrowUpdates(NewRows):
         """See NewRows.release."""
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
-        stays = [] if copied is None else [copied]
-        kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
-        return write_data_files(chain(kept, self._rows(row_ids)), layout, divided=True)
+        # Rows stay where they were in files that are rewritten.
+        rows = self._rows(row_ids) if copied is None else self._in_place(row_ids)
+        return write_data_files(rows, layout, divided=True, replaced=sum(len(part.files) for part in self.parts))
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
         images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
         return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
 
     def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, with their row ids or their kind of change."""
-        schema, mode = self._assignments.schema, self._assignments.mapping_mode
-        for batch in self._execution.rows(self.parts, schema, row_ids, mode):
-            stored = self._rules.convert(self._updated(batch))
-            arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
-            if row_ids is not None:
-                arrays[row_ids.row_id] = batch.column(row_ids.row_id)
-                arrays[row_ids.commit_version] = pa.nulls(len(batch), pa.int64())
+        """The updated rows as they are stored, with their row ids or their kind of change."""
+        for batch in self._read(self.parts, row_ids):
+            stored = self._stored(batch, row_ids)
             if change is not None:
-                arrays[CHANGE_TYPE.name] = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
-            yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+                kind = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
+                stored = stored.append_column(CHANGE_TYPE.name, kind)
+            yield stored
+
+    def _in_place(self, row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
+        """All rows of the files as they are stored, updated or not, in their order."""
+        for batch in self._read([replace(part, marked=True) for part in self.parts], row_ids):
+            marks = numpy_values(batch.column(MARKED))
+            old = batch.drop_columns([MARKED])
+            if marks.all():
+                yield self._stored(old, row_ids)
+                continue
+            if not marks.any():
+                yield old
+                continue
+            some = old.filter(arrow_array(marks))
+            new = self._stored(some, row_ids)
+            names = new.schema.names
+            columns = [_with_values(old.column(n), marks, some.column(n), new.column(n)) for n in names]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _read(self, parts: Sequence[RowsOfFiles], row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
+        return self._execution.rows(parts, self._assignments.schema, row_ids, self._assignments.mapping_mode)
+
+    def _stored(self, batch: pa.RecordBatch, row_ids: RowIdColumns | None) -> pa.RecordBatch:
+        """Rows that are updated as they are stored, with their row ids."""
+        stored = self._rules.convert(self._updated(batch))
+        arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
+        if row_ids is not None:
+            arrays[row_ids.row_id] = batch.column(row_ids.row_id)
+            arrays[row_ids.commit_version] = pa.nulls(len(batch), pa.int64())
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The columns that the plan takes."""
@@ -190,6 +219,16 @@ class ArrowUpdates(NewRows):
             f"as spark.",
             needs_session=True,
         )
+
+
+def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], old: pa.Array, new: pa.Array) -> pa.Array:
+    """The column with new values in the rows that are marked. old: its values there."""
+    if new.equals(old):
+        return column
+    new = new if new.type == column.type else viewed(new, column.type)
+    places = np.arange(len(column))
+    places[marks] = len(column) + np.arange(len(new))
+    return pa.concat_arrays([column, new]).take(arrow_array(places))
 
 
 def _is_computed(value: Node | _Bound) -> bool:

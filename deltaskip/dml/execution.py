@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from deltaskip.dml.files_to_change import FilesToChange
 
 CHANGE_TYPE = StructField("_change_type", STRING)
+MARKED = "__deltaskip_marked"
+"""The column of rows of files that are `marked`."""
 """The column of change files with the kind of a change.
 
 # PROTOCOL, Change Data Files
@@ -64,12 +66,14 @@ class RowIdColumns:
 
 @dataclass(frozen=True, slots=True)
 class RowsOfFiles:
-    """Rows of data files: all but some, or only some.
+    """Rows of data files: all but some, only some, or all of them.
 
     Attributes:
         files: `DataFiles.listed` of the files.
         positions: For each file the positions of rows in it, ascending; None to take every row that is not deleted.
         only: Whether the rows at these positions are taken, instead of those at all other positions.
+        marked: Whether all rows are taken instead, and the column `MARKED` tells which are at these positions; only
+            without Spark.
         change: The kind of change that the rows are written as, in the column `_change_type`; None without the column.
         size_in_bytes: Size of the files; 0 if it does not matter.
     """
@@ -77,6 +81,7 @@ class RowsOfFiles:
     files: pa.Table
     positions: Sequence[pa.Int64Array] | None = None
     only: bool = False
+    marked: bool = False
     change: ChangeType | None = None
     size_in_bytes: int = 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +301,44 @@ def test_a_table_has_the_rows_of_the_model_after_every_update(tmp_path: Path, se
 
 def in_order_of_all(found: list[Row]) -> list[Row]:
     return sorted(in_order(found), key=repr)
+
+
+def test_rows_stay_in_their_places(tmp_path: Path) -> None:
+    ids = list(range(1000))
+    table = ds.DeltaTable.create(
+        tmp_path / "t", "id BIGINT, s STRING, n STRUCT<a: INT, b: ARRAY<INT>>, m MAP<STRING, INT>, d DECIMAL(10, 2)"
+    )
+    table.append(
+        pa.table(
+            {
+                "id": ids,
+                "s": [None if i % 3 == 0 else f"s{i}" for i in ids],
+                "n": [{"a": i, "b": [i] * (i % 3)} for i in ids],
+                "m": pa.array([[("k", i)] for i in ids], pa.map_(pa.string(), pa.int32())),
+                "d": pa.array([Decimal(i) for i in ids], pa.decimal128(10, 2)),
+            }
+        )
+    )
+    before = table.scan().to_arrow().to_pylist()
+    table.update({"s": "concat(s, '!')", "n.a": "-n.a", "m": "map('k', -1)", "d": "NULL"}, "id % 10 = 3")
+    expected = [
+        {**row, "s": row["s"] and row["s"] + "!", "n": {**row["n"], "a": -row["n"]["a"]}, "m": [("k", -1)], "d": None}
+        if row["id"] % 10 == 3
+        else row
+        for row in before
+    ]
+    assert table.scan().to_arrow().to_pylist() == expected
+
+
+def test_as_many_large_files_may_be_written_as_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ds.options, "parallel_file_bytes", 10_000)
+    monkeypatch.setattr("deltaskip.data_files.parquet_writer.processors", lambda: 2)
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, v INT")
+    for first in (0, 500):
+        table.append(pa.table({"id": range(first, first + 500), "v": pa.array([0] * 500, pa.int32())}))
+    table.update({"v": "1"}, "id % 2 = 0")
+    assert sorted(table.scan().files()["num_records"].to_pylist()) == [500, 500]
+    table.update({"v": "2"}, "id < 10")
+    assert sorted(table.scan().files()["num_records"].to_pylist()) == [500, 500]
+    rows = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert [row["v"] for row in rows] == [2 if i < 10 else int(i % 2 == 0) for i in range(1000)]

@@ -94,7 +94,9 @@ class ArrowMergedRows(NewRows):
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
         stays = [] if copied is None else [copied]
         kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
-        written = write_data_files(chain(kept, self._with_ids(row_ids)), layout, divided=True)
+        replaced = sum(len(part.files) for part in stays)
+        rows = chain(kept, self._with_ids(row_ids))
+        written = write_data_files(rows, layout, divided=True, replaced=replaced)
         return WrittenRows(written.files, written.rows, self._identities, written.folder)
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
