@@ -64,7 +64,7 @@ from deltaskip.errors import (
 from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
+from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.reading.stored_rows import StoredRows

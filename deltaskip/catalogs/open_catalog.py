@@ -6,17 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured, configured_names, default_name
-from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
-
-if TYPE_CHECKING:
-    from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 
 # For each scheme the function that opens a catalog, from the rest of the URL, `name`, and options of its own.
 _BACKENDS = {

@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.expr.arrow_constants import arrow_constant
-from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.exact import Inexact, Translation, arrow_constant
 from deltaskip.expr.nodes import And, Column, In, IsNull, Literal, Node, Not, Or
 from deltaskip.records import dataclass
 from deltaskip.schema.types import BOOLEAN, STRING, StructType

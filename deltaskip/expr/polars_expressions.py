@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.arrow_constants import arrow_constant
-from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.exact import Inexact, Translation, arrow_constant
 from deltaskip.expr.nodes import And, Column, Literal, Node, Not, Or
 from deltaskip.expr.render import to_sql
 from deltaskip.json_text import parse_json

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.redaction import redacted
-from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
     check_range,
+    delete_side_by_side,
     file_exists,
     joined,
     not_a_directory,

@@ -27,7 +27,7 @@ from deltaskip.skipping.program import (
     Term,
     terms_of,
 )
-from deltaskip.skipping.proofs.proof import enumerated, joined
+from deltaskip.skipping.proofs.terms import enumerated, joined
 from deltaskip.skipping.proofs.transforms import derived_columns
 from deltaskip.skipping.proofs.unproved import still_skipped
 from deltaskip.stats.layout import StatField, StatLeaf

@@ -17,7 +17,7 @@ from deltaskip.errors import StorageError
 from deltaskip.html import escaped
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
-from deltaskip.skipping.explain.matrix import Matrix
+from deltaskip.skipping.explain.drawing import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
 
 _LEAF_SCHEMA = pa.schema(

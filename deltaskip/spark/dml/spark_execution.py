@@ -44,9 +44,9 @@ from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.checks import is_local
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.session.session_collation import session_collation_version
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.write_dataframe import write_dataframe
 
 _FILE = "__deltaskip_file"

@@ -19,9 +19,9 @@ from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
+from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
 from deltaskip.spark.read.projection import UNPUSHED
-from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
 

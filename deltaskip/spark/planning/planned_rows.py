@@ -25,8 +25,7 @@ from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for
 from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
-from deltaskip.spark.recompute.collect import collected
-from deltaskip.spark.session.checks import cores, running_interpreter
+from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
 PIECE_BYTES = 128 << 20

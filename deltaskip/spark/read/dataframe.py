@@ -38,17 +38,15 @@ from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.base64_lines import check_base64
-from deltaskip.spark.columns.declarations import with_declarations
 from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
-from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_index import check_unlisted, milliseconds
-from deltaskip.spark.read.file_paths import check_not_hidden
+from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
 from deltaskip.spark.read.listing import listed_here
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
@@ -65,7 +63,7 @@ _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
 _BASE = "__deltaskip_base_row_id"
 _VERSION = "__deltaskip_default_version"
-# Names after the format that `statements.session.path_of` does not take for a path.
+# Names after the format that `statements.statement.path_of` does not take for a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
 

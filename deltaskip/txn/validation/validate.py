@@ -16,7 +16,7 @@ from deltaskip.schema.properties import (
     parse_property,
 )
 from deltaskip.stats.stats_columns import STATS_COLUMNS
-from deltaskip.txn.operation_parameters import logged_parameter
+from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.column_mapping import check_column_mapping
 from deltaskip.txn.validation.commit_rules import refusal
