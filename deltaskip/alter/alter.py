@@ -247,7 +247,7 @@ def _changed(state: TableState, change: TableChange) -> TableState:
 def _put(transaction: Transaction, before: TableState, after: TableState) -> None:
     """Add the actions that lead from one state to the other, after the rows are checked."""
     for name in after.new_constraints:
-        check_existing_rows(after, name, after.properties.constraints[name])
+        _check_existing_rows(after, name, after.properties.constraints[name])
         transaction.set_checked_constraint(name)
     for feature, truncated in after.dropped.items():
         protected = needs_protection(feature) and not truncated
@@ -414,7 +414,7 @@ def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
     identity = identity_of(place.field) if len(place.path) == 1 else None
     if identity is None:
         raise SchemaError(f"{place.name} of {state.table} is not an identity column.")
-    extreme = extreme_value(state, place.field, "max" if identity.step > 0 else "min")
+    extreme = _extreme_value(state, place.field, "max" if identity.step > 0 else "min")
     moved = identity.synchronized(extreme)
     if moved == identity:
         return state
@@ -447,7 +447,7 @@ def _check_expression(state: TableState, name: str, text: str) -> None:
         raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")
 
 
-def check_existing_rows(state: TableState, name: str, expression: str) -> None:
+def _check_existing_rows(state: TableState, name: str, expression: str) -> None:
     """Raise RowViolation if a row of the table violates the constraint, with the first such row that is found.
 
     Raises UnsupportedFeature if only Spark can evaluate the constraint, and there is no session.
@@ -468,7 +468,7 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
         _check_with_spark(snapshot, rule, state.table, error)
 
 
-def extreme_value(state: TableState, field: StructField, side: Literal["min", "max"]) -> int | None:
+def _extreme_value(state: TableState, field: StructField, side: Literal["min", "max"]) -> int | None:
     """Return the least or greatest value of a BIGINT column; None if it has none."""
     scan = Scan(_as_of(state))
     try:

@@ -91,7 +91,7 @@ class ChangeScan(Reopened):
     def __init__(self, versions: VersionRange, options: ReadOptions = ALL_ROWS) -> None:
         self._versions = versions
         base = versions.snapshot
-        metadata = feed_metadata(base)
+        metadata = _feed_metadata(base)
         commits = versions.commits
         changes, self._times = _read(versions) if commits else (None, {})
         if changes is not None and _reads_statistics(options.where, options.params, base):
@@ -489,7 +489,7 @@ FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field
 FEED_NAMES = tuple(field.name for field in FEED_FIELDS)
 
 
-def feed_metadata(snapshot: Snapshot) -> Metadata:
+def _feed_metadata(snapshot: Snapshot) -> Metadata:
     """Return the snapshot's metadata with the columns of the feed behind those of the table.
 
     Raises SchemaError if the table has a column of such a name.

@@ -63,7 +63,7 @@ class OpenDataFile:
         put: Callable[[str, bytes], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics
-        counted = [leaf for f in schema for leaf in leaf_paths(f.name, f.type) if leaf not in without_statistics]
+        counted = [leaf for f in schema for leaf in _leaf_paths(f.name, f.type) if leaf not in without_statistics]
         self._path = path
         self._location = location
         self._stack = ExitStack()
@@ -177,7 +177,7 @@ def dictionary_columns(table: pa.Table) -> list[str]:
     sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(column.type):
-            found.extend(leaf_paths(name, column.type))
+            found.extend(_leaf_paths(name, column.type))
         elif not pa.types.is_boolean(column.type):
             values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
             if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
@@ -226,17 +226,17 @@ def parquet_schema(schema: StructType, columns: Sequence[int], mode: MappingMode
     return pa.schema([_field(schema.fields[i], mode) for i in kept]), kept
 
 
-def leaf_paths(name: str, data_type: pa.DataType) -> Iterator[str]:
+def _leaf_paths(name: str, data_type: pa.DataType) -> Iterator[str]:
     """Yield the path of each leaf of a column in Parquet's schema, such as `tags.list.element`."""
     if pa.types.is_struct(data_type):
         for i in range(data_type.num_fields):
             field = data_type.field(i)
-            yield from leaf_paths(f"{name}.{field.name}", field.type)
+            yield from _leaf_paths(f"{name}.{field.name}", field.type)
     elif pa.types.is_list(data_type):
-        yield from leaf_paths(f"{name}.list.element", data_type.value_type)
+        yield from _leaf_paths(f"{name}.list.element", data_type.value_type)
     elif pa.types.is_map(data_type):
-        yield from leaf_paths(f"{name}.key_value.key", data_type.key_type)
-        yield from leaf_paths(f"{name}.key_value.value", data_type.item_type)
+        yield from _leaf_paths(f"{name}.key_value.key", data_type.key_type)
+        yield from _leaf_paths(f"{name}.key_value.value", data_type.item_type)
     else:
         yield name
 

@@ -179,12 +179,12 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return history_frame(self._spark, self._table.refresh().history(limit))
+            return _history_frame(self._spark, self._table.refresh().history(limit))
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return detail_frame(self._spark, self._table.refresh().detail(), self._name)
+            return _detail_frame(self._spark, self._table.refresh().detail(), self._name)
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -234,7 +234,7 @@ class DeltaTable(Unpicklable):
         argument_checks.condition(condition)
         with spark_errors():
             result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
-            return affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
+            return _affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
 
     def update(
         self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
@@ -253,11 +253,11 @@ class DeltaTable(Unpicklable):
         with spark_errors():
             if not values:
                 # delta-spark accepts it, and changes nothing.
-                return affected_frame(self._spark, 0)
+                return _affected_frame(self._spark, 0)
             given = {self._own(name): self._own(value) for name, value in values.items()}
             where, note = self._own(condition), user_metadata(self._spark)
             result = self._table.update(given, where, self._spark, user_metadata=note)
-            return affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
+            return _affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
         """Return a builder for the clauses of a MERGE.
@@ -273,7 +273,7 @@ class DeltaTable(Unpicklable):
         argument_checks.condition(condition)
 
         def begin(evolves: bool) -> MergeBuilder:
-            mode: Literal["keep", "merge"] = "merge" if evolves or merges_schema(self._spark) else "keep"
+            mode: Literal["keep", "merge"] = "merge" if evolves or _merges_schema(self._spark) else "keep"
             return self._table.merge(
                 source,
                 condition,
@@ -405,7 +405,7 @@ def _session(given: SparkSession | None) -> SparkSession:
     return checked(active)
 
 
-def merges_schema(spark: SparkSession) -> bool:
+def _merges_schema(spark: SparkSession) -> bool:
     """Return whether the session adds columns of sources to tables, as delta-spark's setting says."""
     return str(spark.conf.get(_AUTO_MERGE, "false")).lower() == "true"
 
@@ -478,7 +478,7 @@ class DeltaMergeBuilder(Unpicklable):
             builder = self._begin(self._evolves)
             for add in self._clauses:
                 builder = add(builder)
-            return merge_frame(self._spark, builder.execute().metrics)
+            return _merge_frame(self._spark, builder.execute().metrics)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
         builder = DeltaMergeBuilder(self._spark, self._begin)
@@ -492,12 +492,12 @@ class DeltaMergeBuilder(Unpicklable):
         return assignments(given, name), condition(when)
 
 
-def history_frame(spark: SparkSession, entries: Iterable[HistoryEntry]) -> DataFrame:
+def _history_frame(spark: SparkSession, entries: Iterable[HistoryEntry]) -> DataFrame:
     """Return commits as delta-spark's history does: one row each, in the given order."""
     return spark.createDataFrame(history_rows(entries), HISTORY)
 
 
-def affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
+def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
     """Return the number of rows that were deleted or updated as delta-spark does: only through Spark Connect.
 
     Args:
@@ -507,12 +507,12 @@ def affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
     return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
 
 
-def merge_frame(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
+def _merge_frame(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     """Return the numbers of rows that a merge changed as delta-spark's execute does: one row."""
     return spark.createDataFrame([merged_row(metrics)], MERGED)
 
 
-def detail_frame(spark: SparkSession, detail: TableDetail, name: str | None) -> DataFrame:
+def _detail_frame(spark: SparkSession, detail: TableDetail, name: str | None) -> DataFrame:
     """Return the facts about a table as delta-spark's detail does: one row.
 
     Args:

@@ -176,7 +176,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
         columns = ["path", "is_remove", "size", "deletion_vector"]
         actions = read_commits(storage, root, some, columns).actions
         removes = actions.filter(actions["is_remove"])
-        named = file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
+        named = _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
         keys += [named.data, named.vectors]
         sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
         changes = [each for file in some for each in _change_files(storage.read(file.path))]
@@ -337,7 +337,7 @@ def _ending(paths: pa.Array, names: pa.Array) -> pa.BooleanArray:
 
 
 @dataclass(frozen=True, slots=True)
-class FileKeys:
+class _FileKeys:
     """Keys (table_keys) of files.
 
     Attributes:
@@ -378,12 +378,12 @@ def needed_files(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int) -> Neede
         StorageError: The log cannot be read.
     """
     parts = [
-        file_keys_of(snapshot, adds["path"], adds["deletion_vector"])
+        _file_keys_of(snapshot, adds["path"], adds["deletion_vector"])
         for adds in snapshot.add_batches(_BATCH_ROWS, ["path", "deletion_vector"])
     ]
     for removes in tombstones(snapshot, cutoff_ms - 1):
         paths, vectors = pc.struct_field(removes, "path"), pc.struct_field(removes, "deletionVector")
-        parts.append(file_keys_of(snapshot, paths, vectors))
+        parts.append(_file_keys_of(snapshot, paths, vectors))
     if cutoff_ms < forgotten_ms:
         parts += _removed_since(snapshot, cutoff_ms)
     names = [keys for part in parts for keys in (part.data, part.vectors)]
@@ -396,7 +396,7 @@ def _joined(parts: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(parts) if parts else pa.nulls(0, pa.string())
 
 
-def file_keys_of(snapshot: Snapshot, paths: pa.Array, vectors: pa.Array) -> FileKeys:
+def _file_keys_of(snapshot: Snapshot, paths: pa.Array, vectors: pa.Array) -> _FileKeys:
     """Return the keys of data files, and of the files of their deletion vectors."""
     paths = one_chunk(paths)
     try:
@@ -407,10 +407,10 @@ def file_keys_of(snapshot: Snapshot, paths: pa.Array, vectors: pa.Array) -> File
         ) from error
     encoded = paths.filter(pc.match_substring(paths, "%"))
     literal = table_keys(snapshot.table_root, pc.replace_substring(encoded, "%", "%25"))
-    return FileKeys(data, literal, vector_keys(snapshot.table_root, one_chunk(vectors)))
+    return _FileKeys(data, literal, vector_keys(snapshot.table_root, one_chunk(vectors)))
 
 
-def _removed_since(snapshot: Snapshot, cutoff_ms: int) -> Iterator[FileKeys]:
+def _removed_since(snapshot: Snapshot, cutoff_ms: int) -> Iterator[_FileKeys]:
     """Keys of files that commits in the log removed at a time or later."""
     since = cutoff_ms - _MARGIN_MS
     files = [each for each in list_commits(snapshot.storage, snapshot.root, 0) if each.file.modified_ms >= since]
@@ -419,4 +419,4 @@ def _removed_since(snapshot: Snapshot, cutoff_ms: int) -> Iterator[FileKeys]:
         actions = read_commits(snapshot.storage, snapshot.root, some, _REMOVED).actions
         late = pc.greater_equal(actions["deletion_timestamp"], arrow_scalar(cutoff_ms, pa.int64()))
         removes = actions.filter(pc.and_(actions["is_remove"], is_true(late)))
-        yield file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
+        yield _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])

@@ -108,7 +108,7 @@ class LogScan(Reopened):
             self._check_skips()
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        return pickled_scan(self)
+        return _pickled_scan(self)
 
     def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
         """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
@@ -444,7 +444,7 @@ class LogScan(Reopened):
         return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None
 
 
-def pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+def _pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
     """Return a function and its arguments, whose result are the attributes of the scan."""
     state = {name: vars(scan)[name] for name in _PLANNED_FROM if name in vars(scan)}
     state["where"] = chosen_by(scan).where

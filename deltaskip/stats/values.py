@@ -39,7 +39,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EXACT_DOUBLE = 1 << 53
 _FIRST_DAY, _LAST_DAY = days_from_civil(1, 1, 1), days_from_civil(9999, 12, 31)
 _DIGITS = Context(prec=80)
-PREFIX_LENGTH = 32
+_PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
 
 COLLATED_LIMIT = 256
@@ -177,7 +177,7 @@ def _float_text(value: float, single: bool) -> str:
 
 def cut_min(text: str) -> str:
     """Return a lower bound of `text` of at most 32 code points."""
-    return text[:PREFIX_LENGTH]
+    return text[:_PREFIX_LENGTH]
 
 
 def cut_max(text: str) -> str | None:
@@ -190,7 +190,7 @@ def cut_max(text: str) -> str | None:
         return text
     end = _whole(text)
     units = _units(text[:end])
-    while units <= 2 * PREFIX_LENGTH:
+    while units <= 2 * _PREFIX_LENGTH:
         if end >= len(text):
             return text
         if text[end] == _LAST:
@@ -220,7 +220,7 @@ def cut_collated_max(text: str, order: Collation) -> str | None:
 
 
 def _short(text: str) -> bool:
-    return len(text) <= PREFIX_LENGTH // 2 or _units(text) <= PREFIX_LENGTH
+    return len(text) <= _PREFIX_LENGTH // 2 or _units(text) <= _PREFIX_LENGTH
 
 
 def _units(text: str) -> int:
@@ -231,7 +231,7 @@ def _whole(text: str) -> int:
     """Number of characters in the prefix."""
     units = 0
     for i, character in enumerate(text):
-        if units >= PREFIX_LENGTH:
+        if units >= _PREFIX_LENGTH:
             return i
         units += 1 if character <= "\uffff" else 2
     return len(text)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from deltaskip.records import dataclass
 
-LINES = 1024
+_LINES = 1024
 """Maximum number of lines."""
 
 _Shares = npt.NDArray[np.float64]
@@ -39,10 +39,10 @@ class Matrix:
 class Bins:
     """Counts kept files bin by bin, in one pass over any number of them.
 
-    A bin starts as one file; whenever the files outgrow LINES bins, neighbours are merged.
+    A bin starts as one file; whenever the files outgrow _LINES bins, neighbours are merged.
     """
 
-    def __init__(self, rows: int, capacity: int = LINES) -> None:
+    def __init__(self, rows: int, capacity: int = _LINES) -> None:
         self._kept = np.zeros((rows, capacity), np.int64)
         self._capacity = capacity
         self._width = 1

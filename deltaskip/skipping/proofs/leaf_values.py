@@ -72,7 +72,7 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
         case Like(child):
             return _preimage(child, matching(node), time_zone)
         case Not(Like(child) as like):
-            return _preimage(child, not_matching(like), time_zone)
+            return _preimage(child, _not_matching(like), time_zone)
     return None
 
 
@@ -163,7 +163,7 @@ def matching(node: Like) -> Values | None:
     return found if set(rest) == {"%"} else Values(found.spans, exact=False)
 
 
-def not_matching(node: Like) -> Values | None:
+def _not_matching(node: Like) -> Values | None:
     """Return the strings that the pattern does not match; None if its prefix does not determine them."""
     prefix, rest = prefix_of(node)
     if prefix is None or set(rest) - {"%"}:

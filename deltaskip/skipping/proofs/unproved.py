@@ -43,7 +43,7 @@ def unproved(node: Node, columns: TableColumns, reason: str = "") -> Proof:
         reason: Why another rule gave up; by default, the reason is derived from the leaf.
     """
     inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
-    strict = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
+    strict = _strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
     terms = [columns.is_not_null(column).term for column in strict]
     return Proof(all_of([*terms, Keep()]), reason or _reason(node, columns))
 
@@ -101,19 +101,19 @@ def _reason(node: Node, columns: TableColumns) -> str:
     return f"no rule bounds {names[0]} by this expression" if names else "it reads no column"
 
 
-def strict_columns(node: Node) -> tuple[FieldRef, ...]:
+def _strict_columns(node: Node) -> tuple[FieldRef, ...]:
     """Return the columns whose NULL makes all of `node` NULL (or raise)."""
     match node:
         case FieldRef():
             return (node,)
         case Cast(child) | Collate(child) | Not(child) | In(child):
-            return strict_columns(child)
+            return _strict_columns(child)
         case Compare(op) if op == "<=>":
             return ()
         case Call(name) if name not in FUNCTIONS or not FUNCTIONS[name].null_in_null_out:
             return ()
         case Compare() | Call() | Like() | StartsWith():
-            return tuple(dict.fromkeys(column for child in children_of(node) for column in strict_columns(child)))
+            return tuple(dict.fromkeys(column for child in children_of(node) for column in _strict_columns(child)))
     return ()
 
 

@@ -61,9 +61,9 @@ _WORD_SHIFT = 6
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
 _MAX_WORD_BYTES = 32 << 20
 _PAIR_BYTES = 64
-MIN_CONSTANT_SCANS = 8
-MAX_HIVE_SCANS = 8
-BYTES_OF_A_SCAN = 16 << 20
+_MIN_CONSTANT_SCANS = 8
+_MAX_HIVE_SCANS = 8
+_BYTES_OF_A_SCAN = 16 << 20
 """Bytes of files whose rows are joined in the time in which one more scan is planned."""
 
 
@@ -318,7 +318,7 @@ def _of_file(path: str, value: str) -> str:
     return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END"
 
 
-def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
+def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[_Shape]:
     """The scans that read these files."""
     if source.times is None:
         return shapes_of(source.paths, rows, source.partitions, source.mode, source.sizes)
@@ -327,7 +327,7 @@ def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
     return [JoinedScan(tuple(rows))] if len(codes) > 1 else [ConstantScan(tuple(rows), code) for code in codes]
 
 
-def _scan(source: ScanSettings, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
+def _scan(source: ScanSettings, shape: _Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
     """The rows of a shape. wanted: the columns to return beside the table's."""
     extra = _location_for(wanted)
     match shape:
@@ -526,7 +526,7 @@ class JoinedScan:
     rows: tuple[int, ...]
 
 
-Shape = ConstantScan | HiveScan | JoinedScan
+_Shape = ConstantScan | HiveScan | JoinedScan
 
 
 def shapes_of(
@@ -535,7 +535,7 @@ def shapes_of(
     table: PartitionTable,
     mode: MappingMode,
     sizes: Sequence[int] | None = None,
-) -> list[Shape]:
+) -> list[_Shape]:
     """Scans that together read each of `rows` once.
 
     paths: the spark_path of every file of `table`. sizes: bytes of every file; None if they are not known.
@@ -551,7 +551,7 @@ def shapes_of(
         by_code[int(table.codes[row])].append(row)
     if len(by_code) <= _constant_scans_worth(rest, sizes):
         return [*scans, *(ConstantScan(tuple(members), code) for code, members in by_code.items())]
-    large = [scan for scan in scans if sizes is None or _bytes(scan.rows, sizes) >= BYTES_OF_A_SCAN]
+    large = [scan for scan in scans if sizes is None or _bytes(scan.rows, sizes) >= _BYTES_OF_A_SCAN]
     alone = {row for scan in large for row in scan.rows}
     return [*large, JoinedScan(tuple(row for row in rows if row not in alone))]
 
@@ -560,7 +560,7 @@ def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> i
     """The number of scans with literals of these files that take less time than one scan and a join."""
     if sizes is None:
         return options.partition_scans
-    return min(max(_bytes(rows, sizes) // BYTES_OF_A_SCAN, MIN_CONSTANT_SCANS), options.partition_scans)
+    return min(max(_bytes(rows, sizes) // _BYTES_OF_A_SCAN, _MIN_CONSTANT_SCANS), options.partition_scans)
 
 
 def _bytes(rows: Sequence[int], sizes: Sequence[int]) -> int:
@@ -578,7 +578,7 @@ def _hive_scans(
         folder = paths[row].rpartition("/")[0]
         if wanted is not None and folder.endswith(f"/{wanted}"):
             roots[row] = folder[: -len(wanted) - 1]
-    chosen = [root for root, _ in Counter(roots.values()).most_common(MAX_HIVE_SCANS)]
+    chosen = [root for root, _ in Counter(roots.values()).most_common(_MAX_HIVE_SCANS)]
     members: dict[str, list[int]] = {root: [] for root in chosen}
     rest: list[int] = []
     for row in rows:

@@ -54,8 +54,8 @@ def validate(candidate: Candidate) -> bool:
     check_protocol(candidate)
     every_file = bool(candidate.intent.dropped_features)
     if candidate.intent.metadata is not None:
-        check_metadata(candidate)
-        check_properties(candidate)
+        _check_metadata(candidate)
+        _check_properties(candidate)
     if candidate.intent.metadata is not None or candidate.intent.protocol is not None:
         check_uses(candidate)
     check_features(candidate)
@@ -151,7 +151,7 @@ def _are_texts(values: Mapping[str, str | None] | None) -> bool:
     )
 
 
-def check_metadata(candidate: Candidate) -> None:
+def _check_metadata(candidate: Candidate) -> None:
     """Check the id and the format of a metaData action."""
     base, metadata = candidate.base, candidate.metadata
     if metadata.id != base.metadata.id:
@@ -164,7 +164,7 @@ def check_metadata(candidate: Candidate) -> None:
         candidate.refuse_metadata("metadata.format", why)
 
 
-def check_properties(candidate: Candidate) -> None:
+def _check_properties(candidate: Candidate) -> None:
     """Check the properties that a metaData action sets or removes; those that the table has already are not checked."""
     old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
     for name, text in new.items():
