@@ -211,7 +211,7 @@ def _remaining(state: TableState, feature: str) -> Iterator[str]:
             names = [name for name, domain in state.snapshot.domains.items() if not domain.removed]
             if names:
                 yield f"the metadata domain {names[0]} is set: remove it first"
-        case "columnMapping" if any(_is_mapped(state)):
+        case "columnMapping" if any(ID_KEY in field.metadata for field in state.schema.fields):
             yield "columns have ids and physical names: rewrite the table into one without them"
 
 
@@ -221,10 +221,6 @@ def _files(state: TableState, column: str, what: str) -> Iterator[str]:
         if len(paths):
             yield f"the file {paths[0].as_py()} {what}"
             return
-
-
-def _is_mapped(state: TableState) -> Iterator[bool]:
-    return (ID_KEY in field.metadata for field in state.schema.fields)
 
 
 _CURES: Mapping[str, str] = {

@@ -81,14 +81,12 @@ class PolarsTranslation(Translation):
         super().__init__(schema, columns, nan_is_greatest=True)
 
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
-        """See Translation."""
         match tree:
             case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _JOINED:
                 return _JOINED[op], (left, right)
         return None
 
     def node(self, tree: Any) -> Node:
-        """See Translation."""
         joined = self.joined(tree)
         if joined is not None:
             return joined

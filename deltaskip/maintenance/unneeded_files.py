@@ -123,7 +123,7 @@ def _listed(
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
     found = _allowed(snapshot, found, folders, hidden)
-    found = _older(facts_of(snapshot.storage, snapshot.root, found), limit)
+    found = _older(facts_of(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():

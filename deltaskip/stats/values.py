@@ -186,7 +186,7 @@ def cut_max(text: str) -> str | None:
     The first 32 UTF-16 units, 33 where the last character needs two, and a character above the one that follows them.
     U+10FFFF has none above it: the beginning grows over those, up to 64 units.
     """
-    if _short(text):
+    if len(text) <= _PREFIX_LENGTH // 2 or _units(text) <= _PREFIX_LENGTH:
         return text
     end = _whole(text)
     units = _units(text[:end])
@@ -217,10 +217,6 @@ def cut_collated_max(text: str, order: Collation) -> str | None:
         return text
     raised = (text[:COLLATED_LIMIT] + last for last in (_COLLATED_LAST, _LAST))
     return next((bound for bound in raised if order.compare_values(bound, text) >= 0), None)
-
-
-def _short(text: str) -> bool:
-    return len(text) <= _PREFIX_LENGTH // 2 or _units(text) <= _PREFIX_LENGTH
 
 
 def _units(text: str) -> int:

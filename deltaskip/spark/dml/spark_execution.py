@@ -97,7 +97,7 @@ class SparkExecution(RowExecution):
             return here
         snapshot = self._snapshot
         schema, mode = snapshot.schema, snapshot.mapping_mode
-        values = {_FILE: _numbers(files)}
+        values = {_FILE: arrow_array(np.arange(len(files), dtype=np.int64))}
         frame = self._rows(files, schema, mode, self._deleted(files), position=_POSITION, values=values)
         beside = [F.col(_FILE), F.col(_POSITION)]
         with predicate_errors_named(snapshot.table_root):
@@ -274,7 +274,3 @@ class SparkExecution(RowExecution):
         nothing = arrow_array([], pa.int64())
         found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
         return [nothing if rows is None else rows for rows in found]
-
-
-def _numbers(files: pa.Table) -> pa.Array:
-    return arrow_array(np.arange(len(files), dtype=np.int64))

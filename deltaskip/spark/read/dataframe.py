@@ -370,7 +370,7 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
     except DeltaSkipError:
         raise
     except Exception as error:
-        if not _is_refusal(error):
+        if type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
         reason = first_reason(error)
         cure = _BY_PATH if "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" in str(error) else ""
@@ -397,7 +397,3 @@ def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> Dat
     for name, frame in frames.items():
         frame.createOrReplaceTempView(names[name])
     return spark.sql(text.format(**names))
-
-
-def _is_refusal(error: Exception) -> bool:
-    return type(error).__name__ in ("AnalysisException", "ParseException")
