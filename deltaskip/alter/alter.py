@@ -73,10 +73,9 @@ from deltaskip.rows.identity import identity_of, with_mark
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, violation
 from deltaskip.schema import simple_string
-from deltaskip.schema.column_names import column_path
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name, resolve
+from deltaskip.schema.resolve import column_path, display_name, fold_name, resolve
 from deltaskip.schema.types import BOOLEAN, VOID, DataType, StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

@@ -21,7 +21,6 @@ from deltaskip.features.enabling import (
     with_materialized_columns,
     with_version_property,
 )
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
@@ -30,6 +29,7 @@ from deltaskip.schema.properties import (
     is_delta_property,
     meant_property,
 )
+from deltaskip.schema.resolve import parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 
 _PREFIX = "delta."

@@ -21,13 +21,11 @@ from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
 from deltaskip.expr import Node, columns_of
-from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes
-from deltaskip.log.loading import list_log
-from deltaskip.log.one_table import of_one_table
+from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
@@ -43,6 +41,7 @@ from deltaskip.schema.arrow_values import (
 from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
 from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
+from deltaskip.shown import html_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.file_list import batch_files, files_schema

@@ -1,4 +1,4 @@
-"""Versions of the collations: the one that Spark compares by, and where each version of ICU comes from."""
+"""Versions of the collations: the one that Spark compares by, those that writers keep, and where ICU comes from."""
 
 from __future__ import annotations
 

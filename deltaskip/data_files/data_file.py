@@ -1,4 +1,4 @@
-"""One data file that is being written, with the columns that get dictionaries, and bounds in the footer."""
+"""One data file that is being written: its schema, and the columns that get dictionaries and bounds in the footer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""delta-spark's DeltaTable, and the names of its module `delta.tables`."""
+"""delta-spark's DeltaTable with its builders of MERGE and OPTIMIZE: the names of its module `delta.tables`."""
 
 from __future__ import annotations
 

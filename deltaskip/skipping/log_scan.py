@@ -28,7 +28,6 @@ from deltaskip.expr.diagnosis import (
 )
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
-from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
@@ -36,6 +35,7 @@ from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
+from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate

@@ -1,4 +1,4 @@
-"""The context of statements while they run: the catalog, the session, and tables by name."""
+"""A statement, and its context while it runs: the catalog, the session, and tables by name."""
 
 from __future__ import annotations
 

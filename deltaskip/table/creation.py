@@ -28,10 +28,9 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns, with_nested_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
-from deltaskip.schema.resolve import display_name, fold_name, resolve
+from deltaskip.schema.resolve import display_name, fold_name, parse_names, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

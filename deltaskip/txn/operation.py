@@ -1,4 +1,4 @@
-"""An operation on a table: planned against its latest version, committed, and repeated after a conflict."""
+"""An operation on a table: planned against its latest version, committed once, and repeated after a conflict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of a plot with their places: columns of lines, and texts. The formats draw the same."""
+"""The counts that a plot shows, and their places: columns of lines, and texts. The formats draw the same."""
 
 from __future__ import annotations
 

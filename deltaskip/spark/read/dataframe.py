@@ -41,9 +41,8 @@ from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema, with_declarations
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.read.file_index import check_unlisted, milliseconds
+from deltaskip.spark.read.file_index import check_unlisted, listed_here, milliseconds
 from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
-from deltaskip.spark.read.listing import listed_here
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths

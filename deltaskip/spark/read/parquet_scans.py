@@ -25,9 +25,8 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import logical_type, spark_schema
-from deltaskip.spark.read.file_index import CODE, unlisted_scan
+from deltaskip.spark.read.file_index import CODE, listed_here, missing_files_named, tuned_listing, unlisted_scan
 from deltaskip.spark.read.file_paths import metadata_path, needs_own_scan
-from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
 from deltaskip.spark.read.partitions import PartitionTable, constants, hive_directory, indexed
 from deltaskip.spark.read.projection import logical_columns, projected
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union

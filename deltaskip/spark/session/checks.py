@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip import arguments, errors
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SparkUnavailable, StorageError
-from deltaskip.spark.session.error_conversion import spark_errors_named
+from deltaskip.spark.session.error_conversion import keep_settings_secret_once, spark_errors_named
 from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.spark.session.secrets import keep_settings_secret_once
 
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.

@@ -14,7 +14,7 @@ from deltaskip.collations.versions import kept_versions, source_of
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
-from deltaskip.skipping.explain.logged import logged_collations
+from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.spark.session.active import running_session
 from deltaskip.warning import warn
 

@@ -1,4 +1,4 @@
-"""Settings of a session that hold while an operation runs."""
+"""Settings of a session, and descriptions of its jobs, that hold while an operation runs."""
 
 from __future__ import annotations
 

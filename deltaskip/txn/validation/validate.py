@@ -7,7 +7,6 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
@@ -15,6 +14,7 @@ from deltaskip.schema.properties import (
     meant_property,
     parse_property,
 )
+from deltaskip.schema.resolve import parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
