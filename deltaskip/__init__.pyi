@@ -53,6 +53,7 @@ from .collations.collation import Collation
 from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
 from .collations.lookup import AvailableCollations, available_collations, collation
+from .engine import register_format
 from .errors import (
     AmbiguousMerge,
     CatalogError,
@@ -117,7 +118,6 @@ from .stats.coverage import Advice, ColumnCoverage, TableCoverage
 from .table.collated_columns import CollatedColumn
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
-from .table.format import register_format
 from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
 from .txn.cost import ChangeCost, ChangePlan, FileCount

@@ -97,7 +97,7 @@ def _of_polars(where: Any, schema: StructType) -> Node:
     try:
         return PolarsTranslation(schema).node(polars_tree(where))
     except Inexact as error:
-        from deltaskip.expr.polars_suggestions import spark_text
+        from deltaskip.expr.polars_expressions import spark_text
 
         sql = None if error.part is None else spark_text(error.part)
         raise refused("Polars", str(where), error, sql) from error

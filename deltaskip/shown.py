@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
-
-from deltaskip.html import html_table
 
 _WIDTH = 100
 _MOST_CHARACTERS = 200
@@ -134,3 +132,28 @@ def _named(value: Any) -> str:
         names = (getattr(value, each, None) for each in ("sentence", "predicate", "name", "column"))
         return next((each for each in names if isinstance(each, str)), value._brief())
     return _text("", value) if not isinstance(value, int) or isinstance(value, bool) else str(value)
+
+
+def escaped(text: str) -> str:
+    """Return text as HTML that is the same in every encoding of a page: entities stand for characters beyond ASCII."""
+    from html import escape
+
+    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def html_table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a two-column HTML table of labels and values, both escaped."""
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escaped(label)}</th><td style="text-align:left">{escaped(value)}</td></tr>'
+        for label, value in rows
+    )
+    return f"<table>{cells}</table>"
+
+
+def html_rows(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table with a row of headings, every cell escaped."""
+    return f"<table>{_html_row(headings, 'th')}{''.join(_html_row(cells, 'td') for cells in rows)}</table>"
+
+
+def _html_row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -19,7 +19,6 @@ LEVELS = {
     "arguments": 1,
     "doors": 1,
     "errors": 0,
-    "html": 0,
     "json_text": 0,
     "progress": 0,
     "settings": 1,

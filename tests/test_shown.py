@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.html import escaped
-from deltaskip.shown import Shown, human_bytes
+from deltaskip.shown import Shown, escaped, human_bytes
 
 API = Path(__file__).resolve().parents[1] / "docs" / "pages" / "api.md"
 

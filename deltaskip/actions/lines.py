@@ -47,7 +47,6 @@ _TYPES: dict[str, type[Action]] = {
     "sidecar": Sidecar,
 }
 _NAMES = {action: name for name, action in _TYPES.items()}
-ACTION_NAMES = frozenset(_TYPES)
 
 _BATCH_ROWS = 1 << 16
 # The characters that json.dumps escapes although it keeps characters beyond ASCII.

@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import ColumnPath
 from deltaskip.schema.lengths import stored_field, with_lengths
-from deltaskip.schema.resolve import display_name, fold_name, resolve
+from deltaskip.schema.resolve import ColumnPath, display_name, fold_name, resolve
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
 

@@ -14,10 +14,9 @@ from deltaskip.actions import Protocol
 from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
+from deltaskip.features.enabling import MATERIALIZED_COLUMNS, features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
-from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 
@@ -212,7 +211,7 @@ def _remaining(state: TableState, feature: str) -> Iterator[str]:
             names = [name for name, domain in state.snapshot.domains.items() if not domain.removed]
             if names:
                 yield f"the metadata domain {names[0]} is set: remove it first"
-        case "columnMapping" if any(_is_mapped(state)):
+        case "columnMapping" if any(ID_KEY in field.metadata for field in state.schema.fields):
             yield "columns have ids and physical names: rewrite the table into one without them"
 
 
@@ -222,10 +221,6 @@ def _files(state: TableState, column: str, what: str) -> Iterator[str]:
         if len(paths):
             yield f"the file {paths[0].as_py()} {what}"
             return
-
-
-def _is_mapped(state: TableState) -> Iterator[bool]:
-    return (ID_KEY in field.metadata for field in state.schema.fields)
 
 
 _CURES: Mapping[str, str] = {

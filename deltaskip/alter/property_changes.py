@@ -14,13 +14,13 @@ from deltaskip.alter.table_changes import RemoveProperty, SetComment, SetPropert
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
     FEATURE_PREFIX,
+    MATERIALIZED_COLUMNS,
     VERSION_PROPERTIES,
     feature_of_property,
     spelled_property,
+    with_materialized_columns,
     with_version_property,
 )
-from deltaskip.features.row_tracking_names import MATERIALIZED_COLUMNS, with_materialized_columns
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
@@ -29,6 +29,7 @@ from deltaskip.schema.properties import (
     is_delta_property,
     meant_property,
 )
+from deltaskip.schema.resolve import parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 
 _PREFIX = "delta."

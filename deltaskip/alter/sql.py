@@ -33,9 +33,8 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.errors import SchemaError
-from deltaskip.schema.column_names import ColumnPath
 from deltaskip.schema.ddl import DdlParser, parse_columns
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.resolve import ColumnPath, display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 
 _T = TypeVar("_T")

@@ -13,8 +13,7 @@ from deltaskip.arguments import flag, text, unicode_text
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import column_path
-from deltaskip.schema.resolve import display_name
+from deltaskip.schema.resolve import column_path, display_name
 
 
 @dataclass(frozen=True, slots=True)

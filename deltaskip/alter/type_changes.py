@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from deltaskip.alter.column_changes import column_json, set_metadata_key
+from deltaskip.alter.column_changes import column_json, refuse_dependents, set_metadata_key
 from deltaskip.alter.column_paths import Place, place_of, replace_type, with_field
-from deltaskip.alter.dependents import refuse_dependents
 from deltaskip.alter.state import TableState, done, with_schema
 from deltaskip.alter.table_changes import DropDefault, SetDefault, UpdateColumn
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import simple_string, type_to_json
-from deltaskip.schema.column_names import ColumnPath, column_path
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import ColumnPath, column_path
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
 from deltaskip.schema.types import (
     BYTE,

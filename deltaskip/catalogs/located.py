@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from deltaskip import arguments
+from deltaskip.actions import decode_path
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
 from deltaskip.catalogs.identifier import (
     CatalogIdentifier,
@@ -19,7 +23,6 @@ from deltaskip.catalogs.identifier import (
 )
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
-from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
 from deltaskip.errors import (
@@ -36,17 +39,30 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
+from deltaskip.log.file_names import LOG_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.user_schema import schema_of
-from deltaskip.storage import open_storage, uri_of
-from deltaskip.storage.gate import check_deletable_folder, contains, delete_whole_folder
+from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.skipping.scan import Scan
+from deltaskip.storage import Storage, join, open_storage, storage_below, uri_of
+from deltaskip.storage.gate import (
+    check_deletable_folder,
+    contains,
+    deletable,
+    delete_files,
+    delete_whole_folder,
+    log_names,
+    written_names,
+)
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.tree import files_below
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 from deltaskip.transforms.parse_transforms import transforms_of
 from deltaskip.txn.latest import opening_after
+from deltaskip.txn.transaction import Transaction
 from deltaskip.warning import warn
 
 # The second one is the name of the format in Spark.
@@ -508,3 +524,32 @@ def _own_change(change: TableChange) -> TableChange:
                 f"drop_table and register_table change."
             )
     return change
+
+
+def withdraw(storage: Storage, transaction: Transaction) -> None:
+    """Delete a table that was created a moment ago and has got no name: its log first, then the files of version 0.
+
+    Other files of the folder stay, because they are not the table's, and so do folders that were there before. Nothing
+    happens if there is no table.
+
+    Args:
+        storage: Storage of the table.
+        transaction: The transaction that has created it.
+    """
+    root = transaction.snapshot.root
+    try:
+        created = load_snapshot(storage, root, 0)
+        paths = Scan(created, ReadOptions("true")).files(columns=["path"])["path"].to_pylist()
+    except DeltaSkipError:
+        paths = []
+    try:
+        files = files_below(storage_below(storage), join(root, LOG_FOLDER), lambda each: each.kind == "directory")
+    except (FileNotFoundError, NotADirectoryError):
+        files = []
+    log = pa.array([file.path[len(root.rstrip("/")) + 1 :] for file in files], pa.string())
+    delete_files(storage, root, log.filter(deletable(storage, root, log, log_names)), log_names)
+    with suppress(OSError, DeltaSkipError):
+        data = pa.array([decode_path(path) for path in paths], pa.string())
+        delete_files(storage, root, data.filter(deletable(storage, root, data, written_names)))
+    if transaction.new_folders is not None:
+        transaction.new_folders.remove_empty()

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured, configured_names, default_name
-from deltaskip.catalogs.session_catalog import CatalogEngine
-from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
 
-if TYPE_CHECKING:
-    from deltaskip.catalogs.table_catalog import TableCatalog
-
 # For each scheme the function that opens a catalog, from the rest of the URL, `name`, and options of its own.
 _BACKENDS = {
-    "spark": "deltaskip.catalogs.session_catalog:session_catalog",
+    "spark": "deltaskip.catalogs.open_catalog:session_catalog",
     "sql": "deltaskip.catalogs.database:SqlCatalog",
     "unity": "deltaskip.catalogs.unity.unity_catalog:UnityCatalog",
     "warehouse": "deltaskip.catalogs.warehouse:WarehouseCatalog",
@@ -177,3 +173,41 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
     asked = cast(CatalogEngine, engine("Installing a catalog in a Spark session"))
     uninstall = asked.install_catalog(spark, wanted, catalog)
     return InstalledCatalog(wanted, catalog, uninstall)
+
+
+class CatalogEngine(Protocol):
+    """An engine whose sessions have catalogs."""
+
+    def session_catalog(
+        self, session: Any, name: str, storage_options: Mapping[str, str] | None = None
+    ) -> TransactionalTableCatalog:
+        """Return the catalog of a session; None for the active one. name: In messages and SQL."""
+
+    def install_catalog(self, session: Any, name: str, catalog: TableCatalog) -> Callable[[], None]:
+        """Install a catalog in a session, and return the function that removes it. name: In Spark's SQL."""
+
+
+def session_catalog(
+    rest: str = "",
+    spark: Any = None,
+    *,
+    name: str = "spark_catalog",
+    storage_options: Mapping[str, str] | None = None,
+) -> TransactionalTableCatalog:
+    """Return the catalog of a Spark session, in a Hive metastore or in the memory of the session.
+
+    Args:
+        rest: The text after "spark:", which must be empty.
+        spark: The session, classic or Connect. The default is the active session of this process.
+        name: Name of the catalog in messages and SQL.
+        storage_options: Options of object stores for all tables, as for DeltaTable.
+
+    Raises:
+        InvalidArgument: There is no active session, or something follows "spark:".
+        InvalidArgumentType: `spark` is no session.
+        SparkUnavailable: PySpark is not installed.
+    """
+    if rest:
+        raise InvalidArgument(f"The URL of a Spark session's catalog is 'spark:' alone, not 'spark:{rest}'.")
+    asked = cast(CatalogEngine, engine("Opening the catalog of a Spark session"))
+    return asked.session_catalog(spark, arguments.unicode_text("name", name), storage_options)

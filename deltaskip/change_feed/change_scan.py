@@ -12,23 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, canonical_paths
-from deltaskip.change_feed.change_columns import FEED_NAMES, feed_metadata
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import CorruptLog, DeltaSkipError, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
 from deltaskip.expr import Node, columns_of
-from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes
-from deltaskip.log.loading import list_log
-from deltaskip.log.one_table import of_one_table
+from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
@@ -41,10 +38,14 @@ from deltaskip.schema.arrow_values import (
     one_chunk,
     true_rows,
 )
+from deltaskip.schema.json import schema_to_json
+from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
+from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
+from deltaskip.shown import html_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.file_list import batch_files, files_schema
-from deltaskip.skipping.pickling import chosen_by
+from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
 
@@ -59,6 +60,9 @@ _VECTORS_AT_ONCE = 64
 
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
+CHANGE_TYPE = "_change_type"
+COMMIT_VERSION = "_commit_version"
+COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 class ChangeFeedEngine(Protocol):
@@ -86,7 +90,7 @@ class ChangeScan(Reopened):
     def __init__(self, versions: VersionRange, options: ReadOptions = ALL_ROWS) -> None:
         self._versions = versions
         base = versions.snapshot
-        metadata = feed_metadata(base)
+        metadata = _feed_metadata(base)
         commits = versions.commits
         changes, self._times = _read(versions) if commits else (None, {})
         if changes is not None and _reads_statistics(options.where, options.params, base):
@@ -473,3 +477,27 @@ def _files(snapshot: Snapshot, paths: pa.Array) -> pa.Table:
         found.append(batch.filter(mask))
     schema = pa.schema([FILE_SCHEMA.field(name) for name in ("path", *_COPIED)])
     return pa.Table.from_batches([batch.cast(schema) for batch in found if len(batch)], schema).combine_chunks()
+
+
+def _field(name: str, data_type: DataType) -> StructField:
+    # Change files name the column of the change type the same under every column mapping mode.
+    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
+
+
+FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
+FEED_NAMES = tuple(field.name for field in FEED_FIELDS)
+
+
+def _feed_metadata(snapshot: Snapshot) -> Metadata:
+    """Return the snapshot's metadata with the columns of the feed behind those of the table.
+
+    Raises SchemaError if the table has a column of such a name.
+    """
+    for field in snapshot.schema.fields:
+        if field.name.lower() in FEED_NAMES:
+            raise SchemaError(
+                f"Version {snapshot.version} of {snapshot.root} has a column {field.name!r}, which is the name of a "
+                f"column of the change data feed: rename the column to read the feed."
+            )
+    schema = StructType((*snapshot.schema.fields, *FEED_FIELDS))
+    return replace(snapshot.metadata, schema_string=schema_to_json(schema))

@@ -106,7 +106,7 @@ def _merge(
 def _condition(on: str) -> str:
     """The condition: names of columns mean that both sides are equal there."""
     from deltaskip.errors import SchemaError
-    from deltaskip.schema.column_names import parse_names
+    from deltaskip.schema.resolve import parse_names
     from deltaskip.schema.sql_text import quoted_path
 
     try:

@@ -1,6 +1,11 @@
-"""Versions of the collations: the one that Spark compares by, and where each version of ICU comes from."""
+"""Versions of the collations: the one that Spark compares by, those that writers keep, and where ICU comes from."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from deltaskip.json_text import parse_json
 
 SPARK_VERSION = "77.1"
 """The collation version of Spark 4.1, the same for both providers."""
@@ -12,6 +17,8 @@ _PACKAGES = {
     "FOLDER/pyicu_wheels.libs; where PySpark 4.0 is installed, its own data is used",
 }
 _OTHERWISE = "set DELTASKIP_ICU_PATH to the folder of its libicui18n, or call deltaskip.register_icu with it"
+DOMAIN = "collations"
+WRITE_VERSIONS = "writeVersions"
 
 
 def installed_spark_version() -> str:
@@ -25,3 +32,40 @@ def installed_spark_version() -> str:
 def source_of(version: str) -> str:
     """How to get ICU of this version, as an instruction that can follow a colon."""
     return _PACKAGES.get(version, _OTHERWISE)
+
+
+class _Domain(Protocol):
+    @property
+    def configuration(self) -> str:
+        """The domain's configuration."""
+        ...
+
+
+def kept_versions(domains: Mapping[str, _Domain]) -> dict[str, tuple[str, ...]]:
+    """The versions that the writers of a table with these metadata domains keep, by collation; see write_versions."""
+    domain = domains.get(DOMAIN)
+    return write_versions(None if domain is None else domain.configuration)
+
+
+def domain_members(configuration: str | None) -> dict[str, Any]:
+    """The members of the domain's configuration; empty if it is missing or damaged."""
+    try:
+        found = parse_json(configuration) if configuration else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_versions(configuration: str | None) -> dict[str, tuple[str, ...]]:
+    """The versions that the domain lists, by collation in the domain's spelling; malformed entries are left out.
+
+    # COLLATIONS RFC: "Clients are allowed to ignore the hints."
+    """
+    versions = domain_members(configuration).get(WRITE_VERSIONS)
+    if not isinstance(versions, dict):
+        return {}
+    return {
+        name: tuple(version for version in listed if isinstance(version, str) and version)
+        for name, listed in versions.items()
+        if isinstance(listed, list)
+    }

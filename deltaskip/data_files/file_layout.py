@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
-from deltaskip.collations.write_versions import DOMAIN, kept_versions
+from deltaskip.collations.versions import DOMAIN, kept_versions
 from deltaskip.data_files.parquet_writer import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature

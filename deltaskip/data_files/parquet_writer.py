@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import partition_folder, partition_texts, random_folder
-from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns
+from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, parquet_schema, viewed
 from deltaskip.data_files.encoding import Encoders, FileSequence, processors
-from deltaskip.data_files.parquet_schema import parquet_schema, viewed
 from deltaskip.data_files.sort_order import SortColumn
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.progress import Progress, table_name

@@ -10,10 +10,9 @@ from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import collation_of, display_name, resolve
+from deltaskip.schema.resolve import collation_of, column_path, display_name, resolve
 from deltaskip.schema.types import VARIANT, VOID, DecimalType, PrimitiveType, StructType
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"

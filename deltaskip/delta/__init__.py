@@ -1,10 +1,8 @@
 """delta-spark's Python API over deltaskip: the names of its package `delta`, so that one changed import moves a job."""
 
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
-from deltaskip.delta.delta_merge_builder import DeltaMergeBuilder
-from deltaskip.delta.delta_optimize_builder import DeltaOptimizeBuilder
 from deltaskip.delta.pip_utils import __version__, configure_spark_with_delta_pip
-from deltaskip.delta.tables import DeltaTable
+from deltaskip.delta.tables import DeltaMergeBuilder, DeltaOptimizeBuilder, DeltaTable
 
 __all__ = [
     "DeltaMergeBuilder",

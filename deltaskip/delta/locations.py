@@ -11,7 +11,7 @@ from deltaskip.errors import (
     InvalidArgumentType,
     TableNotFound,
 )
-from deltaskip.spark.catalog.session_tables import PROVIDER, NamedTable, name_parts, named_table
+from deltaskip.spark.catalog.session_tables import PROVIDER, name_parts, named_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable
 
@@ -51,7 +51,8 @@ def opened_by_name(spark: SparkSession, name: str) -> tuple[DeltaTable, str | No
             f"`{name}` is not a Delta table: the session's catalog has no such table. Use forPath with its location, "
             f"or register it with DeltaTable.create(spark).tableName(…).location(…).execute()."
         )
-    if known.location is None or not _may_be_delta(known):
+    # Tables that convertToDelta has converted are registered as Parquet tables still.
+    if known.location is None or not (known.is_delta or (known.provider or "").lower() == "parquet"):
         kind = "a view" if known.location is None else f"a table of the format {known.provider}"
         raise TableNotFound(f"`{name}` is not a Delta table, but {kind}.")
     try:
@@ -88,8 +89,3 @@ def storage_options(path: str, hadoop_conf: object) -> dict[str, str]:
             found["azure_storage_account_name"] = key.removeprefix(_ACCOUNT_KEY).partition(".")[0]
             found["azure_storage_account_key"] = value
     return found
-
-
-def _may_be_delta(known: NamedTable) -> bool:
-    # Tables that convertToDelta has converted are registered as Parquet tables still.
-    return known.is_delta or (known.provider or "").lower() == "parquet"

@@ -1,10 +1,12 @@
-"""delta-spark's DeltaTable, and the names of its module `delta.tables`."""
+"""delta-spark's DeltaTable with its builders of MERGE and OPTIMIZE: the names of its module `delta.tables`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from deltaskip.delta import argument_checks
@@ -12,18 +14,17 @@ from deltaskip.delta.argument_checks import (
     assignments,
     boolean,
     clone_arguments,
+    condition,
     frame,
     integer,
+    names,
     number,
     string,
     without_alias,
 )
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
 from deltaskip.delta.creating import converted
-from deltaskip.delta.delta_merge_builder import DeltaMergeBuilder, merges_schema
-from deltaskip.delta.delta_optimize_builder import DeltaOptimizeBuilder
 from deltaskip.delta.locations import opened, opened_by_name
-from deltaskip.delta.result_frames import affected_frame, detail_frame, history_frame
 from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
 from deltaskip.delta.table_operations import (
     add_feature,
@@ -39,17 +40,35 @@ from deltaskip.delta.table_operations import (
 )
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.spark.columns.declarations import with_declarations
+from deltaskip.expr import Node, parse_sql
+from deltaskip.expr import nodes as n
+from deltaskip.expr.render import to_sql
+from deltaskip.log.history import HistoryEntry
+from deltaskip.maintenance.optimize.optimize import optimize
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.spark.catalog.session_tables import is_classic
+from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.checks import checked
 from deltaskip.table import table as tables
+from deltaskip.table.delta_rows import (
+    AFFECTED,
+    DETAIL,
+    HISTORY,
+    MERGED,
+    OPTIMIZED,
+    detail_row,
+    history_rows,
+    merged_row,
+    optimized_row,
+)
+from deltaskip.table.detail import TableDetail
 from deltaskip.table.merge_builder import MergeBuilder
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from deltaskip.txn.write_options import WriteOptions
 
 __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 convert_conflicts()
+_AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 @door
@@ -160,12 +179,12 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return history_frame(self._spark, self._table.refresh().history(limit))
+            return _history_frame(self._spark, self._table.refresh().history(limit))
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return detail_frame(self._spark, self._table.refresh().detail(), self._name)
+            return _detail_frame(self._spark, self._table.refresh().detail(), self._name)
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -215,7 +234,7 @@ class DeltaTable(Unpicklable):
         argument_checks.condition(condition)
         with spark_errors():
             result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
-            return affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
+            return _affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
 
     def update(
         self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
@@ -234,11 +253,11 @@ class DeltaTable(Unpicklable):
         with spark_errors():
             if not values:
                 # delta-spark accepts it, and changes nothing.
-                return affected_frame(self._spark, 0)
+                return _affected_frame(self._spark, 0)
             given = {self._own(name): self._own(value) for name, value in values.items()}
             where, note = self._own(condition), user_metadata(self._spark)
             result = self._table.update(given, where, self._spark, user_metadata=note)
-            return affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
+            return _affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
         """Return a builder for the clauses of a MERGE.
@@ -254,7 +273,7 @@ class DeltaTable(Unpicklable):
         argument_checks.condition(condition)
 
         def begin(evolves: bool) -> MergeBuilder:
-            mode: Literal["keep", "merge"] = "merge" if evolves or merges_schema(self._spark) else "keep"
+            mode: Literal["keep", "merge"] = "merge" if evolves or _merges_schema(self._spark) else "keep"
             return self._table.merge(
                 source,
                 condition,
@@ -384,3 +403,197 @@ def _session(given: SparkSession | None) -> SparkSession:
     if active is None:
         raise InvalidArgument("There is no active Spark session: pass one, such as DeltaTable.create(spark).")
     return checked(active)
+
+
+def _merges_schema(spark: SparkSession) -> bool:
+    """Return whether the session adds columns of sources to tables, as delta-spark's setting says."""
+    return str(spark.conf.get(_AUTO_MERGE, "false")).lower() == "true"
+
+
+@door
+class DeltaMergeBuilder(Unpicklable):
+    """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
+
+    Made by `DeltaTable.merge`. There may be any number of clauses. A row goes to the first clause of its kind whose
+    condition is true; only the last clause of a kind may lack one.
+    """
+
+    def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder]) -> None:
+        self._spark = spark
+        self._begin = begin
+        self._evolves = False
+        self._clauses: tuple[Callable[[MergeBuilder], MergeBuilder], ...] = ()
+
+    def whenMatchedUpdate(
+        self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
+    ) -> DeltaMergeBuilder:
+        """Update columns of rows that match."""
+        values, where = self._setting(set, "'set' in whenMatchedUpdate", condition)
+        return self._with(lambda builder: builder.when_matched_update(values, where))
+
+    def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
+        """Update all columns of rows that match."""
+        where = self._where(condition)
+        return self._with(lambda builder: builder.when_matched_update_all(where=where))
+
+    def whenMatchedDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
+        """Delete rows that match."""
+        where = self._where(condition)
+        return self._with(lambda builder: builder.when_matched_delete(where))
+
+    def whenNotMatchedInsert(
+        self, condition: str | Column | None = None, values: dict[str, str | Column] | None = None
+    ) -> DeltaMergeBuilder:
+        """Insert rows of the source that match none."""
+        given, where = self._setting(values, "'values' in whenNotMatchedInsert", condition)
+        return self._with(lambda builder: builder.when_not_matched_insert(given, where))
+
+    def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
+        """Insert all columns of rows of the source that match none."""
+        where = self._where(condition)
+        return self._with(lambda builder: builder.when_not_matched_insert_all(where=where))
+
+    def whenNotMatchedBySourceUpdate(
+        self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
+    ) -> DeltaMergeBuilder:
+        """Update columns of rows that the source has no match for."""
+        values, where = self._setting(set, "'set' in whenNotMatchedBySourceUpdate", condition)
+        return self._with(lambda builder: builder.when_not_matched_by_source_update(values, where))
+
+    def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
+        """Delete rows that the source has no match for."""
+        where = self._where(condition)
+        return self._with(lambda builder: builder.when_not_matched_by_source_delete(where))
+
+    def withSchemaEvolution(self) -> DeltaMergeBuilder:
+        """Add columns of the source to the table."""
+        builder = self._with()
+        builder._evolves = True
+        return builder
+
+    def execute(self) -> DataFrame:
+        """Run the MERGE, and return the numbers of rows that it changed as a DataFrame of one row."""
+        # delta-spark: clauses that are missing, or can never apply, are an AnalysisException.
+        with spark_errors(argument=AnalysisException):
+            builder = self._begin(self._evolves)
+            for add in self._clauses:
+                builder = add(builder)
+            return _merge_frame(self._spark, builder.execute().metrics)
+
+    def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
+        builder = DeltaMergeBuilder(self._spark, self._begin)
+        builder._evolves, builder._clauses = self._evolves, (*self._clauses, *clauses)
+        return builder
+
+    def _where(self, given: Any) -> Any:
+        return condition(given)
+
+    def _setting(self, given: Any, name: str, when: Any) -> tuple[dict[str, Any], Any]:
+        return assignments(given, name), condition(when)
+
+
+def _history_frame(spark: SparkSession, entries: Iterable[HistoryEntry]) -> DataFrame:
+    """Return commits as delta-spark's history does: one row each, in the given order."""
+    return spark.createDataFrame(history_rows(entries), HISTORY)
+
+
+def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
+    """Return the number of rows that were deleted or updated as delta-spark does: only through Spark Connect.
+
+    Args:
+        spark: The session.
+        rows: The number; -1 if it is not known.
+    """
+    return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
+
+
+def _merge_frame(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
+    """Return the numbers of rows that a merge changed as delta-spark's execute does: one row."""
+    return spark.createDataFrame([merged_row(metrics)], MERGED)
+
+
+def _detail_frame(spark: SparkSession, detail: TableDetail, name: str | None) -> DataFrame:
+    """Return the facts about a table as delta-spark's detail does: one row.
+
+    Args:
+        spark: The session.
+        detail: The facts.
+        name: Name of the table in the session's catalog, if it has one.
+    """
+    return spark.createDataFrame([detail_row(detail, name)], DETAIL)
+
+
+@door
+class DeltaOptimizeBuilder(Unpicklable):
+    """An OPTIMIZE, which its methods run.
+
+    Args:
+        spark: The session.
+        table: The table.
+    """
+
+    def __init__(self, spark: SparkSession, table: tables.DeltaTable) -> None:
+        self._spark = spark
+        self._table = table
+        self._where: list[str] = []
+
+    def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
+        """Set the predicate of the partitions to optimize; if it is called again, all of them must hold."""
+        self._where.append(string("partitionFilter", partitionFilter))
+        return self
+
+    def executeCompaction(self) -> DataFrame:
+        """Join small files of each partition; return a row with the path of the table, and metrics."""
+        return self._run(())
+
+    def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
+        """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
+        return self._run(names("Z-order column", cols))
+
+    def _run(self, columns: Sequence[str]) -> DataFrame:
+        table = self._table
+        with spark_errors():
+            where = " AND ".join(f"({each})" for each in self._where) if len(self._where) > 1 else None
+            where = self._where[0] if len(self._where) == 1 else where
+            zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
+            predicates = tuple(_text(parse_sql(each)) for each in self._where)
+            request = OptimizeRequest(where, zorder_by=tuple(columns), time_zone=zone, predicates=predicates)
+            recorded = WriteOptions(user_metadata=user_metadata(self._spark))
+            result = optimize(table.snapshot, request, self._spark, recorded)
+            table.refresh()
+            row = optimized_row(table.snapshot, result, _parallelism(self._spark))
+            return self._spark.createDataFrame([row], OPTIMIZED)
+
+
+def _parallelism(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)
+    return 0 if context is None else int(context.defaultParallelism)
+
+
+def _text(node: Node) -> str:
+    """The predicate as delta-spark writes it into the history: as Spark shows an expression without a table."""
+    match node:
+        case n.Column(parts):
+            return f"'{'.'.join(parts)}"
+        case n.Literal(value) if isinstance(value, str):
+            return value
+        case n.Compare("<>" | "!=", left, right):
+            return f"NOT ({_text(left)} = {_text(right)})"
+        case n.Compare(op, left, right):
+            return f"({_text(left)} {op} {_text(right)})"
+        case n.And(children) | n.Or(children):
+            word = "AND" if isinstance(node, n.And) else "OR"
+            found = _text(children[0])
+            for child in children[1:]:
+                found = f"({found} {word} {_text(child)})"
+            return found
+        case n.Not(n.IsNull(child)):
+            return f"isnotnull({_text(child)})"
+        case n.Not(child):
+            return f"NOT {_text(child)}"
+        case n.IsNull(child):
+            return f"isnull({_text(child)})"
+        case n.In(child, values):
+            return f"{_text(child)} IN ({','.join(map(_text, values))})"
+        case _:
+            return to_sql(node)

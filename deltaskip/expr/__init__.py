@@ -7,8 +7,8 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import function_node
 from deltaskip.expr.nodes import Node, columns_of, top_level_columns
 from deltaskip.expr.normalize import normalize
+from deltaskip.expr.sql.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from deltaskip.expr.sql.parameters import parameter_names, with_parameters
-from deltaskip.expr.sql.parse import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 
 __all__ = [
     "ColumnExpr",

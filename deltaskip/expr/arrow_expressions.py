@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.expr.arrow_constants import arrow_constant
-from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.exact import Inexact, Translation, arrow_constant
 from deltaskip.expr.nodes import And, Column, In, IsNull, Literal, Node, Not, Or
 from deltaskip.records import dataclass
 from deltaskip.schema.types import BOOLEAN, STRING, StructType
@@ -89,11 +88,9 @@ class ArrowTranslation(Translation):
         super().__init__(schema, columns, nan_is_greatest)
 
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
-        """See Translation."""
         return (_JOINED[tree.name], tree.args) if isinstance(tree, ArrowCall) and tree.name in _JOINED else None
 
     def node(self, tree: Any) -> Node:
-        """See Translation."""
         joined = self.joined(tree)
         if joined is not None:
             return joined

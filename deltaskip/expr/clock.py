@@ -77,7 +77,7 @@ _YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 def reads_clock(node: Node) -> bool:
     """Return whether the node contains a function of the clock. Does not visit literals, of which there may be many."""
-    return any(_is_clock(part) for part in _parts(node))
+    return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in _parts(node))
 
 
 def special_time(text: str, type_: DataType) -> Node | None:
@@ -316,10 +316,6 @@ def _rises(source: DataType | None, target: DataType) -> bool:
 def _mixes(node: Node) -> bool:
     """Whether the node reads both the clock and columns."""
     return reads_clock(node) and any(isinstance(part, FieldRef) for part in _parts(node))
-
-
-def _is_clock(node: Node) -> bool:
-    return isinstance(node, Call) and not node.args and node.name in PRESENT
 
 
 def _is_positive(node: Node) -> bool:

@@ -115,7 +115,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
     if source in INTEGRAL_BITS or source == BOOLEAN:
         return _from_integer(values, source, target)
     if source in _FLOATING:
-        return _from_float(values, source, target)
+        return _from_float(values, target)
     if isinstance(source, DecimalType):
         return _from_decimal(values, source, target)
     if source == DATE or source in _TIMES:
@@ -188,7 +188,7 @@ def _from_integer(values: pa.Array, source: DataType, target: DataType) -> Conve
     raise NotByColumn
 
 
-def _from_float(values: pa.Array, source: DataType, target: DataType) -> Converted:
+def _from_float(values: pa.Array, target: DataType) -> Converted:
     if target in _FLOATING:
         return Converted(values.cast(arrow_type(target), safe=False))
     found = numbers(values).astype(np.float64)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.arrow_constants import arrow_constant
-from deltaskip.expr.exact import Inexact, Translation
+from deltaskip.expr.exact import Inexact, Translation, arrow_constant
 from deltaskip.expr.nodes import And, Column, Literal, Node, Not, Or
+from deltaskip.expr.render import to_sql
 from deltaskip.json_text import parse_json
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import (
@@ -37,6 +37,25 @@ _COMPARISONS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "G
 _JOINED: Mapping[str, type[And | Or]] = {"And": And, "LogicalAnd": And, "Or": Or, "LogicalOr": Or}
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _MICROS = {"Milliseconds": 1000, "Microseconds": 1}
+_OPERATORS = {
+    "Eq": "{} = {}", "NotEq": "{} != {}", "Lt": "{} < {}", "LtEq": "{} <= {}", "Gt": "{} > {}", "GtEq": "{} >= {}",
+    "EqValidity": "{} <=> {}", "Plus": "{} + {}", "Minus": "{} - {}", "Multiply": "{} * {}", "TrueDivide": "{} / {}",
+    "Modulus": "pmod({}, {})", "FloorDivide": "floor({} / {})",
+}  # fmt: skip
+# By the name of a function, with that of its group.
+_FUNCTIONS = {
+    "ListExpr.Length": "size({})", "ListExpr.Contains": "array_contains({}, {})", "ListExpr.Get": "get({}, {})",
+    "ListExpr.Min": "array_min({})", "ListExpr.Max": "array_max({})", "StringExpr.Uppercase": "upper({})",
+    "StringExpr.Lowercase": "lower({})", "StringExpr.StartsWith": "startswith({}, {})",
+    "StringExpr.EndsWith": "endswith({}, {})", "StringExpr.Contains": "{} RLIKE {}",
+    "StringExpr.LenChars": "char_length({})", "StringExpr.LenBytes": "octet_length({})",
+    "StringExpr.StripChars": "trim({})", "StringExpr.Slice": "substring({}, {} + 1, {})",
+    "TemporalExpr.Year": "year({})", "TemporalExpr.Month": "month({})", "TemporalExpr.Day": "day({})",
+    "TemporalExpr.Hour": "hour({})", "TemporalExpr.Minute": "minute({})", "TemporalExpr.Second": "second({})",
+    "TemporalExpr.Date": "CAST({} AS DATE)", "Pow.Sqrt": "sqrt({})", "Abs": "abs({})", "Negate": "-{}",
+    "FillNull": "coalesce({}, {})", "Coalesce": "coalesce({}, {})", "Boolean.IsNull": "{} IS NULL",
+    "Boolean.IsNotNull": "{} IS NOT NULL",
+}  # fmt: skip
 
 
 def polars_tree(expression: Any) -> Any:
@@ -62,14 +81,12 @@ class PolarsTranslation(Translation):
         super().__init__(schema, columns, nan_is_greatest=True)
 
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
-        """See Translation."""
         match tree:
             case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _JOINED:
                 return _JOINED[op], (left, right)
         return None
 
     def node(self, tree: Any) -> Node:
-        """See Translation."""
         joined = self.joined(tree)
         if joined is not None:
             return joined
@@ -225,3 +242,40 @@ def _columns(tree: Any) -> Iterator[str]:
         case list():
             for each in tree:
                 yield from _columns(each)
+
+
+def spark_text(tree: Any) -> str | None:
+    """Return the SQL text that means what an expression of Polars does, but for corners; None if it is not known."""
+    match tree:
+        case {"Column": str() as name}:
+            return display_name([name])
+        case {"Literal": _}:
+            try:
+                return to_sql(polars_literal(tree))
+            except Inexact:
+                return None
+        case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}}:
+            return _filled(_OPERATORS.get(op), [left, right])
+        case {"Function": {"input": [inner], "function": {"StructExpr": {"FieldByName": str() as field}}}}:
+            return _filled(f"{{}}.{display_name([field])}", [inner])
+        case {"Function": {"input": [*given], "function": function}}:
+            name = function_name(function)
+            if name == "StringExpr.Contains" and function["StringExpr"]["Contains"].get("literal"):
+                return _filled("contains({}, {})", given)
+            # A last argument that is NULL is one that was not given.
+            arguments = [each for each in given if each != {"Literal": {"Scalar": {"Null": "Null"}}}]
+            return _filled(_FUNCTIONS.get(name), arguments)
+    return None
+
+
+def _filled(template: str | None, given: Sequence[Any]) -> str | None:
+    if template is None or template.count("{}") != len(given):
+        return None
+    texts = []
+    for each in given:
+        text = spark_text(each)
+        if text is None:
+            return None
+        is_operand = "BinaryExpr" in each and not template.endswith(")")
+        texts.append(f"({text})" if is_operand else text)
+    return template.format(*texts)

@@ -13,8 +13,7 @@ from typing import Literal, Protocol
 from deltaskip.errors import CorruptLog, UnsupportedFeature, meant
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import supports_mapping
-from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
 
 FeatureKind = Literal["reader-writer", "writer"]
 

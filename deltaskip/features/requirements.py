@@ -14,8 +14,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.properties import TableProperties, TableProperty
-from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
+from deltaskip.schema.properties import FEATURES_WRITER_VERSION, TableProperties, TableProperty
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,

@@ -8,12 +8,11 @@ from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import InvalidArgument, VersionNotFound
-from deltaskip.html import escaped, html_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.records import dataclass
-from deltaskip.shown import Shown
+from deltaskip.shown import Shown, escaped, html_rows
 from deltaskip.storage import Storage
 
 _HEADINGS = ("version", "time", "operation", "parameters", "engine")

@@ -6,13 +6,15 @@ it changes metaData.id. If the file is gone, because the log was cleaned up or b
 metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this table"
 """
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
+from typing import Any, TypeVar
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound, nearest
 from deltaskip.log.catalog_commits import is_managed
@@ -47,6 +49,10 @@ _LOOK_SECONDS = 0.02
 # A log that was listed so shortly ago is not listed again before a commit is put, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
+_C = TypeVar("_C", bound=type)
+_MARK = "_of_one_table"
+# These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
+_LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
@@ -466,3 +472,26 @@ def _has_log(storage: Storage, folder: str) -> bool:
         return storage.exists(join(folder, LOG_FOLDER))
     except StorageError:
         return False
+
+
+def of_one_table(cls: _C) -> _C:
+    """Return the class with public methods that raise TableNotFound for a file that was deleted with the table.
+
+    Args:
+        cls: A class whose objects have a `snapshot`. Methods of its bases count as its own.
+    """
+    for base in cls.__mro__:
+        for name, method in list(vars(base).items()):
+            if name[0] != "_" and name not in _LEFT_OUT and inspect.isfunction(method) and not hasattr(method, _MARK):
+                setattr(base, name, _guarded(method))
+    return cls
+
+
+def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with same_table(self.snapshot):
+            return method(self, *args, **options)
+
+    setattr(call, _MARK, True)
+    return call

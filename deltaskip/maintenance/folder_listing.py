@@ -136,7 +136,7 @@ def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Fo
         yield from _by_directory(storage, root, hidden, folders)
 
 
-def facts_of(storage: Storage, root: str, files: pa.Table) -> pa.Table:
+def facts_of(root: str, files: pa.Table) -> pa.Table:
     """Return the files with their sizes and times, without files that no longer exist."""
     if not files["size"].null_count:
         return files

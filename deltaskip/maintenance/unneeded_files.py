@@ -14,16 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import listed_keys, table_keys
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import CorruptLog, UnsupportedFeature
+from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.json_text import parse_json
 from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
+from deltaskip.log.segment import list_commits
+from deltaskip.log.tombstones import tombstones
 from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
-from deltaskip.maintenance.needed_files import NeededFiles, file_keys_of, needed_files
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 
@@ -42,6 +44,10 @@ _COMMITS_AT_ONCE = 100
 _PARALLEL_REQUESTS = 32
 _DAY_MS = 86_400_000
 _CDC = b'{"cdc":'
+_BATCH_ROWS = 1 << 16
+# A remove gets its time before the commit is written, and perhaps from another clock.
+_MARGIN_MS = 86_400_000
+_REMOVED = ["path", "is_remove", "deletion_timestamp", "deletion_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ def _listed(
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
     found = _allowed(snapshot, found, folders, hidden)
-    found = _older(facts_of(snapshot.storage, snapshot.root, found), limit)
+    found = _older(facts_of(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():
@@ -170,7 +176,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
         columns = ["path", "is_remove", "size", "deletion_vector"]
         actions = read_commits(storage, root, some, columns).actions
         removes = actions.filter(actions["is_remove"])
-        named = file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
+        named = _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
         keys += [named.data, named.vectors]
         sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
         changes = [each for file in some for each in _change_files(storage.read(file.path))]
@@ -328,3 +334,89 @@ def _ending(paths: pa.Array, names: pa.Array) -> pa.BooleanArray:
         for may, path, end in zip(likely.to_pylist(), paths.to_pylist(), last.to_pylist(), strict=True)
     ]
     return arrow_array(found, pa.bool_())
+
+
+@dataclass(frozen=True, slots=True)
+class _FileKeys:
+    """Keys (table_keys) of files.
+
+    Attributes:
+        data: The data files.
+        literal: Data files by the text of the log, where it has percent signs: some writers do not encode paths, and
+            then it is the name of the file.
+        vectors: The files of their deletion vectors.
+    """
+
+    data: pa.Array
+    literal: pa.Array
+    vectors: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class NeededFiles:
+    """The files that versions need, wherever they are.
+
+    Attributes:
+        keys: Their keys (table_keys), in every reading.
+        names: The keys without the literal readings of relative paths.
+    """
+
+    keys: pa.Array
+    names: pa.Array
+
+
+def needed_files(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int) -> NeededFiles:
+    """Return the files that versions since a time need, wherever they are.
+
+    Args:
+        snapshot: The latest version of the table.
+        cutoff_ms: Files that were removed at this time or later are needed.
+        forgotten_ms: Checkpoints may lack removes before this time; the commits that the log contains have them.
+
+    Raises:
+        CorruptLog: A file of the log is damaged.
+        StorageError: The log cannot be read.
+    """
+    parts = [
+        _file_keys_of(snapshot, adds["path"], adds["deletion_vector"])
+        for adds in snapshot.add_batches(_BATCH_ROWS, ["path", "deletion_vector"])
+    ]
+    for removes in tombstones(snapshot, cutoff_ms - 1):
+        paths, vectors = pc.struct_field(removes, "path"), pc.struct_field(removes, "deletionVector")
+        parts.append(_file_keys_of(snapshot, paths, vectors))
+    if cutoff_ms < forgotten_ms:
+        parts += _removed_since(snapshot, cutoff_ms)
+    names = [keys for part in parts for keys in (part.data, part.vectors)]
+    literal = _joined([part.literal for part in parts])
+    names.append(literal.filter(pc.match_substring_regex(literal, _ABSOLUTE)))
+    return NeededFiles(_joined([*names, literal]), _joined(names))
+
+
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(parts) if parts else pa.nulls(0, pa.string())
+
+
+def _file_keys_of(snapshot: Snapshot, paths: pa.Array, vectors: pa.Array) -> _FileKeys:
+    """Return the keys of data files, and of the files of their deletion vectors."""
+    paths = one_chunk(paths)
+    try:
+        data = table_keys(snapshot.table_root, paths)
+    except ValueError as error:
+        raise CorruptLog(
+            f"The log of {snapshot.root} is damaged: {error}; rewrite the commit or checkpoint that contains it."
+        ) from error
+    encoded = paths.filter(pc.match_substring(paths, "%"))
+    literal = table_keys(snapshot.table_root, pc.replace_substring(encoded, "%", "%25"))
+    return _FileKeys(data, literal, vector_keys(snapshot.table_root, one_chunk(vectors)))
+
+
+def _removed_since(snapshot: Snapshot, cutoff_ms: int) -> Iterator[_FileKeys]:
+    """Keys of files that commits in the log removed at a time or later."""
+    since = cutoff_ms - _MARGIN_MS
+    files = [each for each in list_commits(snapshot.storage, snapshot.root, 0) if each.file.modified_ms >= since]
+    for start in range(0, len(files), _COMMITS_AT_ONCE):
+        some = files[start : start + _COMMITS_AT_ONCE]
+        actions = read_commits(snapshot.storage, snapshot.root, some, _REMOVED).actions
+        late = pc.greater_equal(actions["deletion_timestamp"], arrow_scalar(cutoff_ms, pa.int64()))
+        removes = actions.filter(pc.and_(actions["is_remove"], is_true(late)))
+        yield _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])

@@ -20,11 +20,11 @@ from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER
 from deltaskip.maintenance.folder_listing import HiddenNames, is_temporary
-from deltaskip.maintenance.needed_files import needed_files
 from deltaskip.maintenance.results import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
     Progress,
     Unneeded,
+    needed_files,
     note_last_vacuum,
     unneeded_by_listing,
     unneeded_by_log,

@@ -11,7 +11,7 @@ from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
 from deltaskip.expr.nodes import And, Node
-from deltaskip.log.one_table import of_one_table
+from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 

@@ -124,7 +124,7 @@ def parse_type_text(text: str) -> DataType:
 def without_lengths(data_type: DataType) -> DataType:
     """Return the type with string in place of each char(n) and varchar(n), at any depth."""
     match data_type:
-        case UnknownType() if _is_length(data_type):
+        case UnknownType() if data_type.name.partition("(")[0] in ("char", "varchar"):
             return STRING
         case ArrayType(element, contains_null):
             return ArrayType(without_lengths(element), contains_null)
@@ -149,10 +149,6 @@ def type_text(data_type: DataType) -> str:
             return f"map<{type_text(key)},{type_text(value)}>"
         case _:
             return simple_string(data_type)
-
-
-def _is_length(data_type: UnknownType) -> bool:
-    return data_type.name.partition("(")[0] in ("char", "varchar")
 
 
 class DdlParser:

@@ -12,8 +12,7 @@ from uuid import uuid4
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.declared_collations import rekeyed_metadata
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION
+from deltaskip.schema.properties import FEATURES_READER_VERSION, MappingMode, TableProperties
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"

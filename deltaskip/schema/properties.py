@@ -375,3 +375,7 @@ def _is_malformed(name: str, text: str) -> bool:
     except SchemaError:
         return True
     return False
+
+
+FEATURES_READER_VERSION = 3
+FEATURES_WRITER_VERSION = 7

@@ -1,10 +1,12 @@
-"""Resolution of column names to fields of a schema."""
+"""Names of columns: their parts in a text as users write it, and the fields of a schema that they name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from deltaskip.errors import PredicateError
+from deltaskip.arguments import unicode_text
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
@@ -19,6 +21,11 @@ from deltaskip.schema.types import (
     declared_collation,
     nested_types,
 )
+
+ColumnPath = tuple[str, ...]
+"""The parts of a column's name, from the top-level column to the field."""
+
+_NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 
 
 class AmbiguousName(PredicateError):
@@ -232,3 +239,41 @@ def _fold_character(character: str) -> str:
         title = character.title()
         upper = title if len(title) == 1 else character
     return upper.lower()[:1]
+
+
+def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError) -> list[tuple[str, ...]]:
+    """Parse column names separated by commas into their parts. `where`: Description of the text for errors.
+
+    Raises `error` if the text is not a list of names.
+    """
+    names: list[tuple[str, ...]] = []
+    parts: list[str] = []
+    position = 0
+    while position < len(text) and text.strip():
+        match = _NAME_PART.match(text, position)
+        if match is None:
+            raise error(f"{where} is {text!r}, which is not a list of column names such as a, b.c, `d e`.")
+        quoted, plain, separator = match.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        if separator != ".":
+            names.append(tuple(parts))
+            parts = []
+        position = match.end()
+        if separator and position == len(text):
+            raise error(f"{where} is {text!r}, which ends in {separator!r}: a column name is missing.")
+    return names
+
+
+def column_path(argument: str, column: object) -> ColumnPath:
+    """Return the parts of a column's name: a text with dots between them, or a sequence of parts.
+
+    Raises InvalidArgument for a text that is no name, and InvalidArgumentType for other values.
+    """
+    if isinstance(column, str):
+        names = parse_names(unicode_text(argument, column), argument, InvalidArgument)
+        if len(names) != 1:
+            raise InvalidArgument(f"{argument} must be the name of one column, not {column!r}.")
+        return names[0]
+    if isinstance(column, Sequence) and column and all(isinstance(part, str) for part in column):
+        return tuple(unicode_text(argument, part) for part in column)
+    raise InvalidArgumentType.of(argument, "the name of a column, or a tuple of its parts", column)

@@ -243,7 +243,7 @@ class StructType(DataType):
         return "\n".join(["root", *_struct_lines(self, " ")])
 
     def _repr_html_(self) -> str:
-        from deltaskip.html import escaped
+        from deltaskip.shown import escaped
 
         return f"<pre>{escaped(repr(self))}</pre>"
 

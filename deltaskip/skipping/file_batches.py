@@ -164,11 +164,9 @@ class _PieceAdds(AddColumns):
         return [fields.get(path[0]) if len(path) == 1 else None for path in paths]
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """See stats.file_stats.StatisticsSource."""
         return None if self._parsed is None else self._parsed.is_valid()
 
     def json(self) -> Iterator[pa.Array]:
-        """See stats.file_stats.StatisticsSource."""
         text = struct_fields(self._adds).get("stats")
         if text is not None:
             yield text
@@ -185,5 +183,4 @@ class _Forgetful(ColumnCache):
         """Keep nothing."""
 
     def pinned(self, key: CacheKey, build: Callable[[], Any]) -> Any:
-        """See ColumnCache."""
         return self._shared.pinned(key, build)

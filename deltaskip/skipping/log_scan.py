@@ -12,10 +12,10 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
-from deltaskip.engine import SESSION_ZONE, session_ansi, session_function, zone_or_session
+from deltaskip.engine import SESSION_ZONE, is_column, session_ansi, session_function, zone_or_session
 from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
-from deltaskip.expr import Node, bind, normalize, parse_sql
+from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.diagnosis import (
     cast_strings,
@@ -28,19 +28,18 @@ from deltaskip.expr.diagnosis import (
 )
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
-from deltaskip.html import html_table
 from deltaskip.log import Snapshot
-from deltaskip.log.reopening import Reopened
+from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
+from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 from deltaskip.skipping.partition_terms import PartitionAnswers
-from deltaskip.skipping.pickling import pickled_scan
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
@@ -55,6 +54,10 @@ _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
 # The display of a scan in a notebook must not take long.
 _DRAWN_FILES = 100_000
+_PLANNED_FROM = (
+    "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version",
+    "in_ansi", "_paths",
+)  # fmt: skip
 
 
 @door
@@ -105,7 +108,7 @@ class LogScan(Reopened):
             self._check_skips()
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        return pickled_scan(self)
+        return _pickled_scan(self)
 
     def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
         """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
@@ -439,3 +442,24 @@ class LogScan(Reopened):
 
         left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
         return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None
+
+
+def _pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+    """Return a function and its arguments, whose result are the attributes of the scan."""
+    state = {name: vars(scan)[name] for name in _PLANNED_FROM if name in vars(scan)}
+    state["where"] = chosen_by(scan).where
+    return _restored, (type(scan), SnapshotReference.of(scan.snapshot), state)
+
+
+def chosen_by(scan: LogScan) -> ReadOptions:
+    """Return the options of a planned scan, for a scan in another process."""
+    # A Column of PySpark belongs to its session.
+    where = ColumnExpr(scan._parsed) if is_column(scan.where) and scan._parsed is not None else scan.where
+    return ReadOptions(where, scan._named, scan.limit, scan.time_zone, scan.collation_version, ansi=scan.in_ansi)
+
+
+def _restored(made: type[LogScan], reference: SnapshotReference, state: dict[str, Any]) -> dict[str, Any]:
+    scan = object.__new__(made)
+    vars(scan).update(state, snapshot=reference.opened(), _diagnosed=True, _is_planned=False)
+    scan._plan(state["time_zone"], state["collation_version"], state["in_ansi"])
+    return vars(scan)

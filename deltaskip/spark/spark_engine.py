@@ -32,7 +32,7 @@ from deltaskip.spark.session.session_collation import UNKNOWN, active_collation_
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
-    from deltaskip.catalogs.session_catalog import CatalogEngine
+    from deltaskip.catalogs.open_catalog import CatalogEngine
     from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
     from deltaskip.change_feed.change_scan import ChangeFeedEngine, ChangeScan
     from deltaskip.data_files.parquet_writer import DataFileLayout
@@ -85,12 +85,12 @@ class SparkEngine(Engine):
     def query(
         self, session: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]
     ) -> DataFrame:
-        from deltaskip.spark.read.session_queries import query
+        from deltaskip.spark.read.dataframe import query
 
         return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
-        from deltaskip.spark.read.session_queries import arrow_to_dataframe
+        from deltaskip.spark.read.dataframe import arrow_to_dataframe
 
         return arrow_to_dataframe(checked(session), rows)
 

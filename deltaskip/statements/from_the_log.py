@@ -16,10 +16,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
-from deltaskip.statements.identifiers import Parts, StatementTable
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession, qualifiers
-from deltaskip.statements.statement import ReadStatement
+from deltaskip.statements.reader import Parts, StatementReader, StatementTable
+from deltaskip.statements.statement import ReadStatement, StatementSession, qualifiers
 from deltaskip.table.table import DeltaTable
 
 

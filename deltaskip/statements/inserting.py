@@ -37,10 +37,8 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, visible_columns
-from deltaskip.statements.identifiers import PartitionValue, Parts
-from deltaskip.statements.reader import QUERY_WORDS, StatementReader
-from deltaskip.statements.session import StatementSession
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.reader import QUERY_WORDS, PartitionValue, Parts, StatementReader
+from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.table import DeltaTable
 
 _NO_COLUMNS = StructType(())

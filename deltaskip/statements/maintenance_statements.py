@@ -11,10 +11,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.answers import NOTHING, rows
-from deltaskip.statements.identifiers import Parts
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.reader import Parts, StatementReader
+from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.delta_rows import OPTIMIZED, RESTORED, optimized_row, restored_row
 
 _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"

@@ -10,10 +10,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements import answers
 from deltaskip.statements.answers import NOTHING
-from deltaskip.statements.identifiers import Parts
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession
-from deltaskip.statements.statement import ReadStatement, Statement
+from deltaskip.statements.reader import Parts, StatementReader
+from deltaskip.statements.statement import ReadStatement, Statement, StatementSession
 
 ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 

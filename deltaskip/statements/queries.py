@@ -15,7 +15,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
-from deltaskip.statements.identifiers import Parts, StatementTable
+from deltaskip.statements.reader import Parts, StatementTable
 from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.table.table import DeltaTable
 

@@ -9,8 +9,7 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name
-from deltaskip.statements.identifiers import Parts, StatementTable
-from deltaskip.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.statements.reader import QUERY_WORDS, Parts, StatementReader, StatementTable
 
 _END_OF_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),

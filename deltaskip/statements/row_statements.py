@@ -17,12 +17,10 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.statements.answers import NOTHING, rows
-from deltaskip.statements.identifiers import PartitionValue, Parts
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.reader import PartitionValue, Parts, StatementReader
 from deltaskip.statements.references import references
-from deltaskip.statements.session import StatementSession, qualifiers
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.statement import Statement, StatementSession, qualifiers
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 
 _MOST_VALUES = 10_000

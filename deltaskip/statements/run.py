@@ -19,11 +19,9 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
-from deltaskip.statements.identifiers import Parts, StatementTable
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession, path_of
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.reader import Parts, StatementReader, StatementTable
+from deltaskip.statements.statement import Statement, StatementSession, path_of
 from deltaskip.table.table import DeltaTable, table_in
 from deltaskip.warning import warn
 

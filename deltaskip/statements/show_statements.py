@@ -9,11 +9,9 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements import answers
 from deltaskip.statements.answers import rows
-from deltaskip.statements.identifiers import PartitionValue, Parts, StatementTable
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession, path_of
-from deltaskip.statements.statement import ReadStatement
+from deltaskip.statements.reader import PartitionValue, Parts, StatementReader, StatementTable
+from deltaskip.statements.statement import ReadStatement, StatementSession, path_of
 from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
 

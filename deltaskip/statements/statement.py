@@ -1,12 +1,86 @@
-"""A statement: its names, with expressions and queries as the text that was typed, and its execution."""
+"""A statement, and its context while it runs: the catalog, the session, and tables by name."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
 
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
-from deltaskip.statements.session import StatementSession
+from deltaskip.schema.relations import unqualified_text
+from deltaskip.schema.resolve import display_name
+from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.reader import Parts, StatementTable
+from deltaskip.table.table import DeltaTable
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSession(QuerySession):
+    """A catalog and the Spark session that runs queries over its tables.
+
+    Attributes:
+        spark: The session, classic or Connect; None for none.
+        catalog: The catalog.
+    """
+
+    catalog: TableCatalog
+
+    def setting(self, name: str, default: str) -> str:
+        """A setting of the session in lower case."""
+        return default if self.spark is None else str(self.spark.conf.get(name, default)).strip().lower()
+
+    def ident(self, parts: Parts) -> CatalogIdentifier:
+        """The name of a table in the catalog, without the catalog's own name before it."""
+        if len(parts) > 1 and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:-1]):
+            parts = parts[1:]
+        return CatalogIdentifier(parts[:-1], parts[-1])
+
+    def namespace(self, parts: Parts) -> Parts:
+        """The name of a namespace in the catalog, without the catalog's own name before it."""
+        own = bool(parts) and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:1])
+        return parts[1:] if own else parts
+
+    def table(self, name: Parts | StatementTable) -> DeltaTable:
+        """The table of a name, at the version that it names. Raises TableNotFound."""
+        named = name if isinstance(name, StatementTable) else StatementTable(name)
+        time = None if named.timestamp is None else self.moment(named.timestamp)
+        path = path_of(named.parts)
+        if path is not None:
+            return DeltaTable(path, named.version, time)
+        return self.catalog.load_table(self.ident(named.parts), version=named.version, timestamp=time)
+
+    def has_table(self, parts: Parts) -> bool:
+        """Whether the catalog has a table of a name, or the name is the path of one."""
+        return path_of(parts) is not None or self.catalog.table_exists(self.ident(parts))
+
+    def own(self, text: str, parts: Parts, alias: str | None, table: DeltaTable) -> str:
+        """An expression over the columns of a table, without its name or alias before them."""
+        return unqualified_text(text, table.schema, qualifiers(parts, alias))
+
+
+def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
+    """The qualifiers of a table's columns: its alias, or its name with all or only some of the names before it."""
+    return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
+
+
+def path_of(parts: Parts) -> str | None:
+    """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
+    is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
+    return parts[1] if is_path else None
+
+
+def catalog_name(session: StatementSession, parts: Parts) -> CatalogIdentifier:
+    """The name of a table that a statement creates, drops or renames. Raises InvalidArgument for a path."""
+    if path_of(parts) is not None:
+        raise by_path(display_name(parts))
+    return session.ident(parts)
+
+
+def by_path(name: str) -> InvalidArgument:
+    """Return the error for a statement that creates, drops or renames a table by its path."""
+    return InvalidArgument(f"{name} is a path: tables by path are created with DeltaTable.create, and need no DROP.")
 
 
 @dataclass(frozen=True, slots=True)

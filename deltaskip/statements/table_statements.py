@@ -30,13 +30,11 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, rows
-from deltaskip.statements.identifiers import Creating, Parts, StatementTable
 from deltaskip.statements.namespace_statements import (
     NAMESPACES,
 )
-from deltaskip.statements.reader import StatementReader
-from deltaskip.statements.session import StatementSession, catalog_name, path_of
-from deltaskip.statements.statement import Statement
+from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable
+from deltaskip.statements.statement import Statement, StatementSession, catalog_name, path_of
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.parse_transforms import parse_transform
 

@@ -10,8 +10,7 @@ from deltaskip import arguments
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import SchemaError
-from deltaskip.schema.column_names import parse_names
-from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.resolve import fold_name, parse_names
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.table.table import DeltaTable
 

@@ -15,10 +15,9 @@ from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.resolve import display_name, fold_name, parse_names
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags

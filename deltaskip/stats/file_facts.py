@@ -23,8 +23,7 @@ from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
-from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
-from deltaskip.stats.values import bound_text, json_string
+from deltaskip.stats.values import bound_text, cut_collated_max, cut_collated_min, json_string
 
 Mode = Literal["auto", "footer", "scan"]
 

@@ -15,10 +15,9 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import field_id, physical_name
 from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.resolve import display_name, fold_name, parse_names
 from deltaskip.schema.types import (
     BYTE,
     DATE,

@@ -4,7 +4,7 @@ A target is named by its literal path below the root. It is refused if it is not
 resolved, or if its name is not one that the caller deletes. The root is resolved once, and what is local is deleted
 without following links (`local_writing`), so that one that is made after the check does not count. Only this module
 calls the methods of a storage that delete. Which files a version needs is not known here: see
-`maintenance.needed_files`.
+`maintenance.unneeded_files`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 import errno
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import accumulate
+from threading import Event
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -194,3 +196,29 @@ def joined(contents: Sequence[bytes]) -> tuple[memoryview, list[int]]:
     """Concatenate the contents, and return them with the start of each."""
     starts = [0, *accumulate(len(content) for content in contents)]
     return memoryview(contents[0] if len(contents) == 1 else b"".join(contents)), starts[:-1]
+
+
+def delete_side_by_side(storage: Storage, paths: Sequence[str], threads: int) -> None:
+    """Delete files with a pool of threads. Missing files are not an error.
+
+    Raises the first error of the storage; no deletion begins after it.
+    """
+    failed = Event()
+
+    def delete(share: Sequence[str]) -> None:
+        for path in share:
+            if failed.is_set():
+                return
+            try:
+                storage.delete(path)
+            except BaseException:
+                failed.set()
+                raise
+
+    count = min(threads, len(paths))
+    if count < 2:
+        delete(paths)
+        return
+    with ThreadPoolExecutor(count, "deltaskip") as pool:
+        for _ in pool.map(delete, [paths[i::count] for i in range(count)]):
+            pass

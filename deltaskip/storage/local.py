@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
     check_range,
+    delete_side_by_side,
     joined,
     not_a_directory,
     not_a_file,

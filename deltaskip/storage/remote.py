@@ -14,11 +14,11 @@ import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
 from deltaskip.settings import options
-from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
     Storage,
     check_range,
+    delete_side_by_side,
     joined,
     not_a_file,
     not_found,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from deltaskip.collations import lookup
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import AvailableCollations, available_collations
-from deltaskip.collations.write_versions import kept_versions
+from deltaskip.collations.versions import kept_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass

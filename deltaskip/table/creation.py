@@ -15,18 +15,22 @@ from deltaskip.actions import DomainMetadata, Metadata
 from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
-from deltaskip.features.row_tracking_names import with_materialized_columns
+from deltaskip.features.enabling import (
+    NEW_TABLE,
+    protocol_for,
+    with_features,
+    with_materialized_columns,
+    without_feature_properties,
+)
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
-from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns, with_nested_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
-from deltaskip.schema.resolve import display_name, fold_name, resolve
+from deltaskip.schema.resolve import display_name, fold_name, parse_names, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 from deltaskip.actions import Protocol
 from deltaskip.errors import CorruptLog, SchemaError, TableNotFound, VersionNotFound
 from deltaskip.features.registry import FEATURES, has_feature
-from deltaskip.html import html_table
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
-from deltaskip.shown import Shown
+from deltaskip.shown import Shown, html_table
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.table_coverage import clustering_columns

@@ -14,17 +14,17 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
-from deltaskip.html import html_table
 from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
+from deltaskip.log.loading import of_one_table
 from deltaskip.log.new_table import check_no_files
-from deltaskip.log.one_table import of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import OF_FRAMES, TableScan
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
+from deltaskip.shown import html_table
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.storage import Storage, open_storage

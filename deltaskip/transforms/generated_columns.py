@@ -229,7 +229,7 @@ def _transform(node: Node, schema: StructType) -> Transform | None:
         case Call("date_format", (Column(parts), Literal(str() as pattern))) if pattern in (_MONTH, _HOUR):
             return (Month if pattern == _MONTH else DateHour)(_logical(parts, schema))
         case Call("substring", (Cast(Column(parts), type_), Literal(int() as first), Literal(int() as length))) if (
-            type_ == STRING and first in (0, 1) and _type(parts, schema) in _TIMES
+            type_ == STRING and first in (0, 1) and resolve(schema, tuple(parts)).type in _TIMES
         ):
             found = {_MONTH_LENGTH: Month, _HOUR_LENGTH: DateHour}.get(length)
             return None if found is None else found(_logical(parts, schema))
@@ -249,7 +249,3 @@ def _transform(node: Node, schema: StructType) -> Transform | None:
 
 def _logical(parts: Sequence[str], schema: StructType) -> tuple[str, ...]:
     return resolve(schema, tuple(parts)).logical
-
-
-def _type(parts: Sequence[str], schema: StructType) -> DataType:
-    return resolve(schema, tuple(parts)).type

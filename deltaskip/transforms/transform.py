@@ -11,8 +11,7 @@ from typing import Any, overload
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import ColumnPath, column_path
-from deltaskip.schema.resolve import display_name
+from deltaskip.schema.resolve import ColumnPath, column_path, display_name
 
 _GREATEST = 2**31 - 1
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
+from deltaskip.collations.versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature
-from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
+from deltaskip.schema.properties import FEATURES_WRITER_VERSION
 from deltaskip.txn.transaction import Transaction
 
 _FEATURES = ("collations", "domainMetadata")

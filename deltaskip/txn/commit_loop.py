@@ -39,7 +39,7 @@ from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.row_level import unite
 from deltaskip.txn.turns import Turn
-from deltaskip.txn.validation.stored_files import check_data_files
+from deltaskip.txn.validation.files import check_data_files
 from deltaskip.txn.winners import read_winners
 from deltaskip.warning import warn
 

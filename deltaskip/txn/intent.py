@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from itertools import chain
@@ -21,6 +22,7 @@ from deltaskip.actions import (
     table_key,
 )
 from deltaskip.errors import InvalidCommit
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -231,3 +233,18 @@ def dv_id(action: AddFile | RemoveFile) -> str | None:
             "commit.actions",
         )
     return vector.unique_id
+
+
+def logged_parameter(value: Any) -> str:
+    """Return the text of a value in `operationParameters`."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def parameter_value(text: Any, like: Any) -> Any:
+    """Return the value of a logged parameter that is of the same kind as `like`; None if its text is not JSON."""
+    if isinstance(like, str) or not isinstance(text, str):
+        return text
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None

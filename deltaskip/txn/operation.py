@@ -1,17 +1,17 @@
-"""An operation on a table: planned against its latest version, committed, and repeated after a conflict."""
+"""An operation on a table: planned against its latest version, committed once, and repeated after a conflict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from deltaskip.errors import CommitConflict
+from deltaskip.errors import CommitConflict, WriteWarning, shown
 from deltaskip.log import Snapshot, refresh
-from deltaskip.txn.app_version import record_version
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
+from deltaskip.warning import warn
 
 MAX_TRIES = 20
 
@@ -83,3 +83,43 @@ def _tried(
     if transaction.already_gone and "numDeletedRows" in metrics:
         metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
     return WriteResult(version, transaction.operation, metrics, cost=transaction.cost.cost)
+
+
+def record_version(transaction: Transaction, txn: tuple[str, int] | None) -> str:
+    """Make a transaction record the version of an application, unless the table has it or a later one already.
+
+    Args:
+        transaction: The transaction, which then depends on the application's version.
+        txn: Application id and version; None to record nothing.
+
+    Returns:
+        Why nothing is to be committed; "" if the version is recorded. See `committed_before`.
+    """
+    if txn is None:
+        return ""
+    transaction.read_app(txn[0])
+    why = committed_before(transaction.snapshot, txn)
+    if not why:
+        transaction.set_app_version(*txn)
+    return why
+
+
+def committed_before(snapshot: Snapshot, txn: tuple[str, int] | None) -> str:
+    """Return why a write with this version of an application commits nothing; "" if it has something to commit.
+
+    A version that was committed last is one that is repeated. A lower one may be a new write by mistake, so that a
+    WriteWarning says that nothing is written.
+    """
+    last = None if txn is None else snapshot.txns.get(txn[0])
+    if txn is None or last is None or last.version < txn[1]:
+        return ""
+    name = shown(txn[0])
+    if last.version == txn[1]:
+        return f"because version {txn[1]} of the application {name} is committed already"
+    why = f"because the version {txn[1]} of the application {name} is not above {last.version}, its last one"
+    warn(
+        f"Nothing was written to {snapshot.root}, {why} in the table. Versions of an application must grow: pass a "
+        f"higher one in txn for new rows, or the name of another application.",
+        WriteWarning,
+    )
+    return why

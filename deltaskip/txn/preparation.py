@@ -24,16 +24,15 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
+from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import IsolationLevel, TableProperties
-from deltaskip.txn.intent import Intent
+from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
-from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.commit_rules import refusal

@@ -157,7 +157,7 @@ def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | 
     if add is not None and (len(np.setdiff1d(before, mine, assume_unique=True)) or not add.data_change):
         return None
     gone = np.setdiff1d(marked, before, assume_unique=True)
-    if not _reads_hold(intent, key, now, gone):
+    if not _reads_hold(intent, now, gone):
         return None
     if remove is None:
         return _Shared(now, marked, gone, marked, 0)
@@ -169,7 +169,7 @@ def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | 
     return _Shared(now, marked, gone, np.union1d(marked, mine), again)
 
 
-def _reads_hold(intent: Intent, key: str, now: AddFile, gone: _Rows) -> bool:
+def _reads_hold(intent: Intent, now: AddFile, gone: _Rows) -> bool:
     """Whether the transaction read none of the rows that winners removed, apart from rows that it removes itself."""
     reads = [scan for scan in intent.scans if id(scan) not in intent.removed_scans]
     if not len(gone) or not reads:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.alter import existing_rows
+from deltaskip.alter import alter
 from deltaskip.errors import InvalidArgument, InvalidCommit, RowViolation, SchemaError, UnsupportedFeature
 from tests.alter.test_column_changes import commit_info, parameters, table_of
 
@@ -23,13 +23,13 @@ from tests.alter.test_column_changes import commit_info, parameters, table_of
 def read_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of the data files whose rows were read."""
     read: list[str] = []
-    inner = existing_rows.StoredRows._batches  # type: ignore[attr-defined]
+    inner = alter.StoredRows._batches  # type: ignore[attr-defined]
 
     def counted(rows: Any, file: pa.Table, *more: Any) -> Iterator[Any]:
         read.append(file["uri"][0].as_py())
         return inner(rows, file, *more)
 
-    monkeypatch.setattr(existing_rows.StoredRows, "_batches", counted)  # type: ignore[attr-defined]
+    monkeypatch.setattr(alter.StoredRows, "_batches", counted)  # type: ignore[attr-defined]
     yield read
 
 

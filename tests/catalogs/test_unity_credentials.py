@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.catalogs.unity import UnityCatalog
-from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.models import Credential
+from deltaskip.catalogs.unity.unity_catalog import VendedStorage
 from deltaskip.errors import CatalogError
 from deltaskip.storage.remote import ObjectStorage
 from tests.catalogs.unity_server import Refusal, UnityServer, unity_server

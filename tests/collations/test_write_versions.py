@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaskip.collations.write_versions import write_versions
+from deltaskip.collations.versions import write_versions
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_any_bytes_are_judged(data: bytes) -> None:
 ASKING = """
 import random, io, sys
 import pyarrow as pa
-from deltaskip.log.checkpoint.parquet_reader import read_metadata
+from deltaskip.log.checkpoint.read import read_metadata
 from tests.kernels.test_parquet_metadata import FILE, FOOTER
 asked = 0
 for seed in range(int(sys.argv[1])):

@@ -19,7 +19,7 @@ from deltaskip.errors import (
     VersionNotFound,
 )
 from deltaskip.statements import queries as statement_queries
-from deltaskip.statements import session as statement_session
+from deltaskip.statements import statement as statement_session
 from tests.extent import extent
 from tests.statements.memory_catalog import MemoryCatalog
 

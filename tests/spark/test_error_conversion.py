@@ -13,7 +13,7 @@ from tests.looped import looped
 pytest.importorskip("pyspark")
 
 import deltaskip as ds
-from deltaskip.spark.read.schemes import spark_paths
+from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.session import checks
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import predicate_errors_named, spark_errors_named

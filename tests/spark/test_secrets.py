@@ -16,7 +16,7 @@ import py4j.protocol
 import pyspark.errors
 
 import deltaskip as ds
-from deltaskip.spark.session import secrets
+from deltaskip.spark.session import error_conversion
 from tests.faults import Below
 from tests.test_doors import calls_of, rows, table, warehouse
 from tests.test_secrets import KEY, SECRET, TOKEN, without_secret
@@ -53,7 +53,7 @@ def settings(spark: Any, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """A session with secrets, which is given to this package for the first time."""
     # At DEBUG py4j logs every value that any call passes on.
     caplog.set_level(logging.INFO, "py4j")
-    secrets._known.discard(spark)
+    error_conversion._known.discard(spark)
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     for name, value in SESSION_S.items():
         spark.conf.set(name, value)

@@ -17,9 +17,8 @@ pytest.importorskip("pyspark")
 
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.read.parquet_scans import deleted_rows
+from deltaskip.spark.read.parquet_scans import ConstantScan, HiveScan, JoinedScan, deleted_rows, shapes_of
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
-from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
 
 
 def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTable:

@@ -10,7 +10,7 @@ import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.statements.grammar import GRAMMAR, NEAREST
-from deltaskip.statements.identifiers import StatementTable
+from deltaskip.statements.reader import StatementTable
 from deltaskip.statements.row_statements import MergeInto, Update
 from deltaskip.statements.run import parse_statement
 from deltaskip.statements.show_statements import DescribeTable

@@ -13,8 +13,7 @@ import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import Storage, open_storage
-from deltaskip.storage.hadoop import HadoopStorage, file_infos
-from deltaskip.storage.hadoop_errors import naming
+from deltaskip.storage.hadoop import HadoopStorage, file_infos, naming
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaskip.txn.operation_parameters import logged_parameter, parameter_value
+from deltaskip.txn.intent import logged_parameter, parameter_value
 
 
 @pytest.mark.parametrize("value", ["a", "", "1", 1, 2.5, True, None, ["a", "ü"], {"a": [1]}])

@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
+from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import LOG_FOLDER, Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change

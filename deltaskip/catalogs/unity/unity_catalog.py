@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
-from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
+from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry, withdraw
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
 from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, snapshot_version
 from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
-from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
-from deltaskip.catalogs.unity.models import LoadedTable, TableName, external_request
+from deltaskip.catalogs.unity.models import Credential, LoadedTable, TableName, external_request
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
-from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.errors import (
     CatalogError,
@@ -39,7 +39,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
-from deltaskip.storage import CatalogStorage, Storage, is_local, uri_of
+from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
@@ -54,6 +54,8 @@ _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
 _STORAGE_ROOT = "storage_root"
 """Property of a catalog or schema: where the server puts the managed tables in it. It is given when it is created."""
 _VIEWS = ("VIEW", "MATERIALIZED_VIEW", "METRIC_VIEW")
+# Credentials are renewed before a request that they begin can outlast them.
+_MARGIN_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,3 +573,65 @@ def _described(properties: Mapping[str, str]) -> dict[str, Any]:
     """Comment and properties of a namespace in the form of the API."""
     own = {name: text for name, text in properties.items() if name != COMMENT}
     return {"properties": own, **({COMMENT: properties[COMMENT]} if COMMENT in properties else {})}
+
+
+class VendedStorage:
+    """Opens the storage of a location, and opens it again with new credentials before its credentials expire.
+
+    Local files, and storages for which the user has given credentials, need none from the server.
+
+    Args:
+        location: Path or URI of the table.
+        options: Storage options of the user, which come before those of the server.
+        ask: Asks the server for credentials.
+        given: Credentials that the server has given already.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        options: Mapping[str, str] | None,
+        ask: Callable[[], Sequence[Credential]],
+        given: Sequence[Credential] | None = None,
+    ) -> None:
+        self._location = location
+        self._options = dict(options or {})
+        self._ask = ask
+        self._lock = Lock()
+        self._storage: Storage | None = None
+        self._expires_ms: int | None = None
+        self._given = given
+        self.root = ""
+
+    def __call__(self) -> Storage:
+        """Return the storage."""
+        with self._lock:
+            now = time.time_ns() // 1_000_000
+            if self._storage is None or (self._expires_ms is not None and now + _MARGIN_MS >= self._expires_ms):
+                self._storage, self.root = open_storage(self._location, self._opened_with() or None)
+            return self._storage
+
+    def _opened_with(self) -> dict[str, str]:
+        """The options to open the storage with."""
+        self._expires_ms = None
+        _, root = open_storage(self._location) if self._location.startswith("file:") else (None, self._location)
+        if is_local(root) or any(name in self._options for name in _OWN):
+            return self._options
+        given, self._given = (self._ask() if self._given is None else self._given), None
+        # s3a and s3 are one store.
+        key = self._location.partition("://")[2]
+        matching = [each for each in given if key.startswith(each.prefix.partition("://")[2].rstrip("/"))]
+        if not matching:
+            return self._options
+        # The API: "Clients should choose the most specific prefix."
+        chosen = max(matching, key=lambda each: len(each.prefix))
+        self._expires_ms = chosen.expires_ms if chosen.options else None
+        return {**chosen.options, **self._options}
+
+
+_OWN = (
+    "aws_access_key_id", "access_key_id", "aws_skip_signature", "skip_signature", "azure_storage_account_key",
+    "azure_storage_sas_key", "azure_storage_token", "google_service_account", "google_service_account_key",
+    "google_bearer_token", "google_skip_signature",
+)  # fmt: skip
+"""Options by which a user gives credentials of his own."""

@@ -66,7 +66,7 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
     if isinstance(source, DecimalType):
         return _from_decimal(source, domain, target)
     if source in _FLOATING:
-        return _from_floating(source, domain, target)
+        return _from_floating(domain, target)
     if source == TIMESTAMP and target in INTEGRAL_BITS:
         return Floor(domain, _MICROS_PER_SECOND)
     if source == TIMESTAMP and target in _FLOATING:
@@ -183,7 +183,7 @@ def _to_integral(source: DecimalType, domain: Domain, target: DataType) -> Step:
     )
 
 
-def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step | None:
+def _from_floating(domain: Domain, target: DataType) -> Step | None:
     if target == DOUBLE:
         return identity(domain)
     if target == FLOAT:

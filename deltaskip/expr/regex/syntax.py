@@ -8,11 +8,13 @@ What is not known is left to Spark, by name. What Java refuses is an error.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
 from typing import NoReturn
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.regex.classes import OF_ESCAPES, either_case, inverted, property_named
 from deltaskip.expr.regex.syntax_tree import (
     ALL,
     LAST,
@@ -30,6 +32,97 @@ from deltaskip.expr.regex.syntax_tree import (
 )
 from deltaskip.records import dataclass
 from deltaskip.schema.numerals import integer_of
+
+_DIGIT: Ranges = ((0x30, 0x39),)
+_UPPER: Ranges = ((0x41, 0x5A),)
+_LOWER: Ranges = ((0x61, 0x7A),)
+_SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
+_LETTERS = union(_UPPER, _LOWER)
+"""A to Z and a to z."""
+_BLANK_ACROSS: Ranges = (
+    *((0x09, 0x09), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200A)),
+    *((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)),
+)
+_VERTICAL: Ranges = ((0x0A, 0x0D), (0x85, 0x85), (0x2028, 0x2029))
+_PUNCTUATION: Ranges = ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
+
+_SMALL: dict[str, Ranges] = {
+    "d": _DIGIT,
+    "s": _SPACE,
+    "w": union(_LETTERS, _DIGIT, ((0x5F, 0x5F),)),
+    "h": _BLANK_ACROSS,
+    "v": _VERTICAL,
+}
+OF_ESCAPES: dict[str, Ranges] = {
+    **_SMALL,
+    **{letter.upper(): complement(ranges) for letter, ranges in _SMALL.items()},
+}
+"""The classes that an escaped letter stands for."""
+
+_OF_ASCII: dict[str, Ranges] = {
+    "Lower": _LOWER,
+    "Upper": _UPPER,
+    "ASCII": ((0, 0x7F),),
+    "Alpha": _LETTERS,
+    "Digit": _DIGIT,
+    "Alnum": union(_LETTERS, _DIGIT),
+    "Punct": _PUNCTUATION,
+    "Graph": union(_LETTERS, _DIGIT, _PUNCTUATION),
+    "Print": ((0x20, 0x7E),),
+    "Blank": ((0x09, 0x09), (0x20, 0x20)),
+    "Cntrl": ((0, 0x1F), (0x7F, 0x7F)),
+    "XDigit": union(_DIGIT, ((0x41, 0x46), (0x61, 0x66))),
+    "Space": _SPACE,
+}
+_OF_CASE = frozenset(("Lower", "Upper", "Lu", "Ll", "Lt"))
+_KINDS = {"L": "ultmo", "M": "nce", "N": "dlo", "P": "cdseifo", "S": "mcko", "Z": "slp"}
+_CATEGORIES = frozenset(group + kind for group, kinds in _KINDS.items() for kind in ("", *kinds))
+
+
+def _property_named(name: str, insensitive: bool) -> Set | None:
+    """The set of `\\p{name}`; None for names that are not known here, and for those of a letter case under (?i)."""
+    if insensitive and name in _OF_CASE:
+        return None
+    if name in _OF_ASCII:
+        return Set(_OF_ASCII[name])
+    return _of_category(name) if name in _CATEGORIES else None
+
+
+def _inverted(given: Set) -> Set:
+    """The characters that are not in a set."""
+    return Set(complement(union(given.ranges, given.unsure)), given.unsure)
+
+
+def _either_case(ranges: Ranges) -> Ranges:
+    """The ranges with the letters of ASCII in both cases."""
+    lower = [code for code in range(ord("a"), ord("z") + 1) if _has(ranges, code) or _has(ranges, code - 32)]
+    return union(ranges, ((code - shift, code - shift) for code in lower for shift in (0, 32)))
+
+
+def _has(ranges: Ranges, code: int) -> bool:
+    return any(first <= code <= last for first, last in ranges)
+
+
+@cache
+def _of_category(name: str) -> Set:
+    """A general category of Unicode. Characters whose category is not that of Unicode 3.2 are not sure."""
+    old = unicodedata.ucd_3_2_0.category
+    now = unicodedata.category
+    found: list[int] = []
+    unsure: list[int] = []
+    for code in range(LAST + 1):
+        character = chr(code)
+        category = now(character)
+        if category != old(character) or category == "Cn":
+            unsure.append(code)
+        elif category.startswith(name):
+            found.append(code)
+    return Set(_ranges(found), _ranges(unsure))
+
+
+def _ranges(codes: Iterable[int]) -> Ranges:
+    return union((code, code) for code in codes)
+
 
 _LONGEST = 10_000
 _DEEPEST = 100
@@ -249,7 +342,7 @@ class _Reader:
         return Set(self.cased(((code, code),)))
 
     def cased(self, ranges: Ranges) -> Ranges:
-        return either_case(ranges) if self.insensitive else ranges
+        return _either_case(ranges) if self.insensitive else ranges
 
     def escaped(self) -> Part:
         """Parse the text behind a backslash outside of brackets."""
@@ -290,10 +383,10 @@ class _Reader:
             self.refuse("a property without a name")
         self.at = found.end()
         name = found[1] or found[2]
-        named = property_named(name.removeprefix("Is") if len(name) in (3, 4) else name, self.insensitive)
+        named = _property_named(name.removeprefix("Is") if len(name) in (3, 4) else name, self.insensitive)
         if named is None:
             self.refuse(f"the class \\p{{{name}}}" + (" under (?i)" if self.insensitive else ""))
-        return inverted(named) if negated else named
+        return _inverted(named) if negated else named
 
     def octal(self) -> int:
         found = re.compile("[0-3][0-7]{2}|[0-7]{1,2}").match(self.pattern, self.at)
@@ -349,7 +442,7 @@ class _Reader:
         if missing:
             # Characters in another part of the class are sure.
             missing = complement(union(found, complement(missing)))
-        return inverted(Set(found, missing)) if negated else Set(found, missing)
+        return _inverted(Set(found, missing)) if negated else Set(found, missing)
 
     def member(self) -> Set | int:
         """One character of a class in brackets, or a predefined class."""

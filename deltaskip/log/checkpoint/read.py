@@ -8,6 +8,7 @@ columns are read on demand.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,8 +22,8 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.log.checkpoint.parquet_columns import wrong_column
-from deltaskip.log.checkpoint.parquet_reader import open_reader, read_metadata
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -52,6 +53,8 @@ _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 _PARALLEL_OPENS = 16
 _FEW_ROWS = 1024
 _SOME_ROWS = 8192
+_TAIL_BYTES = 64 << 10
+_END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 
 
 class CheckpointPart:
@@ -481,3 +484,40 @@ def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
         f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be read: {reason}; "
         f"{restore_or_go_back(version)}."
     )
+
+
+def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
+    """Return pyarrow's reader of an open file: `metadata`, `read_row_groups`, `iter_batches`. Raises what pyarrow does.
+
+    Args:
+        source: The file.
+        metadata: Its footer, if that is known.
+        pre_buffer: Whether column chunks are read before their use.
+    """
+    # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
+    options = {"metadata": metadata, "pre_buffer": pre_buffer, "coerce_int96_timestamp_unit": "us"}
+    try:
+        from pyarrow._parquet import ParquetReader
+    except ImportError:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(source, **options).reader
+    reader = ParquetReader()
+    reader.open(source, **options)
+    return reader
+
+
+def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
+    """Return the footer of an open file, whose column chunks pyarrow can describe. Raises what pyarrow does.
+
+    Raises ValueError if pyarrow would end the process for the metadata of a column chunk.
+    """
+    size = source.size()
+    tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
+    length, magic = _END.unpack(tail[-_END.size :]) if len(tail) >= _END.size else (0, b"")
+    length += _END.size
+    if magic == _MAGIC and length <= size:
+        tail = tail if len(tail) >= length else source.read_at(length, size - length)
+        if not footer_fits(memoryview(tail)[len(tail) - length : -_END.size]):
+            raise ValueError("the column chunks in its footer do not fit its columns")
+    return open_reader(pa.BufferReader(tail)).metadata

@@ -30,7 +30,7 @@ from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
-from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
+from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
@@ -40,9 +40,8 @@ from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
 from deltaskip.settings import options
-from deltaskip.txn.app_version import record_version
 from deltaskip.txn.known_files import known_files
-from deltaskip.txn.operation import MAX_TRIES
+from deltaskip.txn.operation import MAX_TRIES, record_version
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 

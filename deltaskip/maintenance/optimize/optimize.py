@@ -30,7 +30,7 @@ from deltaskip.settings import options
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.txn.app_version import committed_before
+from deltaskip.txn.operation import committed_before
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _MOST_TRIES = 3

@@ -15,9 +15,8 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, display_name, fold_name, leaves
-from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.resolve import resolve
+from deltaskip.schema.resolve import column_path, resolve
 from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

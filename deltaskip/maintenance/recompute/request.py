@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
-from deltaskip.collations.write_versions import kept_versions
+from deltaskip.collations.versions import kept_versions
 from deltaskip.errors import (
     CollationUnavailable,
     InvalidArgument,
@@ -41,7 +41,7 @@ from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
-from deltaskip.txn.operation_parameters import parameter_value
+from deltaskip.txn.intent import parameter_value
 from deltaskip.version import engine_info
 
 _LOG_ROWS = 8192

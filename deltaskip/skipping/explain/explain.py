@@ -13,7 +13,7 @@ from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.schema.arrow_values import is_true
 from deltaskip.skipping.batches import FileBatch, candidates
-from deltaskip.skipping.explain.matrix import Bins
+from deltaskip.skipping.explain.drawing import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     can_skip,

@@ -25,12 +25,12 @@ from deltaskip.skipping.explain.drawing import (
     TEXT,
     Colour,
     Drawing,
+    Matrix,
     Text,
     drawing,
     levels,
     ramp,
 )
-from deltaskip.skipping.explain.matrix import Matrix
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont

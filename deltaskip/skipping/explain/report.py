@@ -14,10 +14,9 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
-from deltaskip.html import escaped
 from deltaskip.records import dataclass
-from deltaskip.shown import Shown
-from deltaskip.skipping.explain.matrix import Matrix
+from deltaskip.shown import Shown, escaped
+from deltaskip.skipping.explain.drawing import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
 
 _LEAF_SCHEMA = pa.schema(

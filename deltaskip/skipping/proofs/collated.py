@@ -45,9 +45,8 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
-from deltaskip.skipping.proofs.preimage.like import prefix_of
-from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, joined, some
-from deltaskip.skipping.proofs.terms import all_of, any_of
+from deltaskip.skipping.proofs.leaf_values import prefix_of
+from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined, some
 from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
 

@@ -67,7 +67,7 @@ def _case(choice: Case) -> list[tuple[Node, Node]] | None:
     before: Node = TRUE
     for condition, value in choice.branches:
         found.append((And((before, condition)), value))
-        before = And((before, _untrue(condition)))
+        before = And((before, Or((Not(condition), _nullable(condition)))))
     return [*found, (before, otherwise)]
 
 
@@ -108,10 +108,6 @@ def _operands(choice: Node) -> list[tuple[Node, Node]] | None:
         found.append((And((before, Not(IsNull(arg)))), arg))
         before = And((before, IsNull(arg)))
     return [*found, (before, Literal(None, choice.type))]
-
-
-def _untrue(condition: Node) -> Node:
-    return Or((Not(condition), _nullable(condition)))
 
 
 def _nullable(node: Node) -> Node:

@@ -28,10 +28,9 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.preimages.ordinals import domain_of
+from deltaskip.expr.preimages.ordinals import starting_with as span_of_prefix
 from deltaskip.schema.types import BOOLEAN, STRING
-from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
-from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying, spans_of_points
 
 Found = tuple[FieldRef, Values]
 
@@ -73,7 +72,7 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
         case Like(child):
             return _preimage(child, matching(node), time_zone)
         case Not(Like(child) as like):
-            return _preimage(child, not_matching(like), time_zone)
+            return _preimage(child, _not_matching(like), time_zone)
     return None
 
 
@@ -146,3 +145,51 @@ def _others(values: Values) -> Values:
     domain = domain_of(STRING)
     assert domain is not None
     return Values(complement(values.spans, domain))
+
+
+def starting_with(prefix: str) -> Values:
+    """Return the strings that start with `prefix`."""
+    return Values((span_of_prefix(prefix.encode()),))
+
+
+def matching(node: Like) -> Values | None:
+    """Return a set that contains every string that the pattern matches; None if the pattern is not constant."""
+    prefix, rest = prefix_of(node)
+    if prefix is None:
+        return None
+    if not rest:
+        return satisfying(STRING, "=", prefix)
+    found = starting_with(prefix)
+    return found if set(rest) == {"%"} else Values(found.spans, exact=False)
+
+
+def _not_matching(node: Like) -> Values | None:
+    """Return the strings that the pattern does not match; None if its prefix does not determine them."""
+    prefix, rest = prefix_of(node)
+    if prefix is None or set(rest) - {"%"}:
+        return None
+    domain = domain_of(STRING)
+    found = starting_with(prefix) if rest else satisfying(STRING, "=", prefix)
+    return None if domain is None or found is None else Values(complement(found.spans, domain))
+
+
+def prefix_of(node: Like) -> tuple[str | None, str]:
+    """Return (text before the first wildcard, rest of the pattern), or (None, "") if the pattern is not constant."""
+    if node.case_insensitive or not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
+        return None, ""
+    pattern, escape = node.pattern.value, node.escape
+    prefix: list[str] = []
+    i = 0
+    while i < len(pattern):
+        character = pattern[i]
+        if character == escape:
+            if i + 1 == len(pattern) or pattern[i + 1] not in ("%", "_", escape):
+                return None, ""
+            prefix.append(pattern[i + 1])
+            i += 2
+            continue
+        if character in "%_":
+            break
+        prefix.append(character)
+        i += 1
+    return "".join(prefix), pattern[i:]

@@ -55,11 +55,19 @@ from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, Partition
 from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
-from deltaskip.skipping.proofs.preimage.nulls import null_only_with
 from deltaskip.skipping.proofs.preimage.value_sets import Values, has_nan, meet
-from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
-from deltaskip.skipping.proofs.terms import all_of, any_of, within, within_hull
+from deltaskip.skipping.proofs.terms import (
+    LEAST_AND_GREATEST,
+    Proof,
+    all_of,
+    any_of,
+    every,
+    joined,
+    some,
+    within,
+    within_hull,
+)
 from deltaskip.skipping.proofs.unproved import (
     NEVER,
     TIMELESS,
@@ -67,6 +75,7 @@ from deltaskip.skipping.proofs.unproved import (
     UNORDERED,
     UNSUPPORTED,
     columns_read,
+    null_only_with,
     still_skipped,
     unproved,
 )

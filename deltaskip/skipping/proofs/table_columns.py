@@ -14,8 +14,7 @@ from deltaskip.schema.resolve import leaves
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.program import Keep, NullsPossible, ValuesPossible
-from deltaskip.skipping.proofs.proof import Proof
-from deltaskip.skipping.proofs.terms import all_of
+from deltaskip.skipping.proofs.terms import Proof, all_of
 from deltaskip.stats.layout import StatField
 
 

@@ -7,13 +7,14 @@ with NULL implies nullCount != 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, value_at
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.program import (
     AllOf,
@@ -29,8 +30,7 @@ from deltaskip.skipping.program import (
     Term,
     ValuesPossible,
 )
-from deltaskip.skipping.proofs.preimage.point_spans import PointSpans
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement
+from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, Values, complement
 from deltaskip.stats.layout import BoundKind, StatField
 
 _FEW = 8
@@ -38,6 +38,7 @@ _FEW = 8
 
 _MOST = 64
 """The same for kinds of columns that no kernel searches; more spans are replaced by their hull."""
+LEAST_AND_GREATEST = "only the least and the greatest of the predicate's values are compared with min and max"
 
 
 def within(field: StatField, values: Values) -> Term:
@@ -148,3 +149,41 @@ def _points(field: StatField, spans: Spans) -> pa.Array:
     if field.kind is BoundKind.DOUBLE:
         found = [_kernel_value(field, low) for low in found]
     return arrow_array(found, types.get(field.kind, pa.int64()) if field.kind else pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A condition on the statistics of a file that holds whenever some row of it makes the leaf TRUE.
+
+    reason: why the condition is always true, or weaker than bounds would allow; "" where the rule is complete. Of a
+    Drop, why no row matches. The rule that gives up sets it: it must be true of the leaf and the schema, whatever
+    statistics the log holds.
+    """
+
+    term: Term
+    reason: str = ""
+
+
+def every(proofs: Sequence[Proof]) -> Proof:
+    """The conjunction; its reason is that of the proofs, unless one of them is complete."""
+    term = all_of([proof.term for proof in proofs])
+    if isinstance(term, Drop):
+        return Proof(term, joined(proof.reason for proof in proofs if isinstance(proof.term, Drop)))
+    return Proof(term, joined(p.reason for p in proofs) if all(p.reason for p in proofs) else "")
+
+
+def some(proofs: Sequence[Proof]) -> Proof:
+    """The disjunction; any proof of it that is not complete weakens the whole."""
+    term = any_of([proof.term for proof in proofs])
+    limited = [p for p in proofs if isinstance(term, Drop) or not isinstance(p.term, Drop)]
+    return Proof(term, joined(proof.reason for proof in limited))
+
+
+def joined(reasons: Iterable[str]) -> str:
+    """The reasons as one text, each once."""
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def enumerated(names: Sequence[str], last: str) -> str:
+    """Names as a list in a sentence, `last` ("and", "or") before the last one."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

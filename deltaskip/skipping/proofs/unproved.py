@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import FUNCTIONS, PRESENT
-from deltaskip.expr.nodes import Call, Collate, FieldRef, IsNull, Literal, Node, Not, Opaque, children_of, walk
+from deltaskip.expr.nodes import (
+    Call,
+    Cast,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    StartsWith,
+    children_of,
+    walk,
+)
 from deltaskip.expr.spark_functions import CHANGING
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DecimalType
 from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
-from deltaskip.skipping.proofs.preimage.nulls import strict_columns
-from deltaskip.skipping.proofs.proof import Proof, enumerated
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
-from deltaskip.skipping.proofs.terms import all_of
+from deltaskip.skipping.proofs.terms import Proof, all_of, enumerated
 
 NEVER = "it is false whenever the query may run"
 TIMELESS = "it may be true when the query runs, whatever the rows are"
@@ -27,7 +43,7 @@ def unproved(node: Node, columns: TableColumns, reason: str = "") -> Proof:
         reason: Why another rule gave up; by default, the reason is derived from the leaf.
     """
     inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
-    strict = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
+    strict = _strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
     terms = [columns.is_not_null(column).term for column in strict]
     return Proof(all_of([*terms, Keep()]), reason or _reason(node, columns))
 
@@ -83,3 +99,31 @@ def _reason(node: Node, columns: TableColumns) -> str:
     if len(names) > 1:
         return f"it reads several columns ({enumerated(names, 'and')}), and statistics bound each column separately"
     return f"no rule bounds {names[0]} by this expression" if names else "it reads no column"
+
+
+def _strict_columns(node: Node) -> tuple[FieldRef, ...]:
+    """Return the columns whose NULL makes all of `node` NULL (or raise)."""
+    match node:
+        case FieldRef():
+            return (node,)
+        case Cast(child) | Collate(child) | Not(child) | In(child):
+            return _strict_columns(child)
+        case Compare(op) if op == "<=>":
+            return ()
+        case Call(name) if name not in FUNCTIONS or not FUNCTIONS[name].null_in_null_out:
+            return ()
+        case Compare() | Call() | Like() | StartsWith():
+            return tuple(dict.fromkeys(column for child in children_of(node) for column in _strict_columns(child)))
+    return ()
+
+
+def null_only_with(node: Node) -> FieldRef | None:
+    """Return the column if `node` is a chain of casts of it that are NULL exactly where the column is; else None.
+
+    NaN as a decimal is NULL; without ANSI mode, so are malformed texts, and numbers that are too large for a decimal.
+    """
+    while isinstance(node, Cast) and not node.safe and not isinstance(node.type, DecimalType):
+        if type_of(node.child) in (FLOAT, DOUBLE, STRING, None):
+            return None
+        node = node.child
+    return node if isinstance(node, FieldRef) else None

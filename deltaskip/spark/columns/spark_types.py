@@ -7,16 +7,22 @@ NOT NULL column with nulls in a file returns wrong rows instead of an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import pyspark
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id, physical_schema
 from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     BYTE,
+    COMMENT_KEY,
     DATE,
     DOUBLE,
     FLOAT,
@@ -140,3 +146,41 @@ def _variant_type(field: StructField) -> spark_types.DataType:
         return spark_types.VariantType()
     except AttributeError as error:
         raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.") from error
+
+
+def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Return the rows with the nullability and comments of the table's columns in the schema.
+
+    Readers of files make every column nullable. Through Spark Connect columns stay nullable, with comments.
+
+    Args:
+        frame: Rows of the table, with all its columns.
+        schema: Schema of the table.
+    """
+    if all(field.nullable and not _metadata(field) for field in schema.fields):
+        return frame
+    java = getattr(frame, "_jdf", None)
+    output = None if java is None else java.queryExecution().analyzed().output()
+    columns = []
+    for i, field in enumerate(schema.fields):
+        column = F.col(quoted_name(field.name))
+        if output is not None and not field.nullable:
+            column = _not_null(frame, output.apply(i))
+        columns.append(column.alias(field.name, metadata=_metadata(field)))
+    return frame.select(*columns)
+
+
+def _metadata(field: StructField) -> dict[str, Any]:
+    """The part of a field's metadata that does not belong to Delta or Spark."""
+    return {COMMENT_KEY: field.metadata[COMMENT_KEY]} if COMMENT_KEY in field.metadata else {}
+
+
+def _not_null(frame: Any, attribute: Any) -> Column:
+    """A column that Spark knows to contain no NULL, which the table's writers guarantee."""
+    jvm = frame.sparkSession._jvm
+    expression = jvm.org.apache.spark.sql.catalyst.expressions.KnownNotNull(attribute)
+    if pyspark.__version__.startswith("3."):
+        return Column(jvm.org.apache.spark.sql.Column(expression))
+    from pyspark.sql.classic.column import Column as ClassicColumn
+
+    return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))

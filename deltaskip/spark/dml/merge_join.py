@@ -36,7 +36,7 @@ from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
 

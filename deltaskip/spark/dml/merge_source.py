@@ -47,7 +47,7 @@ from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.session_settings import described_jobs
 
 
 class SparkMergeSource(MergeSource):

@@ -31,7 +31,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.session_settings import described_jobs
 
 SOURCE_ROW = "__deltaskip_source_row"
 """The number of a row of the source."""

@@ -44,9 +44,9 @@ from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.checks import is_local
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.session.session_collation import session_collation_version
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.write_dataframe import write_dataframe
 
 _FILE = "__deltaskip_file"
@@ -97,7 +97,7 @@ class SparkExecution(RowExecution):
             return here
         snapshot = self._snapshot
         schema, mode = snapshot.schema, snapshot.mapping_mode
-        values = {_FILE: _numbers(files)}
+        values = {_FILE: arrow_array(np.arange(len(files), dtype=np.int64))}
         frame = self._rows(files, schema, mode, self._deleted(files), position=_POSITION, values=values)
         beside = [F.col(_FILE), F.col(_POSITION)]
         with predicate_errors_named(snapshot.table_root):
@@ -274,7 +274,3 @@ class SparkExecution(RowExecution):
         nothing = arrow_array([], pa.int64())
         found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
         return [nothing if rows is None else rows for rows in found]
-
-
-def _numbers(files: pa.Table) -> pa.Array:
-    return arrow_array(np.arange(len(files), dtype=np.int64))

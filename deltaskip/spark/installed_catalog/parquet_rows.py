@@ -19,9 +19,9 @@ from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.dataframe import FIELD_ID_READ
 from deltaskip.spark.read.file_index import milliseconds
+from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.partitions import PartitionTable, partition_table
 from deltaskip.spark.read.projection import UNPUSHED
-from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
 
@@ -29,7 +29,7 @@ _OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "merge
 _ROW = "__deltaskip_row"
 
 
-def can_read(snapshot: Snapshot, fields: Sequence[StructField], files: pa.Table) -> bool:
+def can_read(fields: Sequence[StructField], files: pa.Table) -> bool:
     """Return whether these readers return exactly the rows of the files: no row is deleted, and no column is void."""
     if files["deletion_vector"].null_count < len(files):
         return False

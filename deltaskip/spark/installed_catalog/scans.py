@@ -200,7 +200,7 @@ class InstalledScan(Proxy):
     def _batch(self) -> Any:
         pushed = self._pushed
         files = pushed.scan.files()
-        if can_read(pushed.scan.snapshot, pushed.fields, files):
+        if can_read(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
         return _python_batch(self.jvm, pushed.scan, self._schema)
 

@@ -20,7 +20,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
-from deltaskip.spark.read.schemes import spark_paths
+from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, new_folder

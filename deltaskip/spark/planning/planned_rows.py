@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError
-from deltaskip.expr.nodes import Node, Opaque, columns_of, walk
+from deltaskip.expr.nodes import Opaque, columns_of, walk
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.stored_rows import StoredRows
@@ -25,8 +25,7 @@ from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for
 from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
-from deltaskip.spark.recompute.collect import collected
-from deltaskip.spark.session.checks import cores, running_interpreter
+from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
 PIECE_BYTES = 128 << 20
@@ -90,16 +89,12 @@ def _read_fields(scan: LogScan) -> list[StructField]:
             f"The table {scan.snapshot.table_root} has no columns, so there is nothing to read; add columns first."
         )
     parsed = scan.parsed
-    if scan.columns is None or (parsed is not None and _is_opaque(parsed)):
+    if scan.columns is None or (parsed is not None and any(isinstance(part, Opaque) for part in walk(parsed))):
         return list(schema.fields)
     names = set(scan.columns)
     if parsed is not None:
         names |= {resolve(schema, parts).logical[0] for parts in columns_of(parsed)}
     return [field for field in schema.fields if field.name in names] or [schema.fields[0]]
-
-
-def _is_opaque(node: Node) -> bool:
-    return any(isinstance(part, Opaque) for part in walk(node))
 
 
 def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from deltaskip.change_feed.change_columns import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
-from deltaskip.change_feed.change_scan import ChangeScan, FileGroup
+from deltaskip.change_feed.change_scan import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES, ChangeScan, FileGroup
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk

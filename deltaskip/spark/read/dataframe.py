@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,7 +15,15 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
-from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.errors import (
+    CorruptLog,
+    DeltaSkipError,
+    InvalidArgument,
+    InvalidArgumentType,
+    PredicateError,
+    SchemaError,
+    UnsupportedFeature,
+)
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.nodes import columns_of
@@ -29,17 +39,16 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
-from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema, with_declarations
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.read.file_index import check_unlisted, milliseconds
-from deltaskip.spark.read.file_paths import check_not_hidden
-from deltaskip.spark.read.listing import listed_here
+from deltaskip.spark.read.file_index import check_unlisted, listed_here, milliseconds
+from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.read.schemes import spark_paths
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.error_conversion import predicate_errors_named
+from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
+from deltaskip.spark.session.releases import broadcast_rows
 from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused
 
 Planned = TypeVar("Planned", bound=PlannedScan)
@@ -53,6 +62,8 @@ _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
 _BASE = "__deltaskip_base_row_id"
 _VERSION = "__deltaskip_default_version"
+# Names after the format that `statements.statement.path_of` does not take for a path.
+_BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,3 +340,59 @@ def _deleted(scan: ListedScan, files: pa.Table) -> list[pa.Int64Array] | None:
     snapshot = scan.snapshot
     found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
     return [arrow_array([], pa.int64()) if rows is None else rows for rows in found]
+
+
+def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
+    """Return the DataFrame of a query.
+
+    The relations are passed to Spark with the query, under names of their own that it gives up again, on a classic
+    session as soon as the query is analyzed, on Spark Connect as a part of its plan.
+
+    Args:
+        spark: The session.
+        text: The query, with `{name}` for each relation and doubled braces for other ones.
+        scans: By name, which rows of a table the relation may leave out.
+        conditions: By name, the predicate of the rows of the relation, as SQL text, where it is not all rows.
+
+    Raises PredicateError if Spark refuses the query.
+    """
+    frames = {}
+    for name, scan in scans.items():
+        table = f"{scan.snapshot.table_root} (version {scan.snapshot.version})"
+        with spark_errors_named(spark, table, "read"):
+            frame = _declared(scan_to_dataframe(spark, scan, filtered=False), scan)
+            frames[name] = frame.where(conditions[name]) if name in conditions else frame
+    try:
+        found = _run(spark, text, frames)
+        # Spark Connect analyzes the query at the first request.
+        _ = found.schema
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if type(error).__name__ not in ("AnalysisException", "ParseException"):
+            raise
+        reason = first_reason(error)
+        cure = _BY_PATH if "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" in str(error) else ""
+        raise PredicateError(f"Spark cannot run the query: {reason}{cure}") from error
+    return found
+
+
+def arrow_to_dataframe(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Return the rows of an Arrow table as a DataFrame; it may have no columns."""
+    return broadcast_rows(spark, rows) if rows.num_columns else spark.range(0).drop("id")
+
+
+def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
+    """The rows with NOT NULL and comments of their columns in the schema."""
+    fields = {field.name: field for field in scan.snapshot.schema.fields}
+    return with_declarations(frame, StructType(tuple(fields[name] for name in frame.columns)))
+
+
+def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    if not frames or "kwargs" in signature(spark.sql).parameters:
+        return spark.sql(text, **frames) if frames else spark.sql(text.replace("{{", "{").replace("}}", "}"))
+    # The Connect client of Spark 3.5 takes no DataFrames, and reads views anew each time: they stay with the session.
+    names = {name: f"deltaskip_{uuid4().hex}" for name in frames}
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(names[name])
+    return spark.sql(text.format(**names))

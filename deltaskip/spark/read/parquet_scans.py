@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -24,12 +25,10 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
 from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import logical_type, spark_schema
-from deltaskip.spark.read.file_index import CODE, unlisted_scan
+from deltaskip.spark.read.file_index import CODE, listed_here, missing_files_named, tuned_listing, unlisted_scan
 from deltaskip.spark.read.file_paths import metadata_path, needs_own_scan
-from deltaskip.spark.read.listing import listed_here, missing_files_named, tuned_listing
-from deltaskip.spark.read.partitions import PartitionTable, constants, indexed
+from deltaskip.spark.read.partitions import PartitionTable, constants, hive_directory, indexed
 from deltaskip.spark.read.projection import logical_columns, projected
-from deltaskip.spark.read.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union
 
 # Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
@@ -61,6 +60,10 @@ _WORD_SHIFT = 6
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
 _MAX_WORD_BYTES = 32 << 20
 _PAIR_BYTES = 64
+_MIN_CONSTANT_SCANS = 8
+_MAX_HIVE_SCANS = 8
+_BYTES_OF_A_SCAN = 16 << 20
+"""Bytes of files whose rows are joined in the time in which one more scan is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +317,7 @@ def _of_file(path: str, value: str) -> str:
     return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END"
 
 
-def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
+def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[_Shape]:
     """The scans that read these files."""
     if source.times is None:
         return shapes_of(source.paths, rows, source.partitions, source.mode, source.sizes)
@@ -323,7 +326,7 @@ def _shapes(source: ScanSettings, rows: Sequence[int]) -> list[Shape]:
     return [JoinedScan(tuple(rows))] if len(codes) > 1 else [ConstantScan(tuple(rows), code) for code in codes]
 
 
-def _scan(source: ScanSettings, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
+def _scan(source: ScanSettings, shape: _Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
     """The rows of a shape. wanted: the columns to return beside the table's."""
     extra = _location_for(wanted)
     match shape:
@@ -497,3 +500,86 @@ def _bit_words(positions: pa.Int64Array, length: int) -> np.ndarray[tuple[int], 
     bits = np.zeros(length << _WORD_SHIFT, np.uint8)
     bits[positions.to_numpy(zero_copy_only=False)] = 1
     return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantScan:
+    """Files, by row number, that all have the partition values of the tuple `code`, which may be the empty tuple."""
+
+    rows: tuple[int, ...]
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class HiveScan:
+    """Files below the directory `base_path` whose directory names contain their partition values."""
+
+    rows: tuple[int, ...]
+    base_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedScan:
+    """Files whose partition values come from a broadcast join."""
+
+    rows: tuple[int, ...]
+
+
+_Shape = ConstantScan | HiveScan | JoinedScan
+
+
+def shapes_of(
+    paths: Sequence[str],
+    rows: Sequence[int],
+    table: PartitionTable,
+    mode: MappingMode,
+    sizes: Sequence[int] | None = None,
+) -> list[_Shape]:
+    """Scans that together read each of `rows` once.
+
+    paths: the spark_path of every file of `table`. sizes: bytes of every file; None if they are not known.
+    """
+    if not rows:
+        return []
+    codes = {int(table.codes[row]) for row in rows}
+    if len(codes) == 1:
+        return [ConstantScan(tuple(rows), codes.pop())]
+    scans, rest = _hive_scans(paths, rows, table, mode)
+    by_code = defaultdict(list)
+    for row in rest:
+        by_code[int(table.codes[row])].append(row)
+    if len(by_code) <= _constant_scans_worth(rest, sizes):
+        return [*scans, *(ConstantScan(tuple(members), code) for code, members in by_code.items())]
+    large = [scan for scan in scans if sizes is None or _bytes(scan.rows, sizes) >= _BYTES_OF_A_SCAN]
+    alone = {row for scan in large for row in scan.rows}
+    return [*large, JoinedScan(tuple(row for row in rows if row not in alone))]
+
+
+def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> int:
+    """The number of scans with literals of these files that take less time than one scan and a join."""
+    if sizes is None:
+        return options.partition_scans
+    return min(max(_bytes(rows, sizes) // _BYTES_OF_A_SCAN, _MIN_CONSTANT_SCANS), options.partition_scans)
+
+
+def _bytes(rows: Sequence[int], sizes: Sequence[int]) -> int:
+    return sum(sizes[row] for row in rows)
+
+
+def _hive_scans(
+    paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode
+) -> tuple[list[HiveScan], list[int]]:
+    """Scans of the roots with the most files, and the rows that are in none of them."""
+    directories = {code: hive_directory(table, code, mode) for code in {int(table.codes[row]) for row in rows}}
+    roots: dict[int, str] = {}
+    for row in rows:
+        wanted = directories[int(table.codes[row])]
+        folder = paths[row].rpartition("/")[0]
+        if wanted is not None and folder.endswith(f"/{wanted}"):
+            roots[row] = folder[: -len(wanted) - 1]
+    chosen = [root for root, _ in Counter(roots.values()).most_common(_MAX_HIVE_SCANS)]
+    members: dict[str, list[int]] = {root: [] for root in chosen}
+    rest: list[int] = []
+    for row in rows:
+        members.get(roots.get(row, ""), rest).append(row)
+    return [HiveScan(tuple(found), root) for root, found in members.items()], rest

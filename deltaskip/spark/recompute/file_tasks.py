@@ -27,6 +27,8 @@ TASK_RESULT = pa.schema(
     ]
 )
 """One row per file or piece of it: `stats` is the text for a whole file, `facts` the pickled FileFacts of a piece."""
+RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
+"""The schema of TASK_RESULT as Spark DDL."""
 
 _RESULT_ROWS = 1000
 

@@ -20,11 +20,10 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
+from deltaskip.spark.read.file_index import missing_files_named, tuned_listing
 from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan, spark_path
-from deltaskip.spark.read.listing import missing_files_named, tuned_listing
-from deltaskip.spark.recompute.collect import RESULT_DDL, collected
-from deltaskip.spark.recompute.file_tasks import contents_runner
-from deltaskip.spark.session.checks import running_interpreter
+from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
+from deltaskip.spark.session.checks import collected, running_interpreter
 from deltaskip.spark.session.releases import union, without_pandas_warning
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json

@@ -14,12 +14,11 @@ from pyspark.sql import SparkSession
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.computed_files import ComputedFile, DataFile, computed_tables
-from deltaskip.spark.recompute.collect import RESULT_DDL, collected
-from deltaskip.spark.recompute.file_tasks import pack, task_runner
+from deltaskip.spark.recompute.file_tasks import RESULT_DDL, pack, task_runner
 from deltaskip.spark.recompute.hadoop_files import rows_by_way_of_spark
-from deltaskip.spark.session.checks import cores, running_interpreter
-from deltaskip.spark.session.job_descriptions import described_jobs
+from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_below

@@ -1,21 +1,21 @@
-"""Sessions that users pass: whether they can be used, and the interpreter of their Python workers."""
+"""Sessions that users pass: whether they can be used, the interpreter of their workers, and the errors of tasks."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from deltaskip import arguments
-from deltaskip.errors import InvalidArgument, SparkUnavailable
-from deltaskip.spark.session.error_conversion import spark_errors_named
+from deltaskip import arguments, errors
+from deltaskip.errors import DeltaSkipError, InvalidArgument, SparkUnavailable, StorageError
+from deltaskip.spark.session.error_conversion import keep_settings_secret_once, spark_errors_named
 from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.spark.session.secrets import keep_settings_secret_once
 
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.
@@ -157,3 +157,24 @@ def _is_stopped(session: Any) -> bool:
         context = getattr(session, "_sc", None)
         return context is not None and getattr(context, "_jsc", None) is None
     return bool(getattr(session, "is_stopped", False))
+
+
+def collected(results: DataFrame) -> list[Any]:
+    """The rows that tasks of deltaskip make; a DeltaSkipError of a task is raised here with its own type."""
+    try:
+        found: list[Any] = results.collect()
+    except Exception as error:
+        _raise_own(error)
+    return found
+
+
+def _raise_own(error: Exception) -> NoReturn:
+    text = str(error)
+    if re.search(r"No module named '(deltaskip|pyarrow)", text):
+        raise not_on_executors() from error
+    own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
+    if own is not None:
+        kind = getattr(errors, own[1], StorageError)
+        if issubclass(kind, DeltaSkipError):
+            raise kind(own[2].strip()) from None
+    raise error

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging import LogRecord
 from threading import get_ident
 from typing import Any
+from weakref import WeakSet
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from deltaskip.doors import SPARK_S
@@ -21,10 +23,9 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from deltaskip.redaction import redacted
+from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import AmbiguousName
-from deltaskip.spark.session.secrets import keep_settings_secret
 
 _NO_FILE_SYSTEM = re.compile(
     r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
@@ -70,6 +71,10 @@ _PACKAGES = {
         "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
     ),
 }
+# Names of settings that may be secrets: Hadoop has hundreds of settings, which are read by name only.
+_HADOOP_S = "(?i).*(secret|passw|pwd|token|signature|credential|key|sas).*"
+
+_known: WeakSet[Any] = WeakSet()
 
 
 @contextmanager
@@ -261,3 +266,35 @@ def _root_cause(java: Any) -> str:
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
     return "" if cause is None else str(cause.toString()).partition("\n")[0].strip().rstrip(".")
+
+
+def keep_settings_secret_once(spark: Any) -> None:
+    """Call keep_settings_secret at the first call for each session."""
+    if spark not in _known:
+        _known.add(spark)
+        keep_settings_secret(spark)
+
+
+def keep_settings_secret(spark: Any = None) -> None:
+    """Keep secrets in the settings of a session out of messages; None for the running session."""
+    # The thin client of Spark Connect has no context.
+    known = getattr(pyspark, "SparkContext", None)
+    context = None if known is None else known._active_spark_context
+    if spark is None and context is not None:
+        with suppress(Exception):  # as below
+            spark = pyspark.sql.SparkSession.getActiveSession()
+    for settings in (_of_the_context, _of_hadoop, _of_the_session):
+        with suppress(Exception):  # the session may be gone, or a Connect session, or PySpark 3.5 lack the method
+            keep_options_secret(settings(context, spark))
+
+
+def _of_the_context(context: Any, spark: Any) -> dict[str, str]:
+    return dict(context.getConf().getAll())
+
+
+def _of_hadoop(context: Any, spark: Any) -> dict[str, str]:
+    return dict(context._jsc.hadoopConfiguration().getValByRegex(_HADOOP_S))
+
+
+def _of_the_session(context: Any, spark: Any) -> dict[str, str]:
+    return dict(spark.conf.getAll)

@@ -10,12 +10,11 @@ from pyspark.sql import SparkSession
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import source_of
-from deltaskip.collations.write_versions import kept_versions
+from deltaskip.collations.versions import kept_versions, source_of
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
-from deltaskip.skipping.explain.logged import logged_collations
+from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.spark.session.active import running_session
 from deltaskip.warning import warn
 

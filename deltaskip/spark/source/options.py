@@ -15,7 +15,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.schema.column_names import parse_names
+from deltaskip.schema.resolve import parse_names
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 from deltaskip.table.table import DeltaTable

@@ -33,7 +33,7 @@ from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation
 from deltaskip.table.table import DeltaTable
-from deltaskip.txn.app_version import committed_before, record_version
+from deltaskip.txn.operation import committed_before, record_version
 from deltaskip.txn.transaction import Transaction
 
 # Values of identity columns of a task follow each other at this distance, because no task knows how many there are.

@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame
 from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.spark.read.file_paths import spark_path
-from deltaskip.spark.session.job_descriptions import described_jobs
-from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.storage.tree import files_below

@@ -49,9 +49,8 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import broadcast_rows
-from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 from deltaskip.spark.write.write_dataframe import write_dataframe
 

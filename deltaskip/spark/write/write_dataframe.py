@@ -48,8 +48,8 @@ from deltaskip.settings import options
 from deltaskip.spark.columns.spark_types import data_schema
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
-from deltaskip.spark.session.job_descriptions import described_jobs
 from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
 from deltaskip.stats.computation import statistics_request

@@ -33,8 +33,7 @@ def check_column_mapping(candidate: Candidate) -> None:
     _check_highest_not_lowered(candidate)
     if candidate.mode == "none":
         return
-    fields = list(_fields(candidate.schema))
-    _check_assigned(candidate, fields)
+    _check_assigned(candidate)
     if candidate.base.mapping_mode != "none" and not candidate.intent.copies_state:
         _check_kept(candidate)
 
@@ -53,7 +52,7 @@ def _check_highest_not_lowered(candidate: Candidate) -> None:
         )
 
 
-def _check_assigned(candidate: Candidate, fields: list[StructField]) -> None:
+def _check_assigned(candidate: Candidate) -> None:
     """Every column has an id, unique in the table, and a physical name, unique in its struct."""
     ids: set[int] = set()
     for struct in _structs(candidate.schema):

@@ -13,8 +13,7 @@ from deltaskip.features.registry import FEATURES, READER_VERSIONS, has_feature
 from deltaskip.features.requirements import CommitSummary, uses_of
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
-from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.commit_rules import refusal, unsupported
 

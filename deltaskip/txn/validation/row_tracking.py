@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, Protocol, table_keys
 from deltaskip.errors import CorruptLog
+from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.features.registry import has_feature
-from deltaskip.features.row_tracking_names import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after

@@ -171,17 +171,13 @@ def _reserved(state: _State) -> Mapping[str, str]:
     """The features that use each reserved name, by the name in lower case."""
     properties = state.properties
     reserved = {}
-    if _true(properties, TableProperties.change_data_feed.name):
+    if properties.configuration.get(TableProperties.change_data_feed.name, "").lower() == "true":
         reserved = dict.fromkeys(_FEED_COLUMNS, "the change data feed")
     for definition in (TableProperties.row_id_column, TableProperties.row_commit_version_column):
         name = properties.configuration.get(definition.name)
         if name:
             reserved[name.lower()] = f"row tracking ({definition.name})"
     return reserved
-
-
-def _true(properties: TableProperties, name: str) -> bool:
-    return properties.configuration.get(name, "").lower() == "true"
 
 
 def _types(schema: StructType) -> Iterator[tuple[str, str]]:

@@ -6,15 +6,23 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
-from deltaskip.errors import InvalidArgument
-from deltaskip.txn.operation_parameters import logged_parameter
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.schema.properties import (
+    CONSTRAINT_PREFIX,
+    TableProperties,
+    is_delta_property,
+    meant_property,
+    parse_property,
+)
+from deltaskip.schema.resolve import parse_names
+from deltaskip.stats.stats_columns import STATS_COLUMNS
+from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.column_mapping import check_column_mapping
 from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.domains import check_app_versions, check_domains
 from deltaskip.txn.validation.files import check_files
 from deltaskip.txn.validation.iceberg import check_iceberg
-from deltaskip.txn.validation.metadata import check_metadata, check_properties
 from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
 from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
 from deltaskip.txn.validation.schema import check_schema
@@ -22,6 +30,15 @@ from deltaskip.txn.validation.schema_changes import check_changes
 
 _MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
+_PREFIX = "delta."
+_FEATURE_PREFIX = "delta.feature."
+_IN_PROTOCOL = ("delta.minReaderVersion", "delta.minWriterVersion")
+# A commit sets them itself.
+_ENABLEMENT = (
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+)
+_MATERIALIZED = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
 
 
 def validate(candidate: Candidate) -> bool:
@@ -37,8 +54,8 @@ def validate(candidate: Candidate) -> bool:
     check_protocol(candidate)
     every_file = bool(candidate.intent.dropped_features)
     if candidate.intent.metadata is not None:
-        check_metadata(candidate)
-        check_properties(candidate)
+        _check_metadata(candidate)
+        _check_properties(candidate)
     if candidate.intent.metadata is not None or candidate.intent.protocol is not None:
         check_uses(candidate)
     check_features(candidate)
@@ -132,3 +149,73 @@ def _are_texts(values: Mapping[str, str | None] | None) -> bool:
         and all(type(name) is str for name in values)
         and all(value is None or type(value) is str for value in values.values())
     )
+
+
+def _check_metadata(candidate: Candidate) -> None:
+    """Check the id and the format of a metaData action."""
+    base, metadata = candidate.base, candidate.metadata
+    if metadata.id != base.metadata.id:
+        candidate.refuse_metadata("metadata.id", f"must keep the table's id, {base.metadata.id}")
+    for name, text in metadata.configuration.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            candidate.refuse_metadata("commit.actions", f"sets the property {name!r} to {text!r}, which must be texts")
+    if metadata.format.provider.lower() != "parquet":
+        why = f"has the format {metadata.format.provider!r}; data files of Delta tables are Parquet"
+        candidate.refuse_metadata("metadata.format", why)
+
+
+def _check_properties(candidate: Candidate) -> None:
+    """Check the properties that a metaData action sets or removes; those that the table has already are not checked."""
+    old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
+    for name, text in new.items():
+        if old.get(name) != text:
+            _check_value(candidate, name, text)
+    _check_guarded(candidate)
+
+
+def _check_value(candidate: Candidate, name: str, text: str) -> None:
+    if name.startswith(CONSTRAINT_PREFIX) or not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
+        return
+    if name in _IN_PROTOCOL or name.startswith(_FEATURE_PREFIX):
+        why = f"sets the property {name}, which is no table property: set the protocol action instead"
+        candidate.refuse_metadata("properties.unknown", why)
+    if not is_delta_property(name):
+        why = (
+            f"sets the property {name}, which Delta does not define: use another prefix than {_PREFIX!r} for your "
+            f"own.{meant_property(name)}"
+        )
+        candidate.refuse_metadata("properties.unknown", why)
+    try:
+        parse_property(name, text)
+        if name == STATS_COLUMNS:
+            parse_names(text, name)
+    except SchemaError as error:
+        candidate.refuse_metadata("properties.values", f"has a malformed property: {error}")
+
+
+def _check_guarded(candidate: Candidate) -> None:
+    old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
+    rule, dropped = "properties.guarded", candidate.intent.dropped_features
+    for name in _ENABLEMENT:
+        if name in new and new[name] != old.get(name):
+            candidate.refuse_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
+    both = candidate.properties.row_tracking and candidate.properties.row_tracking_suspended
+    before = candidate.base.table_properties.well_formed()
+    if both and before.row_tracking and not before.row_tracking_suspended:
+        suspended = TableProperties.row_tracking_suspended.name
+        why = f"sets {suspended} while {TableProperties.row_tracking.name} is true: unset that in the same transaction"
+        candidate.refuse_metadata("row-ids.enabling", why)
+    protected = TableProperties.checkpoint_protection_version
+    highest = before.checkpoint_protection_version
+    if candidate.properties.checkpoint_protection_version < highest and "checkpointProtection" not in dropped:
+        why = f"lowers {protected.name} below {highest}, which protects the log of earlier versions"
+        candidate.refuse_metadata(rule, f"{why}: keep it")
+    for name in _MATERIALIZED:
+        if name in old and new.get(name) != old[name] and not (name not in new and "rowTracking" in dropped):
+            change = f"changes {name} to {new[name]}" if name in new else f"removes {name}"
+            why = f"{change}, but files of the table may have row ids in the column {old[name]}: keep it"
+            candidate.refuse_metadata("row-ids.columns", why)
+    names = [new[name].lower() for name in _MATERIALIZED if name in new]
+    if "" in names or len(set(names)) < len(names):
+        why = f"must set {' and '.join(_MATERIALIZED)} to different names of columns"
+        candidate.refuse_metadata("row-ids.columns", why)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaskip.log.checkpoint.parquet_reader import open_reader
+from deltaskip.log.checkpoint.read import open_reader
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])

@@ -33,8 +33,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.explain import explain as explain_module
 from deltaskip.skipping.explain import plot as plot_module
-from deltaskip.skipping.explain.drawing import drawing
-from deltaskip.skipping.explain.matrix import Bins, Matrix
+from deltaskip.skipping.explain.drawing import Bins, Matrix, drawing
 from deltaskip.skipping.explain.plot import write_plot
 from deltaskip.skipping.explain.report import Branch, Explain
 from deltaskip.skipping.proofs.rewrite import rewrite
