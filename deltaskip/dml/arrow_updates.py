@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deltaskip.data_files.parquet_schema import viewed
+from deltaskip.data_files.data_file import viewed
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
