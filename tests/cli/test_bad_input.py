@@ -202,11 +202,12 @@ def test_an_unknown_command_is_refused(run: Run) -> None:
 
 
 def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
-    ran = run("files", tmp_path, "--debug")
-    assert ran.status == 1
-    assert "Traceback" in ran.err
-    assert "TableNotFound" in ran.err
-    assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
+    for arguments in (("files", tmp_path, "--debug"), ("--debug", "files", tmp_path)):
+        ran = run(*arguments)
+        assert ran.status == 1
+        assert "Traceback" in ran.err
+        assert "TableNotFound" in ran.err
+        assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
 
 
 def test_a_fault_of_the_program_is_told_from_bad_input(
