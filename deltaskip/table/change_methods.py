@@ -138,7 +138,7 @@ class ChangingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
-        """Set columns of the rows that match a predicate, or of all rows without one, and move to the version with them.
+        """Set columns of the rows that match a predicate, or of all rows without one, and move to the new version.
 
         New values are computed from the row as it was, and stored as Spark's ANSI store assignment does. Generated
         columns follow from the columns that they are made of, so that a row may move to another partition. Updated
