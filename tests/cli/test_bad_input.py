@@ -189,6 +189,11 @@ def test_a_predicate_without_its_option_is_told_where_it_stands(run: Run, custom
     assert "after --where" not in sentence_of(run("restore", customers, "1"))
 
 
+def test_an_option_that_is_misspelt_is_asked_about(run: Run, customers: Path) -> None:
+    said = sentence_of(run("head", customers, "--columns", "id"))
+    assert said == "No such option '--columns'. Did you mean '--column'? See 'deltaskip head --help'."
+
+
 def test_an_unknown_scheme_is_refused(run: Run) -> None:
     assert "carrier-pigeon" in sentence_of(run("files", "carrier-pigeon://loft/table"))
 
