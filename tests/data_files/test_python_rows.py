@@ -42,7 +42,7 @@ def test_every_door_takes_them(tmp_path: Path) -> None:
         with made[3].transaction() as txn:
             txn.append(rows)
         made[4].overwrite(rows, "id < 9")
-        with catalog.stage_create(f"t{number}", COLUMNS) as staged:
+        with catalog.stage_create(f"t{number}", COLUMNS) as staged:  # type: ignore[attr-defined]
             staged.append(rows)
         for table in (*made, catalog.load_table(f"t{number}")):
             assert table.refresh().scan().to_arrow().sort_by("id").to_pylist() == STORED

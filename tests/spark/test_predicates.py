@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.
             r"source of DeltaTable\.merge is .* the session is the argument spark",
         ),
         (lambda: table.merge(rows, spark), r"on of DeltaTable\.merge is .* the session is the argument spark"),
-        (lambda: table.merge(spark), r"source of DeltaTable\.merge is .* the session is the argument spark"),
+        (partial(table.merge, spark), r"source of DeltaTable\.merge is .* the session is the argument spark"),
         (lambda: table.transaction().delete(spark), "where of TableTransaction.delete is .* is the argument spark"),
         (lambda: table.overwrite(rows, where=spark), r"DeltaTable\.overwrite takes none: leave it out\."),
         (lambda: table.append(spark), r"data of DeltaTable\.append is .* takes none: leave it out\."),
