@@ -19,8 +19,10 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from deltaskip.errors import (
     DeltaSkipError,
+    InvalidArgument,
     InvalidArgumentType,
     OutOfMemory,
+    PredicateError,
     SparkUnavailable,
     StorageError,
     UnexpectedError,
@@ -39,6 +41,7 @@ _SPECIAL = frozenset(
 )  # fmt: skip
 # The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
+_OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
 # The names of a predicate in other libraries.
 _AS_WHERE = frozenset(("condition", "filter", "filters", "predicate"))
 _LONGEST = 300
@@ -195,6 +198,8 @@ def _leaving(
         # The names of delta-spark raise the errors of PySpark, as delta-spark does.
         return error
     found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
+    if isinstance(found, _OF_ARGUMENTS) and (said := _misplaced_session(function, args, named)):
+        found = InvalidArgumentType(said)
     if found is not error:
         found.__cause__ = error
     without_secrets(found)
@@ -236,14 +241,36 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
     try:
         known.bind(*args, **named)
     except TypeError as error:
-        name, parameters = function.__name__, list(known.parameters)
-        if args and parameters[:1] in (["self"], ["cls"]):
-            of = args[0] if isinstance(args[0], type) else type(args[0])
-            name = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"
-            parameters = parameters[1:]
+        name, parameters = _named(function, args)
         wanted = " Did you mean where?" if "where" in parameters and _AS_WHERE & named.keys() else ""
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
+
+
+def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, list[str]]:
+    """The name by which a caller knows the function, and its parameters, without that of the object."""
+    name, parameters = function.__name__, list(signature(function).parameters)
+    if args and parameters[:1] in (["self"], ["cls"]):
+        of = args[0] if isinstance(args[0], type) else type(args[0])
+        return of.__name__ if name == "__init__" else f"{of.__name__}.{name}", parameters[1:]
+    return name, parameters
+
+
+def _misplaced_session(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Where a session goes that stands in the place of another argument; None if none does."""
+    given = [*zip(signature(function).parameters, args, strict=False), *named.items()]
+    place = next((each for each, value in given if each != "spark" and _is_session(value)), None)
+    if place is None:
+        return None
+    name, parameters = _named(function, args)
+    if "spark" in parameters:
+        return f"{place} of {name} is a SparkSession: the session is the argument spark, as in {name}(…, spark=spark)."
+    reads = ", or call to_spark(spark) of what it returns" if function.__name__ in ("scan", "changes") else ""
+    return f"{place} of {name} is a SparkSession, and {name} takes none: leave it out{reads}."
+
+
+def _is_session(value: object) -> bool:
+    return type(value).__name__ == "SparkSession" and type(value).__module__.startswith("pyspark.")
 
 
 def first_line(error: BaseException) -> str:

@@ -194,7 +194,8 @@ def collation_version() -> str:
 
 def is_column(value: object) -> bool:
     """Whether `value` is a column expression of the engine. Loads neither the engine nor its library."""
-    return type(value).__module__.partition(".")[0] == _COLUMN_PACKAGE
+    kind = type(value)
+    return kind.__module__.partition(".")[0] == _COLUMN_PACKAGE and kind.__name__ != "SparkSession"
 
 
 def session_function(name: str) -> bool:

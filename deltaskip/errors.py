@@ -5,7 +5,8 @@ Every exception derives from `DeltaSkipError` and from one builtin exception, so
 argument, and for a scan the version.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -259,6 +260,23 @@ def shown(value: object) -> str:
     if isinstance(value, str | bytes) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!r}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
     return repr(value)
+
+
+@contextmanager
+def advice_in(words: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, messages of errors advise what callers of another interface than Python's write.
+
+    words: By a part of a message that names what a caller of Python writes, what it is there.
+    """
+    try:
+        yield
+    except DeltaSkipError as error:
+        if error.args and isinstance(error.args[0], str):
+            message = error.args[0]
+            for of_python, other in words.items():
+                message = message.replace(of_python, other)
+            error.args = (message, *error.args[1:])
+        raise
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -40,7 +40,6 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
         return ColumnExpr(_of_polars(where, schema))
     if module.startswith("pyarrow.") and type(where).__name__ == "Expression":
         return ColumnExpr(_of_arrow(where, schema))
-    refuse_session(where)
     if not is_column(where) and (callable(where) or hasattr(where, "__len__")):
         forms = "SQL text, deltaskip.col('id') > 5, or tuples like [('id', '>', 5)]"
         if str(getattr(where, "dtype", "")) in ("bool", "boolean", "Boolean"):
@@ -50,15 +49,6 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
             )
         raise InvalidArgumentType.of("where", forms, where)
     return where
-
-
-def refuse_session(where: object) -> None:
-    """Raise InvalidArgumentType if a session stands in the place of a predicate, as if it were the first argument."""
-    if is_column(where) and type(where).__name__ == "SparkSession":
-        raise InvalidArgumentType(
-            "where must be a predicate, not a SparkSession: the session is the argument spark, as in "
-            "delete('id > 5', spark=spark) and scan('id > 5').to_spark(spark)."
-        )
 
 
 def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:

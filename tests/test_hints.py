@@ -37,6 +37,9 @@ def test_predicates_of_other_libraries(table: ds.DeltaTable) -> None:
 def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
     with pytest.raises(AttributeError, match=r"A scan has no collect: write scan\(\)\.to_arrow\(\), scan\(\)\.to_pol"):
         _ = table.scan().collect  # type: ignore[attr-defined]
+    for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)")):
+        with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
+            getattr(table, name)
 
 
 def test_a_version_in_quotes(table: ds.DeltaTable) -> None:

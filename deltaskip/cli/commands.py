@@ -90,7 +90,7 @@ def _sentence(error: Exception) -> str:
             if isinstance(error, click.NoSuchOption) and error.option_name == "--set":
                 form = f"{context.command_path} TABLE 'price = 2'"
                 said = f"No such option: --set. Assignments stand without an option: {form}"
-            return f"{said}. See '{context.command_path} --help'."
+            return f"{said}{'' if said.endswith('?') else '.'} See '{context.command_path} --help'."
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():

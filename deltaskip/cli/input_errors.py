@@ -8,6 +8,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -21,12 +22,13 @@ _COUNT = re.compile(r"Expected \d+ columns, got \d+")
 
 
 class WrongValue(ValueError):
-    """A text in a column that is no value of the column's type."""
+    """A text in a column, or a value of JSON, that is no value of the column's type, and why it is none."""
 
-    def __init__(self, column: str, text: str) -> None:
+    def __init__(self, column: str, text: Any, why: str = "") -> None:
         super().__init__(f"{text!r} in the column {column}")
         self.column = column
         self.text = text
+        self.why = why
 
 
 def not_utf8(stream: Iterable[bytes], path: str) -> str | None:
@@ -65,7 +67,7 @@ def csv_error(
                     f"{delimiter!r} stands in quotes, and --delimiter names another separator."
                 )
             if row and index >= 0 and _is_wrong(row[index], header[index], read, error, found):
-                return _wrong_value(line, header[index], repr(row[index]), type_name(header[index]))
+                return _wrong_value(line, header[index], repr(row[index]), type_name(header[index]), error)
             line = rows.line_num + 1
     except (csv.Error, StopIteration, ValueError):
         return None
@@ -76,7 +78,7 @@ def _is_wrong(
     text: str, column: str, read: Callable[[str, str], object], error: Exception, found: re.Match[str] | None
 ) -> bool:
     if isinstance(error, WrongValue):
-        return text == error.text
+        return bool(text == error.text)
     if found is not None and found[2] is not None:
         return text == found[2]
     try:
@@ -104,7 +106,8 @@ def json_error(
             for number, line in enumerate(lines, before + 1):
                 values = {fold_name(key): value for key, value in parse_json(line).items()} if line.strip() else {}
                 if values.get(fold_name(error.column)) == error.text:
-                    return _wrong_value(number, error.column, repr(error.text), type_name(error.column))
+                    text = repr(error.text) if isinstance(error.text, str) else value_text(error.text)
+                    return _wrong_value(number, error.column, text, type_name(error.column), error)
         elif _fails(read, block):
             # The first line that makes the lines up to it fail.
             number = bisect_left(range(len(lines)), True, key=lambda n: _fails(read, b"".join(lines[: n + 1])))
@@ -126,9 +129,8 @@ def _wrong_line(
     if not isinstance(values, dict):
         return f"line {number} is no JSON object: write one object a line."
     for column, value in values.items():
-        text = json.dumps(value, ensure_ascii=False)
         if _fails(read, json.dumps({column: value}).encode()):
-            return _wrong_value(number, column, text if len(text) <= 80 else shown(text), type_name(column))
+            return _wrong_value(number, column, value_text(value), type_name(column), error)
     return f"line {number}: {re.sub(r' in row [0-9]+$', '', str(error))}."
 
 
@@ -140,5 +142,12 @@ def _fails(read: Callable[[bytes], object], lines: bytes) -> bool:
     return False
 
 
-def _wrong_value(line: int, column: str, text: str, type_name: str) -> str:
-    return f"line {line} has {text} in the column {column}, which is no {type_name}."
+def value_text(value: Any) -> str:
+    """Return a value of JSON for a message."""
+    text = str(value) if isinstance(value, Decimal) else json.dumps(value, default=float, ensure_ascii=False)
+    return text if len(text) <= 80 else shown(text)
+
+
+def _wrong_value(line: int, column: str, text: str, type_name: str, error: Exception) -> str:
+    why = f": {error.why}" if isinstance(error, WrongValue) and error.why else ""
+    return f"line {line} has {text} in the column {column}, which is no {type_name}{why}."

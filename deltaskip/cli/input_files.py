@@ -25,6 +25,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8
+from deltaskip.cli.nested_json import from_texts, from_values, is_nested, is_read_here, without_columns
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
@@ -41,10 +42,12 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     ArrayType,
     DataType,
     MapType,
     StructType,
+    nested_types,
 )
 
 FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -215,7 +218,8 @@ class InputFiles:
             return json_error(_lines(stream), self._type_name, self._json_block, error)
 
     def _type_name(self, column: str) -> str:
-        return simple_string(self.types.get(fold_name(column), STRING)).upper()
+        data_type = self._type(column)
+        return simple_string(data_type) if is_nested(data_type) else simple_string(data_type).upper()
 
     def _value(self, column: str, text: str) -> pa.Scalar:
         return pa.scalar(text).cast(self._read_type(column)) if text else None
@@ -260,6 +264,7 @@ class InputFiles:
         except UnicodeDecodeError as error:
             # pyarrow takes any bytes for text.
             raise pa.ArrowInvalid("The file is no UTF-8") from error
+        text, nested = self._nested(text)
         written = {key: key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
         keys = set(written.values())
         floats = [re.escape(key) for key, name in written.items() if fold_name(name) in self.float_names]
@@ -267,25 +272,43 @@ class InputFiles:
             # pyarrow reads them without quotes.
             values = rb'"(?:%b)"\s*:\s*(?:"(?:NaN|-?Infinity)"|\[[^][{}]*\])' % b"|".join(floats)
             text = re.sub(values, lambda found: _NOT_A_NUMBER.sub(rb"\1", found[0]), text)
-        known = {key: self._read_type(key) for key in keys if fold_name(key) in self.types}
+        # The types of variants are inferred, and the column is refused by its name.
+        known = {key: self._read_type(key) for key in keys if VARIANT not in nested_types(self._type(key, VARIANT))}
         explicit = pa.schema([pa.field(name, kind) for name, kind in sorted(known.items())])
         parse = pa_json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="infer")
         read = pa_json.ReadOptions(block_size=len(text) + 1, use_threads=False)
         rows = pa_json.read_json(io.BytesIO(text), read_options=read, parse_options=parse)
         empty = [name for name in known if rows[name].null_count == len(rows)]
-        if not empty:
-            return rows
-        # A key inside of an object is no column.
-        own = {key for line in text.splitlines() if line.strip() for key in parse_json(line)}
-        return rows.drop_columns([name for name in empty if name not in own])
+        if empty:
+            # A key inside of an object is no column.
+            own = {key for line in text.splitlines() if line.strip() for key in parse_json(line)}
+            rows = rows.drop_columns([name for name in empty if name not in own])
+        return pa.table({**dict(zip(rows.column_names, rows.columns, strict=True)), **nested}) if nested else rows
+
+    def _nested(self, text: bytes) -> tuple[bytes, dict[str, pa.Array]]:
+        """The lines without the columns that pyarrow cannot read, and these columns."""
+        names = {key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
+        names = {name for name in names if is_read_here(self._type(name))}
+        if not names:
+            return text, {}
+        try:
+            rest, values = without_columns(text.decode(), names)
+        except ValueError as error:
+            raise pa.ArrowInvalid(str(error)) from error
+        return rest.encode(), {
+            name: from_values(found, name, self._type(name), self.zone) for name, found in values.items()
+        }
+
+    def _type(self, column: str, default: DataType = STRING) -> DataType:
+        return self.types.get(fold_name(column), default)
 
     def _delimiter(self, path: str) -> str:
         return self.delimiter or ("\t" if ".tsv" in Path(path).suffixes else ",")
 
     def _read_type(self, name: str) -> pa.DataType:
         """The type that text of a column is read as."""
-        data_type = self.types.get(fold_name(name), STRING)
-        is_text = data_type in _TIMES or (data_type == BINARY and self.file_format == "json")
+        data_type = self._type(name)
+        is_text = data_type in (*_TIMES, BINARY) or (is_nested(data_type) and self.file_format == "csv")
         return pa.string() if is_text else arrow_type(data_type)
 
     def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
@@ -293,6 +316,8 @@ class InputFiles:
         data_type = self.types.get(fold_name(name))
         if data_type is None:
             return pa.string() if found is None else found
+        if VARIANT in nested_types(data_type):
+            raise SchemaError(f"The column {name} has type VARIANT, which is read from Parquet only: write Parquet.")
         return arrow_type(data_type)
 
     def _aligned(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -307,8 +332,10 @@ class InputFiles:
             data_type = self.types.get(fold_name(each.name))
             if self.file_format != "parquet" and data_type in _TIMES and pa.types.is_string(values.type):
                 values = self._times(values, each.name, data_type)
-            if self.file_format == "json" and data_type == BINARY and pa.types.is_string(values.type):
+            if self.file_format != "parquet" and data_type == BINARY and pa.types.is_string(values.type):
                 values = _bytes(values, each.name)
+            if self.file_format == "csv" and data_type is not None and is_nested(data_type):
+                values = from_texts(values.to_pylist(), each.name, data_type, self.zone)
             arrays.append(values if values.type == each.type else values.cast(each.type))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -317,7 +344,10 @@ class InputFiles:
         encoded = texts.dictionary_encode()
         found = []
         for text in encoded.dictionary.to_pylist():
-            value = self._time(text, data_type)
+            try:
+                value = self._time(text, data_type)
+            except LookupError as error:
+                raise WrongValue(column, text, first_line(error).rstrip(".")) from error
             if value is None:
                 raise WrongValue(column, text)
             found.append(value)

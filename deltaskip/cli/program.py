@@ -21,6 +21,8 @@ Command = Callable[..., None]
 
 _APP_VERSION = "APP:VERSION"
 
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of errors.")
+
 
 @click.group(
     name="deltaskip",
@@ -34,6 +36,7 @@ _APP_VERSION = "APP:VERSION"
     help="A catalog such as warehouse:/data/warehouse, or the name of one that is configured. TABLE is then a name in "
     "it, such as sales.orders.",
 )
+@debug_option
 @click.pass_context
 def program(context: click.Context, catalog: str | None) -> None:
     """Read, prune and write Delta tables.
@@ -189,7 +192,6 @@ storage_option = click.option(
     help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of errors.")
 
 
 where_option = click.option(

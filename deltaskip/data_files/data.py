@@ -10,6 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
+from deltaskip.data_files.python_rows import python_rows
 from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
@@ -22,8 +23,8 @@ from deltaskip.schema.types import StructType
 from deltaskip.schema.user_schema import schema_of
 
 ROWS = (
-    "a DataFrame of Spark, pandas or Polars, or Arrow data such as pa.table({'id': [1]}), pa.Table.from_pylist(rows) "
-    "or pyarrow.parquet.read_table(file)"
+    "a DataFrame of Spark, pandas or Polars, a list of dicts such as [{'id': 1}], or Arrow data such as "
+    "pa.table({'id': [1]}) or pyarrow.parquet.read_table(file)"
 )
 """The accepted forms of rows, for messages."""
 
@@ -37,16 +38,17 @@ class GivenRows:
     Args:
         data: A DataFrame of PySpark, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
             readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans of deltaskip; a
-            dataset or scanner of pyarrow; or a LazyFrame of polars.
+            dataset or scanner of pyarrow; a LazyFrame of polars; or a list of dicts or a dict of lists.
         name: The name of the argument, for messages.
 
     Raises:
         InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
-        InvalidArgument: A LazyFrame cannot be computed.
+        InvalidArgument: A LazyFrame cannot be computed, or values of Python have no type of Arrow.
     """
 
     def __init__(self, data: Any, name: str = "data") -> None:
         self._frame = self._reader = None
+        data = data if (rows := python_rows(data, name)) is None else rows
         self._data = data
         self._name = name
         self._schema: StructType | None = None

@@ -31,6 +31,7 @@ from deltaskip.errors import (
     TableNotFound,
     UnsupportedFeature,
     VersionNotFound,
+    advice_in,
 )
 
 _E = TypeVar("_E", bound=DeltaSkipError)
@@ -47,6 +48,11 @@ _CLASSES: dict[type[DeltaSkipError], type[Exception]] = {
 }
 
 
+_WORDS = {
+    "with schema_mode='merge'": "by withSchemaEvolution()",
+    "leave it out with except_, or keep": "or keep",
+    "when_matched_update_all()": "whenMatchedUpdateAll()",
+}
 _PREFIX = "io.delta.exceptions."
 _THEIRS = "delta.exceptions"
 
@@ -59,7 +65,8 @@ def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterat
         argument: The class for an argument with a wrong value.
     """
     try:
-        yield
+        with advice_in(_WORDS):
+            yield
     except DeltaSkipError as error:
         if isinstance(error, (PySparkException, _java_error())):
             raise

@@ -14,7 +14,6 @@ from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr.column import col
 from deltaskip.expr.nodes import Column
 from deltaskip.log import Snapshot
-from deltaskip.predicates import refuse_session
 from deltaskip.schema.resolve import display_name, resolve
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.log_scan import LogScan
@@ -30,7 +29,6 @@ class SelectingScan(LogScan):
     _paths: Paths | None = None
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
-        refuse_session(options.where)
         if options.columns is not None:
             # An iterator gives its names only once.
             columns = arguments.names("columns", options.columns)

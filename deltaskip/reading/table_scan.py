@@ -33,7 +33,12 @@ OF_FRAMES = {
     "to_pyarrow_table": "scan().to_arrow()",
     "to_pyarrow_dataset": "scan().to_dataset()",
     "collect": "scan().to_arrow(), scan().to_polars() or scan().to_spark(spark)",
+    "show": "scan().head()",
+    "df": "scan().to_pandas()",
+    "columns": "schema.names",
     "write": "append(rows) or overwrite(rows)",
+    "insert": "append(rows)",
+    "upsert": "merge(rows, on)",
     "toDF": "scan().to_spark(spark)",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""

@@ -12,7 +12,7 @@ from deltaskip.arguments import unicode_text
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.doors import first_line
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError
+from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError, advice_in
 from deltaskip.expr import with_parameters
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from deltaskip.statements.views import RegisteredView
 
 
+_WORDS = {"with schema_mode='merge'": "by WITH SCHEMA EVOLUTION", "leave it out with except_, or keep": "or keep"}
+
+
 def run_statement(
     catalog: TableCatalog, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None
 ) -> Any:
     """Run an SQL statement; see TableCatalog.sql."""
     given = with_parameters(unicode_text("text", text), params)
     statement = parse_statement(str(given))
-    answer = statement.run(StatementSession(spark, catalog))
+    with advice_in(_WORDS):
+        answer = statement.run(StatementSession(spark, catalog))
     if spark is None or not isinstance(answer, pa.Table):
         return answer
     try:

@@ -114,16 +114,19 @@ def check_options(location: str, options: Mapping[str, str]) -> None:
 def unknown_option(location: str, key: str) -> StorageError:
     """Return the error for an option that the store does not have, with the name that was probably meant."""
     kind = _kind(location)
-    prefix = _PREFIXES.get(kind or "", "")
-    known = [f"{prefix}{name}" for name in _NAMES.get(kind or "", ())] + sorted(_CLIENT)
-    # Unprefixed spellings are accepted as well.
-    near = nearest(key, known) or nearest(f"{prefix}{key}", known)
-    if near is not None:
-        cure = f"did you mean {near!r}?"
+    names = {name: f"{_PREFIXES[kind]}{name}" for name in _NAMES[kind]} if kind is not None else {}
+    names |= {name: name for name in sorted(_CLIENT)}
+    # Prefixes alone are no likeness.
+    near = nearest(_bare(key, kind), names)
+    other = next((store for store, prefix in _PREFIXES.items() if key.lower().startswith(prefix)), kind)
+    if other != kind:
+        cure = f"it is one of {other}:// locations: leave it out."
+    elif near is not None:
+        cure = f"did you mean {names[near]!r}?"
     elif kind is None:
-        cure = f"a location of this scheme accepts {', '.join(sorted(_CLIENT))}."
+        cure = f"a location of this scheme accepts {', '.join(names)}."
     else:
-        cure = f"options of such a table are, among others, {', '.join(known[:3])} and allow_http."
+        cure = f"options of such a table are, among others, {', '.join([*names.values()][:3])} and allow_http."
     return StorageError(f"Cannot open {location}: there is no storage option {key!r}; {cure}")
 
 

@@ -58,10 +58,10 @@ class ChangingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
-        """Delete rows of the latest version of the table, and move to the version without them.
+        """Delete the rows that match a predicate, or all rows without one, and move to the version without them.
 
-        Rows go as in `overwrite`: whole files without being read, rows of other files by deletion vectors or by
-        rewriting these files.
+        `t.delete()` empties the table, as in delta-spark and delta-rs. Rows go as in `overwrite`: whole files without
+        being read, rows of other files by deletion vectors or by rewriting these files.
 
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
@@ -138,7 +138,7 @@ class ChangingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
-        """Set columns of rows of the latest version of the table, and move to the version that contains them.
+        """Set columns of the rows that match a predicate, or of all rows without one, and move to the new version.
 
         New values are computed from the row as it was, and stored as Spark's ANSI store assignment does. Generated
         columns follow from the columns that they are made of, so that a row may move to another partition. Updated

@@ -170,7 +170,7 @@ class TableTransaction(Transaction):
         params: Mapping[str, object] | Sequence[object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Delete rows, as DeltaTable.delete does; before other rows are written in the transaction.
+        """Delete rows, all of them without a predicate, as DeltaTable.delete does; before rows are written.
 
         Args:
             where: Predicate of the rows to delete. The default deletes all rows.

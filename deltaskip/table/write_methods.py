@@ -39,7 +39,7 @@ class WritingMethods(TableMethods):
         Args:
             data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
                 as tables and readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans
-                of deltaskip; or a dataset of pyarrow, or a LazyFrame of polars.
+                of deltaskip; a dataset of pyarrow, or a LazyFrame of polars; or a list of dicts, or a dict of lists.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.

@@ -189,6 +189,11 @@ def test_a_predicate_without_its_option_is_told_where_it_stands(run: Run, custom
     assert "after --where" not in sentence_of(run("restore", customers, "1"))
 
 
+def test_an_option_that_is_misspelt_is_asked_about(run: Run, customers: Path) -> None:
+    said = sentence_of(run("head", customers, "--columns", "id"))
+    assert said == "No such option '--columns'. Did you mean '--column'? See 'deltaskip head --help'."
+
+
 def test_an_unknown_scheme_is_refused(run: Run) -> None:
     assert "carrier-pigeon" in sentence_of(run("files", "carrier-pigeon://loft/table"))
 
@@ -202,11 +207,12 @@ def test_an_unknown_command_is_refused(run: Run) -> None:
 
 
 def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
-    ran = run("files", tmp_path, "--debug")
-    assert ran.status == 1
-    assert "Traceback" in ran.err
-    assert "TableNotFound" in ran.err
-    assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
+    for arguments in (("files", tmp_path, "--debug"), ("--debug", "files", tmp_path)):
+        ran = run(*arguments)
+        assert ran.status == 1
+        assert "Traceback" in ran.err
+        assert "TableNotFound" in ran.err
+        assert ran.err.splitlines()[-1].startswith("deltaskip: error: ")
 
 
 def test_a_fault_of_the_program_is_told_from_bad_input(

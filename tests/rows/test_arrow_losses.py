@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,6 +93,34 @@ def test_every_door_tells_once(table: ds.DeltaTable) -> None:
     new = pa.table({"id": pa.array([1], pa.int32()), "rate": [0.333]})
     builder = table.merge(new, "target.id = source.id").when_matched_update({"amount": "source.rate * 2"})
     assert said(builder.execute) == []
+
+
+def test_every_source_of_rows_tells_the_same(tmp_path: Path) -> None:
+    polars, duckdb, pandas = map(pytest.importorskip, ("polars", "duckdb", "pandas"))
+    rows = pa.table({
+        "i": [1.0, 1.7], "m": pa.array([Decimal("1.200"), Decimal("1.239")]), "x": [1, 2**53 + 1], "f": [1.0, 1e39],
+        "d": [datetime(2020, 1, 2), datetime(2020, 1, 2, 3)], "p": ["x", ""],
+    })  # fmt: skip
+    sources: dict[str, Callable[[], object]] = {
+        "table": lambda: rows,
+        "batch": lambda: rows.to_batches()[0],
+        "reader": rows.to_reader,
+        "generator": lambda: pa.RecordBatchReader.from_batches(rows.schema, (each for each in rows.to_batches())),
+        "dataset": lambda: pads.dataset(rows),
+        "pandas": rows.to_pandas,
+        "pandas of Arrow": lambda: rows.to_pandas(types_mapper=pandas.ArrowDtype),
+        "polars": lambda: polars.from_arrow(rows),
+        "LazyFrame": lambda: polars.from_arrow(rows).lazy(),
+        "duckdb": lambda: duckdb.from_arrow(rows),
+        "dicts": rows.to_pylist,
+        "lists": rows.to_pydict,
+    }
+    columns = "i INT, m DECIMAL(5,2), x DOUBLE, f FLOAT, d DATE, p STRING"
+    table = ds.DeltaTable.create(tmp_path / "t", columns, partition_by="p")
+    found = {name: said(lambda source=source: table.append(source())) for name, source in sources.items()}
+    [first] = found["table"]
+    assert "The value 1.7 is stored as 1 in the column i" in first and "Values of m, x, f, d, p are changed" in first
+    assert found == {name: [first] for name in sources}
 
 
 def test_numbers_and_times_that_change_are_told_and_exact_ones_are_not(tmp_path: Path) -> None:

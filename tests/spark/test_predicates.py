@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,14 +152,34 @@ def test_a_function_of_the_session_is_not_warned_of(spark: Any, table: ds.DeltaT
 
 
 def test_a_session_or_a_column_of_a_frame_is_no_predicate(spark: Any, table: ds.DeltaTable) -> None:
-    for door in (
-        lambda: table.delete(spark, "id = 1"),
-        lambda: table.scan(spark),
-        lambda: table.scan(spark, "id = 1"),
-        lambda: table.update({"id": "1"}, spark),
-        lambda: table.overwrite(pa.table({"id": [1]}), where=spark),
+    rows = pa.table({"id": [1]})
+    for door, says in (
+        (
+            lambda: table.delete(spark, "id = 1"),
+            r"where of DeltaTable\.delete is .* as in DeltaTable\.delete\(…, spark=spark",
+        ),
+        (
+            lambda: table.update({"id": "1"}, spark),
+            r"where of DeltaTable\.update is .* the session is the argument spark",
+        ),
+        (
+            lambda: table.update(spark, {"id": "1"}),
+            r"set of DeltaTable\.update is .* the session is the argument spark",
+        ),
+        (
+            lambda: table.merge(spark, rows, "TRUE"),
+            r"source of DeltaTable\.merge is .* the session is the argument spark",
+        ),
+        (lambda: table.merge(rows, spark), r"on of DeltaTable\.merge is .* the session is the argument spark"),
+        (partial(table.merge, spark), r"source of DeltaTable\.merge is .* the session is the argument spark"),
+        (lambda: table.transaction().delete(spark), "where of TableTransaction.delete is .* is the argument spark"),
+        (lambda: table.overwrite(rows, where=spark), r"DeltaTable\.overwrite takes none: leave it out\."),
+        (lambda: table.append(spark), r"data of DeltaTable\.append is .* takes none: leave it out\."),
+        (lambda: table.scan(spark), "leave it out, or call to_spark"),
+        (lambda: table.scan(spark, "id = 1"), "leave it out, or call to_spark"),
+        (lambda: ds.DeltaTable(spark, table.uri), "table of DeltaTable is a SparkSession, and DeltaTable takes none"),
     ):
-        with pytest.raises(ds.InvalidArgumentType, match="not a SparkSession: the session is the argument spark"):
+        with pytest.raises(ds.InvalidArgumentType, match=says):
             door()
     if hasattr(spark, "_jsparkSession"):
         with pytest.raises(ds.PredicateError, match=r"write F\.col\('id'\) for df\['id'\]"):

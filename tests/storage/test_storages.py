@@ -250,8 +250,30 @@ def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.Monk
 
 def test_a_wrong_storage_option_is_a_storage_error() -> None:
     pytest.importorskip("obstore")
-    with pytest.raises(StorageError, match="there is no storage option"):
-        open_storage("s3://bucket/t", {"no_such_option_at_all": "x"})
+    for location, option, cure in (
+        (
+            "s3://bucket/t",
+            "no_such_option_at_all",
+            "options of such a table are, among others, aws_region, aws_endpoint",
+        ),
+        ("s3://bucket/t", "AWS_REGIOM", "did you mean 'aws_region'"),
+        ("s3://bucket/t", "acces_key_id", "did you mean 'aws_access_key_id'"),
+        ("gs://bucket/t", "timeot", "did you mean 'timeout'"),
+        ("gs://bucket/t", "region", "options of such a table are, among others, google_service_account"),
+        ("gs://bucket/t", "aws_region", "it is one of s3:// locations: leave it out"),
+        ("az://container/t", "GOOGLE_SERVICE_ACCOUNT", "it is one of gs:// locations: leave it out"),
+        ("memory:///t", "aws_region", "it is one of s3:// locations: leave it out"),
+    ):
+        with pytest.raises(StorageError, match=f"there is no storage option '{option}'; {cure}"):
+            open_storage(location, {option: "x"})
+
+
+def test_a_local_table_has_no_use_for_storage_options(tmp_path: Path) -> None:
+    # As for deltalake and Polars: one configuration serves tables on every storage.
+    options = {"aws_region": "eu-west-1", "AWS_REGIOM": "x", "google_service_account": "y"}
+    for location in (str(tmp_path), tmp_path.as_uri()):
+        storage, _ = open_storage(location, options)
+        assert isinstance(storage, LocalStorage)
 
 
 def test_a_storage_serves_its_own_authority_again() -> None:

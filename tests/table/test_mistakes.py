@@ -51,8 +51,9 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "a list in brackets": (lambda t: t.scan("customer in ['a']"), r"IN \(1, 2\)"),
     "a parameter without a value": (lambda t: t.scan("id = :x"), r"params=\{'x'"),
     "a limit below 0": (lambda t: t.scan(limit=-1), "0 or greater"),
-    "appending a dict": (lambda t: t.append({"id": [3]}), r"pa\.table\("),
-    "appending a list": (lambda t: t.append([{"id": 3}]), r"from_pylist\(rows\)"),
+    "appending one row": (lambda t: t.append({"id": 3}), r"a list of dicts such as \[\{'id': 1\}\]"),
+    "appending tuples": (lambda t: t.append([(3, "a")]), r"a list of dicts such as .*, not list\.$"),
+    "appending nothing": (lambda t: t.append([]), "data is empty, and has no columns: leave the write out"),
     "appending a file": (lambda t: t.append("new.parquet"), r"read_table\(file\)"),
     "an argument of another library": (
         lambda t: t.append(ROW, mode="overwrite"),  # type: ignore[call-arg]

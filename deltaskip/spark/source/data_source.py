@@ -12,7 +12,7 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from deltaskip.change_feed.change_scan import ChangeScan
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, advice_in
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.spark_types import spark_schema
@@ -25,6 +25,17 @@ from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_WORDS = {
+    "schema_mode='merge'": 'option("mergeSchema", "true")',
+    "schema_mode='replace'": 'option("overwriteSchema", "true")',
+    "partitions='dynamic'": 'option("partitionOverwriteMode", "dynamic")',
+    "so where cannot": "so replaceWhere cannot",
+    "Specify either where or": "Specify either replaceWhere or",
+    "partition_by": "partitionBy",
+    "time_zone must be": "timeZone must be",
+    "in storage_options": "in options storage.NAME",
+    "storage_options": "the options storage.NAME",
+}
 
 
 def _says(method: _Method) -> _Method:
@@ -34,7 +45,8 @@ def _says(method: _Method) -> _Method:
     def call(*args: Any, **named: Any) -> Any:
         os.environ.pop(HIDE_TRACEBACK, None)
         try:
-            return method(*args, **named)
+            with advice_in(_WORDS):
+                return method(*args, **named)
         except DeltaSkipError:
             os.environ[HIDE_TRACEBACK] = "1"
             raise

@@ -1,0 +1,209 @@
+"""Values of JSON in columns with fields, elements or entries, as `head` and `query` write them and as Spark does.
+
+Numbers keep all their digits. A map is a list of pairs of key and value, or an object.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from base64 import b64decode
+from collections.abc import Collection, Sequence
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from json import JSONDecoder
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.cli.input_errors import WrongValue, value_text
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.json_text import parse_json
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import typed_array
+from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    nested_types,
+)
+
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+# Smaller numbers are rounded to a FLOAT that is finite.
+_BEYOND_FLOAT = float(2**128 - 2**103)
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_DECODER = JSONDecoder(parse_float=Decimal)
+
+
+def is_nested(data_type: DataType) -> bool:
+    """Return whether values of the type have fields, elements or entries."""
+    return isinstance(data_type, StructType | ArrayType | MapType)
+
+
+def is_read_here(data_type: DataType) -> bool:
+    """Return whether pyarrow has no form in JSON for values of a nested type: of maps, times and bytes in it."""
+    inner = nested_types(data_type)
+    return is_nested(data_type) and any(isinstance(t, MapType) or t in (BINARY, *_TIMES) for t in inner)
+
+
+def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zone: Zone) -> pa.Array:
+    """Return the values of JSON texts. Raises WrongValue for a text that is no value of the type."""
+    values = []
+    for text in texts:
+        try:
+            values.append(None if text is None else parse_json(text, parse_float=Decimal))
+        except ValueError as error:
+            raise WrongValue(column, text, "it is no JSON") from error
+    return from_values(values, column, data_type, zone, texts)
+
+
+def from_values(
+    values: Sequence[Any], column: str, data_type: DataType, zone: Zone, texts: Sequence[Any] | None = None
+) -> pa.Array:
+    """Return values of JSON as an array.
+
+    Args:
+        values: The values as `json` has them, fractions as Decimal.
+        column: The column, for messages.
+        data_type: Its type.
+        zone: Time zone of times without one.
+        texts: What stands in the file for each value. The default is the value.
+
+    Raises WrongValue for a value of another type.
+    """
+    found = []
+    for at, value in enumerate(values):
+        try:
+            found.append(_value(value, data_type, zone, ""))
+        except (ValueError, LookupError) as error:
+            raise WrongValue(column, (texts or values)[at], str(error)) from error
+    return typed_array(found, arrow_type(data_type))
+
+
+def without_columns(text: str, columns: Collection[str]) -> tuple[str, dict[str, list[Any]]]:
+    """Return JSON lines without the members of some names, and the values of those names that are members of a line.
+
+    A line that lacks a member has None. Everything else stays as it is written. Raises ValueError for a line that is no
+    object.
+    """
+    lines = [_divided(line, columns) for line in text.split("\n") if line.strip()]
+    names = {name for _, found in lines for name in found}
+    return "".join(f"{rest}\n" for rest, _ in lines), {name: [found.get(name) for _, found in lines] for name in names}
+
+
+def _divided(line: str, columns: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """The line without the members, and their values."""
+    kept: list[str] = []
+    found: dict[str, Any] = {}
+    line = line.rstrip()
+    start, last = _after("{", line, 0), len(line) - 1
+    while start != last:
+        name, end = _DECODER.raw_decode(line, start)
+        value, end = _DECODER.raw_decode(line, _after(":", line, end))
+        if name not in columns:
+            kept.append(line[start:end])
+        elif name in found:
+            raise ValueError(f"it has the name {name} twice")
+        else:
+            found[name] = value
+        start = _after("", line, end)
+        if start != last and (start := _after(",", line, end)) == last:
+            raise ValueError("nothing follows its last comma")
+    if line[last] != "}":
+        raise ValueError("it is no object")
+    return f"{{{', '.join(kept)}}}", found
+
+
+def _after(mark: str, line: str, at: int) -> int:
+    """The place after a mark and the blanks around it."""
+    found = re.compile(rf"[ \t\r]*{re.escape(mark)}[ \t\r]*").match(line, at)
+    if found is None:
+        raise ValueError(f"it lacks {mark}")
+    return found.end()
+
+
+def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
+    """A value of JSON as `typed_array` takes it. Raises ValueError with what is wrong."""
+    if value is None:
+        return None
+    match data_type:
+        case StructType(fields) if isinstance(value, dict):
+            given = {fold_name(name): each for name, each in value.items()}
+            for name in value:
+                if fold_name(name) not in {fold_name(each.name) for each in fields}:
+                    raise ValueError(f"{path[1:] or 'it'} has the field {name}, which the column lacks")
+            return tuple(_value(given.get(fold_name(f.name)), f.type, zone, f"{path}.{f.name}") for f in fields)
+        case ArrayType(element) if isinstance(value, list):
+            return tuple(_value(each, element, zone, f"{path}.element") for each in value)
+        case MapType(key, item) if isinstance(value, dict) or _is_pairs(value):
+            pairs = value
+            if isinstance(value, dict):
+                # Names of an object are texts.
+                is_text = key in (STRING, BINARY, *_TIMES) or isinstance(key, DecimalType)
+                pairs = [(name if is_text else parse_json(name, parse_float=Decimal), it) for name, it in value.items()]
+            return tuple(
+                (_value(k, key, zone, f"{path}.key"), _value(v, item, zone, f"{path}.value")) for k, v in pairs
+            )
+    found = _atom(value, data_type, zone)
+    if found is None:
+        raise ValueError(path and f"{path[1:]} is {value_text(value)}, which is no {simple_string(data_type)}")
+    return found
+
+
+def _is_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
+
+
+def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
+    """The value; None if the type has no such value."""
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    match data_type:
+        case _ if data_type in INTEGRAL_BITS:
+            bits = INTEGRAL_BITS[data_type]
+            return value if is_number and isinstance(value, int) and -(1 << bits - 1) <= value < 1 << bits - 1 else None
+        case _ if data_type in (FLOAT, DOUBLE):
+            if isinstance(value, float) or value in _NOT_FINITE:
+                return float(value)
+            found = float(value) if is_number else math.inf
+            return found if abs(found) < (_BEYOND_FLOAT if data_type == FLOAT else math.inf) else None
+        case DecimalType(precision, scale):
+            return _decimal(value, precision, scale) if is_number or isinstance(value, str) else None
+        case _ if data_type == BOOLEAN:
+            return value if isinstance(value, bool) else None
+        case _ if not isinstance(value, str):
+            return None
+        case _ if data_type == STRING:
+            return value
+        case _ if data_type == DATE:
+            return parse_date(value)
+        case _ if data_type == TIMESTAMP:
+            return parse_timestamp(value, zone)
+        case _ if data_type == TIMESTAMP_NTZ:
+            return parse_timestamp_ntz(value)
+        case _ if data_type == BINARY:
+            return b64decode(value, validate=True)
+    return None
+
+
+def _decimal(value: int | str | Decimal, precision: int, scale: int) -> Decimal | None:
+    """The number if the type has it without a change."""
+    try:
+        found = Decimal(value)
+        stored = found.quantize(
+            Decimal(1).scaleb(-scale), context=Context(prec=precision, traps=[Inexact, InvalidOperation])
+        )
+    except ArithmeticError:
+        return None
+    return stored

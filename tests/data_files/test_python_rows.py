@@ -1,0 +1,82 @@
+"""Rows as a list of dicts or a dict of lists: through every door as Arrow data with the same values, or refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import DeltaSkipError
+
+COLUMNS = (
+    "id INT, n STRING DEFAULT 'x', ts TIMESTAMP, d DATE, p DECIMAL(5,2), s STRUCT<d: DATE, t: TIMESTAMP>, l ARRAY<INT>"
+)
+AT = datetime(2026, 1, 2, 3)
+ROWS: list[dict[str, Any]] = [
+    {"id": 1},
+    {"id": 2, "ts": AT.replace(tzinfo=UTC), "d": AT.date(), "p": Decimal("1.5")},
+    {"id": 3, "s": {"d": AT.date(), "t": AT.replace(tzinfo=UTC)}, "l": [1, None]},
+]
+STORED = [
+    {"id": 1, "n": "x", "ts": None, "d": None, "p": None, "s": None, "l": None},
+    {"id": 2, "n": "x", "ts": AT.replace(tzinfo=UTC), "d": AT.date(), "p": Decimal("1.50"), "s": None, "l": None},
+    {"id": 3, "n": "x", "ts": None, "d": None, "p": None, "s": ROWS[2]["s"], "l": [1, None]},
+]
+
+
+def test_every_door_takes_them(tmp_path: Path) -> None:
+    by_column = {name: [row.get(name) for row in ROWS] for name in ("id", "ts", "d", "p", "s", "l")}
+    catalog = ds.catalog(f"warehouse:{tmp_path / 'wh'}")
+    for number, rows in enumerate((ROWS, by_column)):
+        made = [ds.DeltaTable.create(tmp_path / f"{number}{door}", COLUMNS) for door in range(5)]
+        made[0].append(rows)
+        made[1].overwrite(rows)
+        made[2].merge(rows, "target.id = source.id").when_not_matched_insert(
+            {name: f"source.{name}" for name in by_column}
+        ).execute()
+        with made[3].transaction() as txn:
+            txn.append(rows)
+        made[4].overwrite(rows, "id < 9")
+        with catalog.stage_create(f"t{number}", COLUMNS) as staged:  # type: ignore[attr-defined]
+            staged.append(rows)
+        for table in (*made, catalog.load_table(f"t{number}")):
+            assert table.refresh().scan().to_arrow().sort_by("id").to_pylist() == STORED
+
+
+def test_what_has_no_one_type_is_refused_by_name(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", COLUMNS)
+    aware = AT.replace(tzinfo=UTC)
+    for rows, says in (
+        ([{"id": 1}, {"id": 2, "x": 1}], r"t has no column x: remove it from the rows"),
+        ([{"ts": AT}, {"ts": aware}], "ts of data has datetimes with a time zone and datetimes without one"),
+        ([{"d": AT.date()}, {"d": AT}], "d of data has dates and datetimes"),
+        ([{"s": {"d": AT}}, {"s": {"d": AT.date()}}], r"s\.d of data has dates and datetimes"),
+        ({"l": [[AT], [aware]]}, r"l\.element of data has datetimes with"),
+        ([{"n": "a"}, {"n": b"\xff"}], "n of data has bytes and texts"),
+        ([{"id": 1}, {"id": "a"}], "column id of data have no type of Arrow together: .* with None for NULL"),
+        ([{"n": "a"}, {"n": float("nan")}], "column n of data have no type of Arrow together"),
+        ([{"p": 1 << 70}], "column p of data have no type"),
+        ([{1: 2}], "Each column of data must be a str, not int"),
+        ({"id": [1, 2], "n": ["a"]}, "the same number of values, not id 2, n 1"),
+        ([{"id": 1}, None], "a list of dicts such as"),
+        ({}, "data is empty"),
+    ):
+        with pytest.raises(DeltaSkipError, match=says):
+            table.append(rows)
+    with pytest.raises(DeltaSkipError, match="source is empty"):
+        table.merge([], "target.id = source.id")
+    assert table.refresh().version == 0
+
+
+def test_values_are_changed_with_the_warning_of_arrow_rows(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", COLUMNS)
+    with pytest.warns(ds.WriteWarning, match=r"The value 1\.7 is stored as 1 in the column id"):
+        table.append([{"id": 1.7}])
+    assert table.scan(columns=["id"]).to_arrow() == pa.table({"id": pa.array([1], pa.int32())})
+    table.append([{"d": date(2026, 1, 2)}] * 3)
+    assert table.scan("d = '2026-01-02'").count() == 3
