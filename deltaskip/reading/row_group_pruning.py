@@ -38,6 +38,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.properties import MappingMode
+from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
@@ -89,26 +90,32 @@ class RowGroupPruning:
         root: The term to evaluate, see `of`.
         columns: The columns that it reads.
         mode: The column mapping mode of the table.
+        logged: Whether the log has these statistics of every file, so that those of its only row group prove no more.
     """
 
-    def __init__(self, root: Term, columns: Sequence[StatColumn], mode: MappingMode) -> None:
+    def __init__(self, root: Term, columns: Sequence[StatColumn], mode: MappingMode, logged: bool = False) -> None:
         self._root = root
         self._columns = tuple(columns)
         self._mode = mode
+        self._logged = logged
         self._planner = Planner(self._columns, mode, exact_floats=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowGroupPruning, (self._root, self._columns, self._mode)
+        return RowGroupPruning, (self._root, self._columns, self._mode, self._logged)
 
     @cached_property
     def _sought(self) -> SoughtValues | None:
         return SoughtValues.of(self._root)
 
     @classmethod
-    def of(cls, scan: LogScan) -> RowGroupPruning | None:
-        """Return the pruning of a scan; None if footers cannot prove anything about its predicate."""
+    def of(cls, scan: LogScan, files_are_known: bool = True) -> RowGroupPruning | None:
+        """Return the pruning of a scan; None if footers cannot prove anything about its predicate.
+
+        files_are_known: Whether this process has found the files of the scan.
+        """
         root = _by_footers(scan.compiled.program.root)
-        wanted = {leaf.field.physical for leaf in Program(root).stat_leaves if leaf.field is not None}
+        program = Program(root)
+        wanted = {leaf.field.physical for leaf in program.stat_leaves if leaf.field is not None}
         if not wanted:
             return None
         snapshot = scan.snapshot
@@ -119,7 +126,14 @@ class RowGroupPruning:
             properties={INDEXED_COLUMNS: "-1"},
         )
         columns = [column for column in every if column.physical in wanted]
-        return cls(root, columns, snapshot.mapping_mode) if columns else None
+        if not columns:
+            return None
+        logged = files_are_known and all(
+            not batch.statistics.leaf(leaf).null_count
+            for batch in candidates(snapshot, program)
+            for leaf in program.stat_leaves
+        )
+        return cls(root, columns, snapshot.mapping_mode, logged)
 
     def kept(
         self,
@@ -137,7 +151,7 @@ class RowGroupPruning:
             own: Returns the footer as `stats.footer` reads it, or None if it is damaged; None to read it.
         """
         groups = metadata.num_row_groups
-        if groups == 0 or (groups == 1 and metadata.row_group(0).total_byte_size <= _SMALL_BYTES):
+        if groups == 0 or (groups == 1 and self._is_read(metadata.row_group(0))):
             return None
         try:
             footer = read_footer(OpenSource(source), location) if own is None else own()
@@ -158,6 +172,10 @@ class RowGroupPruning:
             # Arrow reads files whose footer proves nothing here.
             return None
         return None if kept.all() else np.flatnonzero(kept).tolist()
+
+    def _is_read(self, only: pq.RowGroupMetaData) -> bool:
+        """Whether the only row group of a file is read without another look at its footer, also for Bloom filters."""
+        return only.total_byte_size <= _SMALL_BYTES or (self._logged and self._sought is None)
 
     def rows(self, source: pa.NativeFile, footer: Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
         """Return positions in the file, ascending, of the rows in pages that can contain matching rows; None for all.

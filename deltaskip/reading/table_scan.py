@@ -97,9 +97,13 @@ class TableScan(SelectingScan, Scan):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in OF_FRAMES:
-                raise AttributeError(f"A scan has no {name}: write {OF_FRAMES[name]} of the DeltaTable.")
-            return super().__getattr__(name)
+            try:
+                return super().__getattr__(name)
+            except AttributeError as error:
+                if name not in OF_FRAMES:
+                    raise
+                message = f"A scan has no {name}: write {OF_FRAMES[name]} of the DeltaTable."
+                raise AttributeError(message) from error
 
     def _repr_html_(self) -> str:
         metrics = self.metrics

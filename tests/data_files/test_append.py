@@ -65,7 +65,7 @@ def test_arrow_data_of_every_kind_is_accepted(tmp_path: Path) -> None:
     assert _rows(table) == [{"id": 1}] * 4
 
 
-@pytest.mark.parametrize("data", [None, 1, "x", [{"id": 1}], {"id": [1]}, object()])
+@pytest.mark.parametrize("data", [None, 1, "x", object()])
 def test_other_data_is_refused_by_name(tmp_path: Path, data: object) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT")
     with pytest.raises(InvalidArgumentType, match=r"data must be a DataFrame of Spark, .*or Arrow data"):

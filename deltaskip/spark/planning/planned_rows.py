@@ -56,7 +56,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     snapshot = scan.snapshot
     fields = _read_fields(scan)
     check_returned_by_python(fields, snapshot.table_root, _CURE)
-    pruning = None if scan.where is None else RowGroupPruning.of(scan)
+    pruning = None if scan.where is None else RowGroupPruning.of(scan, files_are_known=False)
     names = [field.name for field in fields]
     stored = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, cure=_CURE, pruning=pruning)
     schema = pa.schema([pa.field(f.name, _with_marks(row_type(f, scan), f.type)) for f in fields])
