@@ -166,7 +166,7 @@ WRONG = [
     ("s3://b/t", {**KEYS, "alow_http": "x"}, "did you mean 'allow_http'?"),
     ("s3://b/t", {**KEYS, "zzzz": "x"}, "options of such a table are, among others, aws_region"),
     ("https://127.0.0.1:1/t", {"zzz": "x"}, "accepts allow_http"),
-        ("https://127.0.0.1:1/t", {"aws_region": "x"}, "one of s3:// locations"),
+    ("https://127.0.0.1:1/t", {"aws_region": "x"}, "one of s3:// locations"),
     ("s3://b/t", {**KEYS, "aws_bucket": "other"}, "the URI names the bucket"),
     ("s3:///x", KEYS, "names no bucket; write s3://BUCKET/PATH"),
     ("s3://my bucket/x", KEYS, "is not the URI of a bucket"),
