@@ -44,6 +44,8 @@ _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
 # The names of a predicate in other libraries.
 _AS_WHERE = frozenset(("condition", "filter", "filters", "predicate"))
+# The names of an argument that is a session; the second one is delta-spark's.
+_SESSION_NAMES = ("spark", "sparkSession")
 _LONGEST = 300
 # The most characters of a message, which may quote an expression of a table: the middle of a longer one is cut out.
 _LONGEST_MESSAGE = 10_000
@@ -259,7 +261,7 @@ def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, li
 def _misplaced_session(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """Where a session goes that stands in the place of another argument; None if none does."""
     given = [*zip(signature(function).parameters, args, strict=False), *named.items()]
-    place = next((each for each, value in given if each != "spark" and _is_session(value)), None)
+    place = next((each for each, value in given if each not in _SESSION_NAMES and _is_session(value)), None)
     if place is None:
         return None
     name, parameters = _named(function, args)

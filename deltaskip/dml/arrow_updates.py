@@ -103,6 +103,9 @@ class ArrowUpdates(NewRows):
 
     def _in_place(self, row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
         """All rows of the files as they are stored, updated or not, in their order."""
+        changed = {field.name for field in self._assignments.changed}
+        if row_ids is not None:
+            changed.add(row_ids.commit_version)
         for batch in self._read([replace(part, marked=True) for part in self.parts], row_ids):
             marks = numpy_values(batch.column(MARKED))
             old = batch.drop_columns([MARKED])
@@ -112,10 +115,12 @@ class ArrowUpdates(NewRows):
             if not marks.any():
                 yield old
                 continue
-            some = old.filter(arrow_array(marks))
-            new = self._stored(some, row_ids)
+            new = self._stored(old.filter(arrow_array(marks)), row_ids)
             names = new.schema.names
-            columns = [_with_values(old.column(n), marks, some.column(n), new.column(n)) for n in names]
+            columns = [
+                _with_values(old.column(name), marks, new.column(name)) if name in changed else old.column(name)
+                for name in names
+            ]
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
     def _read(self, parts: Sequence[RowsOfFiles], row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
@@ -221,10 +226,8 @@ class ArrowUpdates(NewRows):
         )
 
 
-def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], old: pa.Array, new: pa.Array) -> pa.Array:
-    """The column with new values in the rows that are marked. old: its values there."""
-    if new.equals(old):
-        return column
+def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) -> pa.Array:
+    """The column with new values in the rows that are marked."""
     new = new if new.type == column.type else viewed(new, column.type)
     places = np.arange(len(column))
     places[marks] = len(column) + np.arange(len(new))

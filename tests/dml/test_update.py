@@ -330,6 +330,16 @@ def test_rows_stay_in_their_places(tmp_path: Path) -> None:
     assert table.scan().to_arrow().to_pylist() == expected
 
 
+def test_the_sign_of_a_zero_changes(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, x DOUBLE, s STRUCT<f: FLOAT>, a ARRAY<DOUBLE>")
+    signed = [{"id": i, "x": x, "s": {"f": x}, "a": [x]} for i, x in enumerate([0.0, -0.0, 2.0])]
+    table.append(signed)
+    table.update({"x": "-x", "s.f": "-s.f", "a": "array(-a[0])"}, "id < 2")
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert str([row["x"] for row in found]) == "[-0.0, 0.0, 2.0]"
+    assert str([(row["s"]["f"], row["a"]) for row in found]) == "[(-0.0, [-0.0]), (0.0, [0.0]), (2.0, [2.0])]"
+
+
 def test_as_many_large_files_may_be_written_as_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ds.options, "parallel_file_bytes", 10_000)
     monkeypatch.setattr("deltaskip.data_files.parquet_writer.processors", lambda: 2)

@@ -130,7 +130,7 @@ def test_a_version_of_an_application_is_written_once(path: str) -> None:
         (False, {"txnAppId": "a"}, "txnVersion"),
         (False, {"optimizeWrite": "true"}, "no option optimize"),
         (True, {"partitionOverwriteMode": "some"}, "static or dynamic"),
-        (True, {"overwriteSchema": "true", "replaceWhere": "id = 1"}, "where cannot be given"),
+        (True, {"overwriteSchema": "true", "replaceWhere": "id = 1"}, "replaceWhere cannot be given"),
         (True, {"overwriteSchema": "true", "mergeSchema": "true"}, "either mergeSchema or overwriteSchema"),
         (True, {"replaceWhere": "ix = 1"}, "There is no column ix"),
         (True, {"timeZone": "Mars/Olympus"}, "time zone"),
