@@ -88,6 +88,18 @@ def _is_wrong(
     return False
 
 
+def open_quote(stream: Any, delimiter: str) -> int | None:
+    """Return the line in which the last row begins if a quote in it is not closed; None if all are."""
+    rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for _ in rows:
+            line = rows.line_num + 1
+    except csv.Error as error:
+        return line if "end of data" in str(error) else None
+    return None
+
+
 def json_error(
     blocks: Iterable[bytes], type_name: Callable[[str], str], read: Callable[[bytes], object], error: Exception
 ) -> str | None:

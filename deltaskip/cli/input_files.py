@@ -24,7 +24,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8
+from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8, open_quote
 from deltaskip.cli.nested_json import from_texts, from_values, is_nested, is_read_here, without_columns
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
@@ -60,6 +60,7 @@ _HEADER_BYTES = 1 << 20
 # The separators of values other than a comma.
 _DELIMITERS = (";", "\t", "|")
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
+_NO_OBJECT = re.compile(rb"^[ \t\r]*null[ \t\r]*$", re.MULTILINE)
 _NOT_A_NUMBER = re.compile(rb'"(NaN|-?Infinity)"')
 _BLOCK_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 16
@@ -234,7 +235,16 @@ class InputFiles:
         )
         parse = pc_csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True)
         read = pc_csv.ReadOptions(block_size=_BLOCK_BYTES)
-        yield from pc_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+        counted = _CountedQuotes(stream)
+        yield from pc_csv.open_csv(counted, read_options=read, parse_options=parse, convert_options=convert)
+        if counted.quotes % 2:
+            # pyarrow takes what follows an open quote for one value, also where the file was cut off.
+            with _opened(path) as again:
+                line = open_quote(again, self._delimiter(path))
+            if line is not None:
+                raise InvalidArgument(
+                    f"{_shown(path)} cannot be read: a value in line {line} begins with a quote that is not closed."
+                )
 
     def _header(self, path: str) -> list[str]:
         with _opened(path) as stream:
@@ -255,6 +265,9 @@ class InputFiles:
                 f"{_shown(path)} has the one column {names[0]!r}: pass --delimiter {other!r} if that separates values, "
                 f"or --delimiter ','."
             )
+        twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+        if twice is not None:
+            raise SchemaError(f"{_shown(path)} has the column {twice!r} twice: name each column once.")
         return names
 
     def _json_block(self, text: bytes) -> pa.Table:
@@ -264,6 +277,9 @@ class InputFiles:
         except UnicodeDecodeError as error:
             # pyarrow takes any bytes for text.
             raise pa.ArrowInvalid("The file is no UTF-8") from error
+        if _NO_OBJECT.search(text):
+            # pyarrow takes it for a row of NULLs, and ends the process where nothing else is in the text.
+            raise pa.ArrowInvalid("A line is null")
         text, nested = self._nested(text)
         written = {key: key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
         keys = set(written.values())
@@ -414,6 +430,22 @@ def _format_of(path: str) -> str:
             return file_format
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     raise InvalidArgument(f"The format of {path} is not known: use --format, or one of the endings {known}.")
+
+
+class _CountedQuotes(io.RawIOBase):
+    """A stream that counts the quotes that are read."""
+
+    def __init__(self, stream: Any) -> None:
+        self.quotes = 0
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found: bytes = self._stream.read(None if size < 0 else size)
+        self.quotes += found.count(b'"')
+        return found
 
 
 def _opened(path: str) -> Any:

@@ -53,9 +53,18 @@ def is_nested(data_type: DataType) -> bool:
 
 
 def is_read_here(data_type: DataType) -> bool:
-    """Return whether pyarrow has no form in JSON for values of a nested type: of maps, times and bytes in it."""
-    inner = nested_types(data_type)
-    return is_nested(data_type) and any(isinstance(t, MapType) or t in (BINARY, *_TIMES) for t in inner)
+    """Return whether pyarrow has no form in JSON for values of a nested type.
+
+    That is of maps, times and bytes in it, and of NaN and infinities in arrays of arrays.
+    """
+    inner = list(nested_types(data_type))
+    floats = FLOAT in inner or DOUBLE in inner
+    return is_nested(data_type) and any(
+        isinstance(t, MapType)
+        or t in (BINARY, *_TIMES)
+        or (floats and isinstance(t, ArrayType) and isinstance(t.element, ArrayType))
+        for t in inner
+    )
 
 
 def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zone: Zone) -> pa.Array:
@@ -153,6 +162,8 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
                 # Names of an object are texts.
                 is_text = key in (STRING, BINARY, *_TIMES) or isinstance(key, DecimalType)
                 pairs = [(name if is_text else parse_json(name, parse_float=Decimal), it) for name, it in value.items()]
+            if any(k is None for k, _ in pairs):
+                raise ValueError(f"{path[1:] or 'it'} has a key that is NULL")
             return tuple(
                 (_value(k, key, zone, f"{path}.key"), _value(v, item, zone, f"{path}.value")) for k, v in pairs
             )

@@ -31,7 +31,7 @@ _EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
 # Digits for every double, rounded to as many places as this.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
-_PLACES = 400
+MOST_PLACES = 400
 # Every version of Java writes all digits of halves below, which are no more than 15.
 FEW_DIGITS = 1e14
 
@@ -147,7 +147,7 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
     """
     if not math.isfinite(value) or value == 0:
         return value + 0.0
-    if abs(scale) > _PLACES:
+    if abs(scale) > MOST_PLACES:
         raise Undecided(f"A number rounded to {scale} places is left to Spark.")
     if scale >= 0 and value.is_integer():
         # Every version writes a whole number that is read as this one.
@@ -163,6 +163,15 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
     if float_text(value, False) is None and any(result(end) != found for end in double_text_range(value)):
         raise Undecided(f"{value!r} rounded to {scale} places depends on the Java version.")
     return found
+
+
+def rounded_double_range(value: float, scale: int, rounding: str) -> tuple[float, float]:
+    """The least and the greatest double that some version of Java rounds a double to, for up to MOST_PLACES places."""
+    if not math.isfinite(value) or value == 0 or (scale >= 0 and value.is_integer()):
+        return value + 0.0, value + 0.0
+    unit = Decimal(1).scaleb(-scale)
+    low, high = (nearest_double(end.quantize(unit, rounding, _DOUBLES)) + 0.0 for end in double_text_range(value))
+    return low, high
 
 
 def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:

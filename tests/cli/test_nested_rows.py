@@ -18,7 +18,7 @@ from tests.cli.test_bad_input import sentence_of
 
 COLUMNS = """id INT, s STRUCT<a: INT, ts: TIMESTAMP, n: TIMESTAMP_NTZ, m: DECIMAL(10,2), f: DOUBLE, raw: BINARY>,
     l ARRAY<STRING>, days ARRAY<DATE>, m MAP<STRING, INT>, mi MAP<INT, STRUCT<x: STRING>>, big ARRAY<DECIMAL(38,10)>,
-    ll ARRAY<ARRAY<BIGINT>>, fl ARRAY<DOUBLE>, raw BINARY, ok ARRAY<BOOLEAN>"""
+    ll ARRAY<ARRAY<BIGINT>>, fl ARRAY<DOUBLE>, fll ARRAY<ARRAY<DOUBLE>>, raw BINARY, ok ARRAY<BOOLEAN>"""
 AT = datetime(2026, 1, 2, 3, 4, 5, 123456)
 FULL: dict[str, Any] = {
     "id": 1,
@@ -30,10 +30,24 @@ FULL: dict[str, Any] = {
     "big": [Decimal("1234567890123456789012345678.0123456789")],
     "ll": [[1, None], [], None, [9007199254740993]],
     "fl": [1e300, float("nan"), float("-inf"), 0.1],
+    "fll": [[1.5, float("nan")], None, []],
     "raw": b"\x00\xff",
     "ok": [True, None],
 }
-EMPTY = {"id": 2, "s": {}, "l": [], "days": [], "m": [], "mi": [], "big": [], "ll": [], "fl": [], "raw": b"", "ok": []}
+EMPTY = {
+    "id": 2,
+    "s": {},
+    "l": [],
+    "days": [],
+    "m": [],
+    "mi": [],
+    "big": [],
+    "ll": [],
+    "fl": [],
+    "fll": [],
+    "raw": b"",
+    "ok": [],
+}
 
 
 @pytest.fixture
@@ -113,3 +127,29 @@ def test_variants_are_read_from_parquet_only(run: Run, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
         said = sentence_of(run("append", tmp_path / "t", tmp_path / name))
         assert said == "The column v has type VARIANT, which is read from Parquet only: write Parquet."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", "null\n", "line 1 is no JSON object"),
+        ("a.jsonl", '{"id": 1}\n null \n', "line 2 is no JSON object"),
+        ("a.csv", 'id,s\n1,a\n2,"open\n3,b\n', "a value in line 3 begins with a quote that is not closed"),
+        ("a.csv", "id,s,id\n1,a,2\n", "has the column 'id' twice"),
+        ("a.csv", 'id,m\n1,"[[null, 1]]"\n', "it has a key that is NULL"),
+    ],
+)
+def test_files_that_would_lose_rows_or_values_are_refused(
+    run: Run, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id INT, s STRING, m MAP<STRING, INT>")
+    (tmp_path / name).write_text(text)
+    assert said in sentence_of(run("append", made.uri, tmp_path / name))
+    assert ds.DeltaTable(made.uri).version == 0
+
+
+def test_quotes_inside_of_values_are_read(run: Run, tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id INT, s STRING")
+    (tmp_path / "a.csv").write_text('id,s\n1,5" pipe\n2,"a ""b"" \n c"\n')
+    assert run("append", made.uri, tmp_path / "a.csv").status == 0
+    assert ds.DeltaTable(made.uri).scan().to_arrow()["s"].to_pylist() == ['5" pipe', 'a "b" \n c']

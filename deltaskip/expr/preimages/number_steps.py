@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.expr.arithmetic import arithmetic
+from deltaskip.expr.arithmetic import MOST_PLACES, ROUNDINGS, arithmetic, rounded_double_range
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone, truth
 from deltaskip.expr.preimages.ordinals import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
@@ -344,6 +344,8 @@ def _decimal(
         left, right = operands(value_at(type_, x))
         try:
             found: int = ordinal_of(result, arithmetic(op, left, right, result))
+        except Undecided:
+            raise
         except EvaluationError:
             return _BEYOND if _is_positive(op, left, right) else -_BEYOND
         return found
@@ -479,7 +481,7 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
     """Return the preimage of `round` and `bround`.
 
     A double is rounded by its text. Java 17 does not always write the shortest one, but one between the middles to the
-    neighboring doubles: the result is between those of the neighbors.
+    neighboring doubles: the result is between those of the middles.
     """
     match call.args:
         case (operand, Literal(int() as places)):
@@ -493,19 +495,26 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
     def f(x: int) -> int:
         try:
             found: int = ordinal_of(result, compute((value_at(type_, x), places), call, None))
+        except Undecided:
+            raise
         except EvaluationError:
             return _BEYOND if x > 0 else -_BEYOND
         return found
 
+    def of_double(x: int, end: int) -> int:
+        ends = rounded_double_range(value_at(DOUBLE, x), places, ROUNDINGS[call.name][1])
+        found: int = ordinal_of(DOUBLE, ends[end])
+        return found
+
     if type_ not in _FLOATING:
         return operand, (rising(domain, f, near=lambda r: r * _unit(type_) // _unit(result)),)
-    if type_ == FLOAT:
+    if type_ == FLOAT or abs(places) > MOST_PLACES:
         return None
     return operand, (
         Monotone(
             domain,
-            lambda x: f(max(x - 1, -INFINITY)),
+            lambda x: of_double(x, 0),
             (MonotonePiece(domain.low, INFINITY + 1), MonotonePiece(NAN, NAN + 1)),
-            most=lambda x: f(min(x + 1, INFINITY) if x < NAN else x),
+            most=lambda x: of_double(x, 1),
         ),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import deltaskip as ds
 from deltaskip.errors import PredicateError
 from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import Column, FieldRef, Literal, Node
+from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.expr.preimages.text_steps import ASCII_IN_ANOTHER_CASE
 from deltaskip.schema.types import (
@@ -31,7 +33,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.proofs.preimage.preimage import preimage
-from deltaskip.skipping.proofs.preimage.value_sets import holds, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, satisfying
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
 from tests.looped import looped
@@ -402,3 +404,30 @@ def test_the_characters_that_become_ascii_in_another_case_are_those_of_icu() -> 
 
     beyond = (chr(code) for code in range(128, 0x110000) if not 0xD800 <= code < 0xE000)
     assert set(filter(begins_with_ascii, beyond)) == set(ASCII_IN_ANOTHER_CASE)
+
+
+@pytest.mark.parametrize(("name", "rounding"), [("round", ROUND_HALF_UP), ("bround", ROUND_HALF_EVEN)])
+def test_preimages_of_rounded_doubles_hold_values_whose_text_depends_on_the_version_of_java(
+    name: str, rounding: str
+) -> None:
+    maker = random.Random(7)
+    values = [9.2e18, 2.0**63, 1e19, -3.1122828660259794e18, 5e18, 1e300, 2e14 + 0.5, 2.0e-3, 5e-324, 1.7e308, 123456.0]
+    values += [maker.choice((-1, 1)) * maker.random() * 10.0 ** maker.randint(-25, 25) for _ in range(200)]
+    for value in values:
+        for places in (-300, -20, -3, -1, 0, 1, 5, 20):
+            text = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding, Context(prec=1000))
+            result = ordinal_of(DOUBLE, float(text) + 0.0)
+            node = Call(name, (FieldRef(("x",), ("x",), DOUBLE), Literal(places, INTEGER)), DOUBLE)
+            found = preimage(node, Values(((result, result + 1),)), "UTC")
+            assert found is not None
+            assert holds(found[1], ordinal_of(DOUBLE, value)), (value, places)
+
+
+def test_huge_rounded_doubles_are_not_skipped(tmp_path: Path) -> None:
+    values = [-3.1122828660259794e18, 1e19, 1e300, float("inf"), float("nan"), 9.2e18, 2.0**63, 5e18, 1.0]
+    table = ds.DeltaTable.create(tmp_path / "t", "x DOUBLE")
+    for value in values:
+        table.append([{"x": value}])
+    assert len(table.scan("round(x, -3) >= 1000").files()) == 7
+    assert len(table.scan("bround(x, -3) >= 1e19D").files()) == 4
+    assert table.scan("round(x, -3) = 1e300D").to_arrow()["x"].to_pylist() == [1e300]
