@@ -153,14 +153,11 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
         # Every version writes a whole number that is read as this one.
         return value
 
-    def result(text: Decimal) -> float:
-        found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)
-        return (nearest_float(found) if single else nearest_double(found)) + 0.0
-
-    found = result(Decimal(repr(value)))
+    found = _rounded_text(Decimal(repr(value)), scale, single, rounding)
     if scale == 0 and abs(value) < FEW_DIGITS and (2 * value).is_integer():
         return found
-    if float_text(value, False) is None and any(result(end) != found for end in double_text_range(value)):
+    ends = double_text_range(value) if float_text(value, False) is None else ()
+    if any(_rounded_text(end, scale, single, rounding) != found for end in ends):
         raise Undecided(f"{value!r} rounded to {scale} places depends on the Java version.")
     return found
 
@@ -169,9 +166,14 @@ def rounded_double_range(value: float, scale: int, rounding: str) -> tuple[float
     """The least and the greatest double that some version of Java rounds a double to, for up to MOST_PLACES places."""
     if not math.isfinite(value) or value == 0 or (scale >= 0 and value.is_integer()):
         return value + 0.0, value + 0.0
-    unit = Decimal(1).scaleb(-scale)
-    low, high = (nearest_double(end.quantize(unit, rounding, _DOUBLES)) + 0.0 for end in double_text_range(value))
-    return low, high
+    low, high = double_text_range(value)
+    return _rounded_text(low, scale, False, rounding), _rounded_text(high, scale, False, rounding)
+
+
+def _rounded_text(text: Decimal, scale: int, single: bool, rounding: str) -> float:
+    """The double or float nearest to a decimal that is rounded."""
+    found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)
+    return (nearest_float(found) if single else nearest_double(found)) + 0.0
 
 
 def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:

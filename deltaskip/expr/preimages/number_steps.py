@@ -24,7 +24,7 @@ import numpy as np
 
 from deltaskip.expr.arithmetic import MOST_PLACES, ROUNDINGS, arithmetic, rounded_double_range
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone, truth
 from deltaskip.expr.preimages.ordinals import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
@@ -344,8 +344,6 @@ def _decimal(
         left, right = operands(value_at(type_, x))
         try:
             found: int = ordinal_of(result, arithmetic(op, left, right, result))
-        except Undecided:
-            raise
         except EvaluationError:
             return _BEYOND if _is_positive(op, left, right) else -_BEYOND
         return found
@@ -495,8 +493,6 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
     def f(x: int) -> int:
         try:
             found: int = ordinal_of(result, compute((value_at(type_, x), places), call, None))
-        except Undecided:
-            raise
         except EvaluationError:
             return _BEYOND if x > 0 else -_BEYOND
         return found
