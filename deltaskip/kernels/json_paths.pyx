@@ -1,4 +1,5 @@
-"""Values at the end of a path in JSON texts, as Spark writes them, and the lengths of arrays.
+"""Values at the end of a path in JSON texts, as Spark writes them, the lengths of arrays, and what is in both kinds
+of containers.
 
 A text that has anything out of the ordinary is left to the caller, by the kind 255: what is not standard JSON, escapes
 of code units, numbers whose text depends on the version of Java, more than 60 containers inside each other.
@@ -32,6 +33,8 @@ cdef enum:
     NULL_VALUE = 7
     TWICE = 64
     LEFT = 255
+    NO_CONTAINERS = 0
+    AS_THEY_STAND = 1
     MOST_BYTES = 1 << 20
     MOST_DIGITS = 400
     DEEPEST = 60
@@ -49,13 +52,14 @@ cdef struct Walk:
     int64_t elements
 
 
-def texts_at(object texts, object names, object indices, bint whole=True):
+def texts_at(object texts, object names, object indices, int containers=2):
     """Return what is found at the end of a path in each text, and its kind as uint8.
 
     texts: strings. names: binary, the name of each step; indices: int64, its number from 0, or -1 where the name counts.
     The kinds: 0 nothing is found, 1 string, 2 integer, 3 number with a point, 4 boolean, 5 object, 6 array, 7 null, and
     255 for a text that is left to the caller; 64 is added if an object has the name of a step twice. Texts are null for
-    0 and 255. whole: Whether objects and arrays are copied; if not, their texts are empty. Raises TypeError for other formats, and ValueError for steps that do not fit.
+    0 and 255. containers: The texts of objects and arrays: 0 they are empty, 1 as they stand, 2 as Spark writes them.
+    Raises TypeError for other formats, and ValueError for steps that do not fit.
     """
     cdef BinaryView view = binary_view(texts)
     cdef BinaryView name = binary_view(names)
@@ -84,8 +88,7 @@ def texts_at(object texts, object names, object indices, bint whole=True):
                 walk.steps = name.length
                 kind = _walked(&walk, row_of(view, i), name, <const int64_t*>index.values)
                 if kind != NOTHING and kind != LEFT:
-                    if whole or (kind != OBJECT and kind != LIST):
-                        code = _write(&walk, data)
+                    code = _write(&walk, containers, data)
                     if code == NO_MEMORY:
                         break
                     if code != 0 or data.size > INT32_MAX:
@@ -132,8 +135,114 @@ def array_lengths(object texts):
     return found, pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)])
 
 
-cdef uint8_t _walked(Walk* walk, Span row, BinaryView names, const int64_t* indices) noexcept nogil:
-    """The kind of what is at the end of the path in one text."""
+def parts(object texts, int containers):
+    """Return what is in the array or the object of each text: their number for each text as int32, then their names,
+    texts and kinds, and the kind of each text.
+
+    Names are strings, "" for elements of arrays; texts, kinds and `containers` are those of `texts_at`. A text that is
+    neither is left to the caller; its number is null, as that of a null text is.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef BinaryView none = binary_view(pa.nulls(0, pa.binary()))
+    cdef ByteBuffer counts = ByteBuffer()
+    cdef ByteBuffer kinds = ByteBuffer()
+    cdef ByteBuffer valid = zeros((view.length + 7) // 8)
+    cdef Parts found
+    cdef Walk walk
+    cdef int64_t i, before, data_before, name_before
+    cdef int code = 0
+    cdef uint8_t kind
+    found = Parts()
+    check(counts.reserve(4 * view.length + 4))
+    check(kinds.reserve(view.length + 1))
+    check(found.names.reserve(64))
+    check(found.data.reserve(64))
+    check(found.kinds.reserve(64))
+    with nogil:
+        code = found.ends.append_int32(0) | found.name_ends.append_int32(0)
+        for i in range(view.length):
+            if code != 0:
+                break
+            kind = NOTHING
+            before = found.count
+            data_before, name_before = found.data.size, found.names.size
+            if is_valid(view.validity, view.offset + i):
+                kind = _started(&walk, row_of(view, i))
+                if kind != LEFT:
+                    code = _parts(&walk, kind, containers, found, none)
+                    if code == 1:
+                        code = 0
+                        kind = LEFT
+                        found.count = before
+                        found.data.size, found.names.size = data_before, name_before
+                        found.kinds.size = before
+                        found.ends.size = found.name_ends.size = 4 * (before + 1)
+            if kind == OBJECT or kind == LIST:
+                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+            counts.append_int32(<int32_t>(found.count - before))
+            kinds.append_byte(kind)
+    check(code)
+    return (
+        pa.Array.from_buffers(pa.int32(), view.length, [pa.py_buffer(valid), pa.py_buffer(counts)]),
+        pa.Array.from_buffers(
+            pa.string(), found.count, [None, pa.py_buffer(found.name_ends), pa.py_buffer(found.names)]
+        ),
+        pa.Array.from_buffers(pa.string(), found.count, [None, pa.py_buffer(found.ends), pa.py_buffer(found.data)]),
+        pa.Array.from_buffers(pa.uint8(), found.count, [None, pa.py_buffer(found.kinds)]),
+        pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)]),
+    )
+
+
+cdef class Parts:
+    """The names, texts and kinds of what is in objects and arrays."""
+    cdef ByteBuffer names, name_ends, data, ends, kinds
+    cdef int64_t count
+
+    def __cinit__(self):
+        self.names, self.name_ends, self.data = ByteBuffer(), ByteBuffer(), ByteBuffer()
+        self.ends, self.kinds = ByteBuffer(), ByteBuffer()
+
+
+cdef int _parts(Walk* walk, uint8_t kind, int containers, Parts out, BinaryView none) noexcept nogil:
+    """Append what is in the object or the array where the cursor is; 1 to leave the text."""
+    cdef Cursor* c = &walk.cursor
+    cdef Text key
+    cdef uint8_t mark, last = 0x7D if kind == OBJECT else 0x5D
+    cdef int code
+    c.at += 1
+    if skip_space(c) == last:
+        return 0
+    walk.steps = 0
+    while True:
+        if kind == OBJECT:
+            if expect(c, 0x22, NULL) != 0 or scan_string(c, &key) != 0 or key.escaped or expect(c, 0x3A, NULL) != 0:
+                return 1
+            code = out.names.append(key.data, key.size)
+            if code != 0:
+                return code
+        walk.found = False
+        if _value(walk, 0, 1, none, NULL) != 0:
+            return 1
+        code = _write(walk, containers, out.data)
+        if code != 0:
+            return code
+        if out.data.size > INT32_MAX or out.names.size > INT32_MAX:
+            return 1
+        code = out.ends.append_int32(<int32_t>out.data.size) | out.name_ends.append_int32(<int32_t>out.names.size)
+        code |= out.kinds.append_byte(walk.kind)
+        if code != 0:
+            return NO_MEMORY
+        out.count += 1
+        mark = skip_space(c)
+        c.at += 1
+        if mark == last:
+            return 0
+        if mark != 0x2C:
+            return 1
+
+
+cdef uint8_t _started(Walk* walk, Span row) noexcept nogil:
+    """Begin a text: whether it is an object or an array, or left to the caller."""
     cdef uint8_t first
     walk.found = walk.twice = False
     walk.elements = 0
@@ -145,9 +254,12 @@ cdef uint8_t _walked(Walk* walk, Span row, BinaryView names, const int64_t* indi
     walk.cursor.depth = 0
     walk.cursor.one_line = walk.cursor.bare_numbers = False
     first = skip_space(&walk.cursor)
-    if first != 0x7B and first != 0x5B:
-        return LEFT
-    if _value(walk, 0, 0, names, indices) != 0:
+    return OBJECT if first == 0x7B else LIST if first == 0x5B else LEFT
+
+
+cdef uint8_t _walked(Walk* walk, Span row, BinaryView names, const int64_t* indices) noexcept nogil:
+    """The kind of what is at the end of the path in one text."""
+    if _started(walk, row) == LEFT or _value(walk, 0, 0, names, indices) != 0:
         return LEFT
     return walk.kind if walk.found else NOTHING
 
@@ -266,10 +378,15 @@ cdef uint8_t _kind(const uint8_t* p, const uint8_t* end) noexcept nogil:
     return INTEGER
 
 
-cdef int _write(Walk* walk, ByteBuffer out) noexcept nogil:
+cdef int _write(Walk* walk, int containers, ByteBuffer out) noexcept nogil:
     """Append what was found: a string without quotes, anything else as JSON; 1 to leave the text."""
     cdef Cursor c
     cdef Text text
+    if walk.kind == OBJECT or walk.kind == LIST:
+        if containers == NO_CONTAINERS:
+            return 0
+        if containers == AS_THEY_STAND:
+            return out.append(walk.begin, walk.end - walk.begin)
     if walk.kind == STRING:
         c = walk.cursor
         c.at, c.end = walk.begin + 1, walk.end

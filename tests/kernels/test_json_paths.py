@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deltaskip.expr import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call
-from deltaskip.kernels.json_paths import array_lengths, texts_at
+from deltaskip.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.schema.calendar import zone_of
 from tests.extent import extent
 
@@ -92,6 +92,38 @@ def test_common_texts_are_not_left() -> None:
         found, kinds = texts_at(array, names, indices)
         assert 255 not in kinds.to_pylist()
         assert found.to_pylist() == [alone("get_json_object", text, path_of(steps)) for text in array.to_pylist()]
+
+
+@given(st.lists(st.none() | texts(), max_size=5), st.integers(0, 3))
+@example(list(ODD), 1)
+@example(['{"a":[1,"x\\n",{"b":null}],"":{}, "\u00e9" : 2.50}', "[[],{},null,true,-1]", "{}", "[]"], 0)
+def test_what_is_in_objects_and_arrays(given_texts: list[str | None], start: int) -> None:
+    """The texts of containers read as JSON are what Python reads; strings are without quotes."""
+    array = pa.array([None] * start + given_texts, pa.string())[start:]
+    for containers in range(3):
+        counts, names, values, value_kinds, kinds = parts(array, containers)
+        for each in (counts, names, values, value_kinds, kinds):
+            each.validate(full=True)
+        of_parts = zip(names.to_pylist(), values.to_pylist(), value_kinds.to_pylist(), strict=True)
+        for text, count, kind in zip(given_texts, counts.to_pylist(), kinds.to_pylist(), strict=True):
+            if text is None or kind == 255:
+                assert count is None and kind == (0 if text is None else 255)
+                continue
+            whole, _ = json.JSONDecoder(object_pairs_hook=tuple).raw_decode(text.lstrip(" \t\r\n"))
+            assert (kind == 5) == isinstance(whole, tuple)
+            wanted = list(whole) if kind == 5 else [("", each) for each in whole]
+            found = [next(of_parts) for _ in range(count)]
+            assert [name for name, _, _ in found] == [name for name, _ in wanted]
+            for (_, value, value_kind), (_, each) in zip(found, wanted, strict=True):
+                if isinstance(each, str):
+                    assert (value, value_kind) == (each, 1)
+                elif isinstance(each, list | tuple):
+                    assert value_kind == (5 if isinstance(each, tuple) else 6)
+                    assert containers > 0 or value == ""
+                    assert containers == 0 or json.loads(value, object_pairs_hook=tuple) == each
+                else:
+                    assert json.loads(value) == each and type(json.loads(value)) is type(each)
+        assert next(of_parts, None) is None
 
 
 def test_steps_that_do_not_fit_are_refused() -> None:

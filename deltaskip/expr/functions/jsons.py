@@ -20,9 +20,11 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.arithmetic import to_decimal
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
+from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.functions.maps import made_map
 from deltaskip.expr.json_reading import (
     SHORT_ESCAPES,
     Malformed,
@@ -33,11 +35,11 @@ from deltaskip.expr.json_reading import (
     quoted,
     read_json,
 )
-from deltaskip.expr.lists import listed, lists_of
+from deltaskip.expr.lists import coded, listed, lists_of, repeats
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.variant_reading import variant_json
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
-from deltaskip.kernels.json_paths import array_lengths, texts_at
+from deltaskip.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import (
     NOTHING,
@@ -54,7 +56,6 @@ from deltaskip.schema.numerals import decimal_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
-    BYTE,
     DATE,
     DOUBLE,
     FLOAT,
@@ -81,13 +82,15 @@ _RAW, _QUOTED, _FLAT = range(3)
 _STEP = re.compile(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[(\*)\]")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
 _ZONE = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
-# Kinds of values in kernels.json_paths.
-_NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 64, 255
+# Kinds of values in kernels.json_paths, and its texts of objects and arrays.
+_NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _LIST, _NULL, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 6, 7, 64, 255
+_NO_CONTAINERS, _AS_THEY_STAND, _WRITTEN = range(3)
 _COMMA = arrow_scalar(",", pa.string())
 
 
@@ -147,15 +150,15 @@ def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
         return none_of(pa.string())
     if _EACH in steps:
         raise NotByColumn
-    found, kinds = _at_path(column(args[0]), steps)
+    found, kinds = _at_path(column(args[0]), steps, _WRITTEN)
     return Partly(found, kinds == _LEFT)
 
 
-def _at_path(texts: pa.Array, steps: Sequence[Step], whole: bool = True) -> tuple[pa.Array, np.ndarray]:
+def _at_path(texts: pa.Array, steps: Sequence[Step], containers: int) -> tuple[pa.Array, np.ndarray]:
     """The values at the end of a path without steps to every element, and their kinds, see kernels.json_paths."""
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     numbers = [step if isinstance(step, int) else -1 for step in steps]
-    found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), whole)
+    found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), containers)
     return found, numpy_values(kinds)
 
 
@@ -217,6 +220,15 @@ def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     except Malformed:
         return None
     return tuple([name for name, _ in value.members]) if isinstance(value, Object) else None
+
+
+def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
+    numbers, names, _, _, kinds = parts(column(args[0]), _NO_CONTAINERS)
+    counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    found = numpy_values(kinds)
+    owners = np.repeat(found == _OBJECT, counts)
+    lengths = np.where(found == _OBJECT, counts, 0)
+    return Partly(listed(lengths, found == _OBJECT, names.filter(arrow_array(owners))), found == _LEFT)
 
 
 def _schema(text: str) -> DataType | None:
@@ -307,41 +319,99 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
 
 
 def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
-    """Objects with members that are integers, doubles, booleans, strings or such objects; others are left over."""
-    if not isinstance(call.type, StructType):
-        raise NotByColumn
+    """Values of the type; texts of other forms are left over."""
     texts = column(args[0])
     rest = np.zeros(len(texts), np.bool_)
-    found = _member(texts, (), call.type, rest)
+    assert call.type is not None
+    found = _member(texts, (), call.type, rest, zone)
     return Partly(found, rest | numpy_values(pc.and_not(texts.is_valid(), found.is_valid())))
 
 
-def _member(texts: pa.Array, steps: Sequence[Step], type_: DataType, rest: np.ndarray) -> pa.Array:
-    """The members at the end of a path as a type; `rest` gets the rows that are left over."""
-    found, kinds = _at_path(texts, steps, whole=type_ == STRING)
+def _member(texts: pa.Array, steps: Sequence[Step], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
+    """The members at the end of a path as a type, null where they are not of it; `rest` gets the rows left over."""
+    found, kinds = _at_path(texts, steps, _containers(type_))
     rest |= kinds >= _TWICE
-    if isinstance(type_, StructType):
-        members = [_member(texts, (*steps, field.name), field.type, rest) for field in type_.fields]
-        fields = [pa.field(field.name, member.type) for field, member in zip(type_.fields, members, strict=True)]
-        return pa.StructArray.from_arrays(members, fields=fields, mask=arrow_array(kinds != _OBJECT))
+    return _typed(found, kinds, type_, rest, zone)[0]
+
+
+def _containers(type_: DataType) -> int:
+    """How the kernel writes objects and arrays that are read as a type."""
+    return _WRITTEN if type_ == STRING else _AS_THEY_STAND if is_nested(type_) else _NO_CONTAINERS
+
+
+def _typed(
+    found: pa.Array, kinds: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
+) -> tuple[pa.Array, np.ndarray]:
+    """Values of the kernel as a type, and which of them are not of it; `rest` gets those that are left over."""
+    there = (kinds != _NOTHING) & (kinds != _NULL)
+    match type_:
+        case StructType(fields):
+            objects = kinds == _OBJECT
+            texts = _where(objects, found)
+            members = [_member(texts, (field.name,), field.type, rest, zone) for field in fields]
+            shown = [pa.field(field.name, member.type) for field, member in zip(fields, members, strict=True)]
+            return pa.StructArray.from_arrays(members, fields=shown, mask=arrow_array(~objects)), there & ~objects
+        case ArrayType(element):
+            counts, _, values, unlike = _inside(found, kinds == _LIST, element, rest, zone)
+            unlike |= there & (kinds != _LIST)
+            return listed(counts, there & ~unlike, values), unlike
+        case MapType(_, inner):
+            counts, keys, values, unlike = _inside(found, kinds == _OBJECT, inner, rest, zone)
+            unlike |= there & (kinds != _OBJECT)
+            [codes], count = coded(keys)
+            if repeats(counts, codes, count).any():
+                raise NotByColumn
+            return made_map(counts, there & ~unlike, keys, values), unlike
     if type_ == STRING:
-        return found
+        return _where(there, found), np.zeros(len(kinds), np.bool_)
     if type_ == BOOLEAN:
-        return _where(kinds == _BOOLEAN, pc.equal(found, arrow_scalar("true", pa.string())))
-    if type_ in INTEGRAL_BITS and type_ != BYTE:
-        whole = kinds == _INTEGER
-        long = true_rows(pc.greater(pc.binary_length(found), 18)) & whole
+        fits = kinds == _BOOLEAN
+        return _where(fits, pc.equal(found, arrow_scalar("true", pa.string()))), there & ~fits
+    if type_ in INTEGRAL_BITS:
+        fits = kinds == _INTEGER
+        long = true_rows(pc.greater(pc.binary_length(found), 18)) & fits
         rest |= long
-        values = pc.cast(_where(whole & ~long, found), pa.int64())
-        most = arrow_scalar((1 << (INTEGRAL_BITS[type_] - 1)) - 1, pa.int64())
-        least = arrow_scalar(-(1 << (INTEGRAL_BITS[type_] - 1)), pa.int64())
-        fits = pc.and_(pc.less_equal(values, most), pc.greater_equal(values, least))
-        return _where(true_rows(fits), values).cast(arrow_type(type_))
-    if type_ == DOUBLE:
+        integers = pc.cast(_where(fits & ~long, found), pa.int64())
+        bits = INTEGRAL_BITS[type_]
+        least, most = (arrow_scalar(limit, pa.int64()) for limit in _limits(bits))
+        fits = true_rows(pc.and_(pc.less_equal(integers, most), pc.greater_equal(integers, least)))
+        return _where(fits, integers).cast(arrow_type(type_), safe=False), there & ~fits
+    is_number = (kinds == _INTEGER) | (kinds == _REAL)
+    if type_ in (FLOAT, DOUBLE):
         rest |= kinds == _STRING
-        return pc.cast(_where((kinds == _INTEGER) | (kinds == _REAL), found), pa.float64())
-    rest |= kinds != _NOTHING
-    return pa.nulls(len(texts), arrow_type(type_))
+        texts = _where(is_number, found)
+        doubles = pc.cast(texts, pa.float64())
+        if type_ == DOUBLE:
+            return doubles, there & ~is_number
+        floats = pc.cast(texts, pa.float32())
+        rest |= true_rows(pc.not_equal(floats, pc.cast(doubles, pa.float32(), safe=False)))
+        return floats, there & ~is_number
+    usual = _PLAIN_DECIMAL if isinstance(type_, DecimalType) else _DATE if type_ == DATE else _TIME
+    fits = (kinds == _STRING) | (is_number if isinstance(type_, DecimalType) else False)
+    read = fits & true_rows(pc.match_substring_regex(found, f"^(?:{usual.pattern})$"))
+    cast = cast_column(_where(read, found), STRING, type_, zone)
+    rest |= (fits & ~read) | ((kinds == _INTEGER) & (type_ == TIMESTAMP))
+    for left in (cast.failed, cast.rest):
+        if left is not None:
+            rest |= left
+    return cast.values, there & ~fits
+
+
+def _inside(
+    found: pa.Array, there: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
+) -> tuple[np.ndarray, pa.Array, pa.Array, np.ndarray]:
+    """What is in objects or arrays as a type: the number for each, the names, the values, and which have one that is
+    not of the type; `rest` gets those that are left over."""
+    numbers, names, texts, inner_kinds, kinds = parts(_where(there, found), _containers(type_))
+    counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    rest |= numpy_values(kinds) == _LEFT
+    left = np.zeros(len(texts), np.bool_)
+    values, unlike = _typed(texts, numpy_values(inner_kinds), type_, left, zone)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    rest[owners[left]] = True
+    others = np.zeros(len(counts), np.bool_)
+    others[owners[unlike]] = True
+    return counts, names, values, others
 
 
 def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
@@ -369,9 +439,13 @@ def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
     raise _Mismatch
 
 
-def _integer(value: int, bits: int) -> int:
+def _limits(bits: int) -> tuple[int, int]:
     # Jackson reads bytes from -128 to 255.
-    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1 if bits > 8 else 255
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1 if bits > 8 else 255
+
+
+def _integer(value: int, bits: int) -> int:
+    least, most = _limits(bits)
     if not least <= value <= most:
         raise _Mismatch
     return value - 256 if bits == 8 and value > 127 else value
@@ -397,7 +471,7 @@ def _floating(value: Any, type_: DataType) -> float:
     raise _Mismatch
 
 
-def _decimal(value: Any, type_: DecimalType) -> Decimal | None:
+def _decimal(value: Any, type_: DecimalType) -> Decimal:
     match value:
         case bool() | list() | Object():
             raise _Mismatch
@@ -417,8 +491,8 @@ def _decimal(value: Any, type_: DecimalType) -> Decimal | None:
         return to_decimal(exact, type_)
     except Undecided:
         raise
-    except EvaluationError:
-        return None
+    except EvaluationError as error:
+        raise _Mismatch from error
 
 
 def _time(text: str, type_: DataType, zone: Zone) -> Any:
@@ -583,7 +657,7 @@ def _instant(micros: int, type_: DataType, zone: Zone) -> str:
 JSONS: Mapping[str, Row] = {
     "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
     "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True, by_column=_length_column),
-    "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True),
+    "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True, by_column=_keys_column),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
     "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

@@ -18,16 +18,28 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
 from deltaskip.expr.functions.maps import built_map, made_map
-from deltaskip.expr.lists import Lists, counted, distinct_key, elements_of, listed, lists_of
+from deltaskip.expr.lists import (
+    Lists,
+    coded,
+    counted,
+    distinct_key,
+    elements_of,
+    has_negative_zero,
+    listed,
+    lists_of,
+    repeats,
+)
 from deltaskip.expr.nodes import Call, Lambda, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.vectors import NotByColumn, Values, scattered
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
 
 # Longer arrays are not sorted by a function, whose answers are checked for each pair.
 _MOST_SORTED = 64
+# So many pairs of elements are compared at once.
+_MOST_PAIRS = 1 << 20
 # In columns of longer arrays, few rows have an element at each place.
 _MOST_STEPS = 1000
 
@@ -347,6 +359,68 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     return pc.if_else(arrow_array(lists.valid), found, pa.nulls(1, found.type)[0])
 
 
+def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """Keys of the first map, and then those that only the second one has, each with its values in both."""
+    maps = args[:2]
+    given = [lists_of(each) for each in maps]
+    there = given[0].valid & given[1].valid
+    left, right = (Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
+    keys = [elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
+    codes, count = coded(*keys)
+    repeated = any(repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True))
+    if repeated or any(map(has_negative_zero, keys)):
+        raise NotByColumn
+    ones, others = (lists.owners() * count + each for lists, each in zip((left, right), codes, strict=True))
+    order = np.argsort(others)
+    shared = np.flatnonzero(np.isin(ones, others))
+    new = ~np.isin(others, ones)
+    behind = Lists(left.starts, counted(right, new), there)
+    lists = Lists(left.starts, left.lengths + behind.lengths, there)
+    firsts = np.cumsum(lists.lengths) - lists.lengths
+    # Where the entry of each key is in both maps.
+    places = np.full((2, len(ones) + int(new.sum())), -1)
+    of_left = firsts[left.owners()] + left.numbers()
+    places[0, of_left] = np.arange(len(ones))
+    places[1, of_left[shared]] = order[np.searchsorted(others, ones[shared], sorter=order)]
+    places[1, (firsts + left.lengths)[behind.owners()] + behind.numbers()] = np.flatnonzero(new)
+    items = [
+        taken_elements(elements_of(each.items, of), place, place >= 0)
+        for each, of, place in zip(maps, (left, right), places, strict=True)
+    ]
+    of_one = np.where(places[0] >= 0, places[0], len(ones) + places[1])
+    joined = one_chunk(pa.concat_arrays(keys)).take(arrow_array(of_one))
+    return made_map(lists.lengths, there, joined, args[2]([joined, *items], lists.owners()))
+
+
+def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """Each element is compared with the others of its array, and the number of those before it is its place."""
+    array, compare = args
+    lists = lists_of(array)
+    if lists.lengths.max(initial=0) > _MOST_SORTED:
+        raise NotByColumn
+    elements = elements_of(array.values, lists)
+    owners = lists.owners()
+    others = lists.lengths[owners]
+    firsts = (np.cumsum(lists.lengths) - lists.lengths)[owners]
+    before = np.zeros(len(owners), np.int64)
+    groups = np.cumsum(lists.lengths**2) // _MOST_PAIRS
+    ends = [*np.cumsum(lists.lengths)[np.flatnonzero(np.diff(groups))], len(owners)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        pairs = Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
+        one, other = np.repeat(np.arange(start, end), pairs.lengths), pairs.places()
+        apart = one != other
+        one, other = one[apart], other[apart]
+        found = compare([elements.take(arrow_array(one)), elements.take(arrow_array(other))], owners[one])
+        if found.null_count:
+            raise NotByColumn
+        signs = np.sign(numpy_values(found))
+        before[start:end] = np.bincount(one[signs > 0] - start, minlength=end - start)
+        if (signs != np.sign(before[one] - before[other])).any():
+            # It is no order.
+            raise NotByColumn
+    return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
+
+
 LAMBDAS: Mapping[str, Row] = {
     "transform": Function(_transform_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
     "filter": Function(
@@ -373,7 +447,7 @@ LAMBDAS: Mapping[str, Row] = {
     ),
     "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
     "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
-    "map_zip_with": Function(_map_zip_signature, _map_zip, variables=_of_two_maps),
+    "map_zip_with": Function(_map_zip_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
     # `array_sort` with a comparison.
-    "array_sort()": Function(_sort_signature, _sorted, variables=_of_comparison),
+    "array_sort()": Function(_sort_signature, _sorted, by_column=_sorted_column, variables=_of_comparison),
 }

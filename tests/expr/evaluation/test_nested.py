@@ -52,7 +52,14 @@ EXPRESSIONS = """
     CAST(m AS MAP<STRING, DOUBLE>); hash(a); hash(t, st); xxhash64(o); xxhash64(n, i); to_json(st); to_json(m)
     to_json(o)
     to_json(to_variant_object(st)); CAST(to_variant_object(o) AS STRING); typeof(o); a || b
-    array_sort(a, (x, y) -> y - x)
+    array_sort(a, (x, y) -> coalesce(y, 9) - coalesce(x, 9)); array_sort(a, (x, y) -> y - x)
+    array_sort(f, (x, y) -> CAST(coalesce(y, 0D) - coalesce(x, 0D) AS INT))
+    array_sort(o, (x, y) -> coalesce(x.p, 0) % 2 - coalesce(y.p, 0) % 2)
+    array_sort(n, (x, y) -> coalesce(size(x), -1) - coalesce(size(y), -1)); array_sort(a, (x, y) -> 0)
+    map_zip_with(m, map('k', i, 'z', 5), (x, y, z) -> coalesce(y, 0) * 10 + coalesce(z, 0))
+    map_zip_with(k, transform_values(k, (x, y) -> x), (x, y, z) -> struct(x, y, z))
+    map_zip_with(map_filter(m, (x, y) -> y > 1), m, (x, y, z) -> concat(x, s, y, z))
+    map_zip_with(map(d, i), map(1.5D, s), (x, y, z) -> concat(y, z))
 """
 
 

@@ -116,13 +116,15 @@ BY_COLUMN = """
     variant_get(v, '$.a', 'int'); variant_get(v, '$.b.c', 'string'); variant_get(v, '$.e', 'double');
     try_variant_get(v, '$.a', 'int'); is_variant_null(v); to_variant_object(st); to_variant_object(o);
     CAST(s AS VARIANT); CAST(a AS VARIANT); CAST(variant_get(v, '$.a') AS INT);
+    map_zip_with(m, m2, (k, x, y) -> coalesce(x, y)); array_sort(a, (x, y) -> y - x); json_object_keys(js);
+    from_json(js, 'a INT, b STRUCT<c: STRING, d: ARRAY<INT>>, e DOUBLE'); from_json(ja, 'ARRAY<STRING>');
+    from_json(js, 'MAP<STRING, STRING>'); from_json(js, 'a DECIMAL(9,1), e FLOAT, b MAP<STRING, STRING>');
     TRY_CAST(variant_get(v, '$.a') AS INT)
 """
 
 # What is still computed once for each value, or each combination of values.
 BY_VALUE = """
-    map_zip_with(m, m2, (k, x, y) -> coalesce(x, y)); array_sort(a, (x, y) -> y - x); json_object_keys(js);
-    from_json(js, 'a INT, b STRUCT<c: STRING, d: ARRAY<INT>>, e DOUBLE'); schema_of_variant(v);
+    schema_of_variant(v);
 """
 
 # Without a value by column: constants, or functions that only Spark decides for most doubles.
