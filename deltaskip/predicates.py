@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
@@ -29,6 +31,11 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
         InvalidArgument: A list of tuples has a wrong value, or a value has no parameter.
         InvalidArgumentType: `params` or a part of a list has a wrong type.
     """
+    if isinstance(where, bool | np.bool_):
+        raise InvalidArgumentType(
+            f"where must be a predicate, not {where}: Python has decided it already, as it does with col('id') is None "
+            f"or 'id' == 5; write deltaskip.col('id').is_null() or \"id IS NULL\", and leave where out for every row."
+        )
     if params is not None or where is None or isinstance(where, str | ColumnExpr | Node):
         return with_parameters(where, params)
     if isinstance(where, (list, tuple)):

@@ -1,5 +1,6 @@
 """Fixtures that every room's tests use."""
 
+import decimal
 import ipaddress
 import os
 import re
@@ -40,6 +41,10 @@ os.environ |= {
 
 reached: list[str] = []
 """Addresses outside this machine that a test of this process tried to reach."""
+
+
+# Python's own context rounds to 28 digits: an operation of the package in it that loses some fails.
+decimal.getcontext().traps[decimal.Inexact] = True
 
 
 def _stays_here(host: object) -> bool:

@@ -22,11 +22,9 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
-# Enough digits for every exact sum or product of two decimals of 38, and for a quotient to be rounded as the exact one.
-# Spark cuts products to 39 digits and quotients to 39 places before it rounds them half up, which is the same.
-_EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
 # The context of scala.BigDecimal, where Spark leaves arithmetic to it.
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
 # Digits for every double, rounded to as many places as this.
@@ -136,7 +134,7 @@ def rounded(value: object, scale: int, type_: DataType | None, rounding: str = R
 
 def _at_places(value: Decimal, scale: int, rounding: str) -> Decimal:
     """A decimal of at most 38 digits at a number of places, which may be negative."""
-    return value.quantize(Decimal(1).scaleb(-max(-40, min(scale, 40))), rounding, _EXACT)
+    return value.quantize(Decimal(1).scaleb(-max(-40, min(scale, 40))), rounding, EXACT)
 
 
 def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> float:
@@ -181,7 +179,7 @@ def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HAL
     if not isinstance(type_, DecimalType):
         raise EvaluationError(f"{sql_name(type_)} is not a decimal type.")
     try:
-        moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
+        moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, EXACT)
     except InvalidOperation as error:
         raise EvaluationError(f"{value} is out of the range of decimal({type_.precision},{type_.scale}).") from error
     if moved and moved.adjusted() + 1 > type_.precision - type_.scale:
@@ -217,16 +215,16 @@ def _decimal_type(op: str, left: DecimalType, right: DecimalType) -> DecimalType
 def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> object:
     match op:
         case "+":
-            return to_decimal(_EXACT.add(left, right), type_)
+            return to_decimal(EXACT.add(left, right), type_)
         case "-":
-            return to_decimal(_EXACT.subtract(left, right), type_)
+            return to_decimal(EXACT.subtract(left, right), type_)
         case "*":
-            return to_decimal(_EXACT.multiply(left, right), type_)
+            return to_decimal(EXACT.multiply(left, right), type_)
         case "/":
-            return to_decimal(_EXACT.divide(left, right), type_)
+            return to_decimal(EXACT.divide(left, right), type_)
         case "%":
-            return to_decimal(_EXACT.remainder(left, right), type_)
-    quotient = to_decimal(_EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
+            return to_decimal(EXACT.remainder(left, right), type_)
+    quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
     # Decimal.toLong takes the lower 64 bits, in ANSI mode, too.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 

@@ -35,6 +35,7 @@ from deltaskip.expr.python_values import literal_node, long_list
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.lengths import char_type
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.resolve import Resolved, collation_of, display_name, resolve
 from deltaskip.schema.types import (
     BINARY,
@@ -237,8 +238,8 @@ def _value_of(kind: DataType, given: Literal) -> Literal | None:
     if kind in _SAME and given.type == kind:
         return given
     if isinstance(kind, DecimalType) and (given.type == LONG or isinstance(given.type, DecimalType)):
-        scaled = Decimal(value).scaleb(kind.scale)
-        exact = scaled == scaled.to_integral_value() and abs(scaled) < 10**kind.precision
+        scaled = Decimal(value).scaleb(kind.scale, EXACT)
+        exact = scaled == scaled.to_integral_value() and scaled.copy_abs() < 10**kind.precision
         return Literal(Decimal(value), DecimalType(kind.precision, kind.scale)) if exact else None
     return None
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 from deltaskip.records import dataclass
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -46,7 +47,6 @@ LONG_DIGITS = 18
 _WORD, _LONG_WORD = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 _LONGS = (LONG, TIMESTAMP, TIMESTAMP_NTZ)
 _INTS = (BOOLEAN, BYTE, SHORT, INTEGER, DATE)
-_EXACT = Context(prec=60)
 _P1, _P2, _P3 = 0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9
 _P4, _P5 = 0x85EB_CA77_C2B2_AE63, 0x27D4_EB2F_1656_67C5
 
@@ -145,7 +145,7 @@ def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> in
 
 
 def _unscaled(value: Any, type_: DecimalType) -> int:
-    return int(Decimal(value).scaleb(type_.scale, _EXACT))
+    return int(Decimal(value).scaleb(type_.scale, EXACT))
 
 
 def _murmur3_int(word: int, seed: int) -> int:

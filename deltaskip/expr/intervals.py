@@ -17,6 +17,7 @@ from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of
+from deltaskip.schema.numerals import EXACT, of_unscaled
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
 DAYS = UnknownType('"interval day"')
@@ -122,7 +123,7 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     counts = [value for value in whole if isinstance(value, int)] + [0] * (most - len(whole))
     if abs(seconds) >= 10**12:
         return None
-    micros = int(seconds.quantize(Decimal("0.000001"), ROUND_HALF_UP).scaleb(6))
+    micros = int(seconds.quantize(Decimal("0.000001"), ROUND_HALF_UP, EXACT).scaleb(6, EXACT))
     if name == "make_ym_interval":
         return _literal(counts[0] * 12 + counts[1], 0, ["MONTH"])
     *_, days, hours, minutes = counts
@@ -233,7 +234,7 @@ def interval_text(interval: Literal) -> str:
     """Return the literal as Spark SQL."""
     if interval.type == CALENDAR:
         months, days, micros = amount_of(interval)
-        return f"make_interval(0, {months}, 0, {days}, 0, 0, {Decimal(micros).scaleb(-6):f})"
+        return f"make_interval(0, {months}, 0, {days}, 0, 0, {of_unscaled(micros, 6):f})"
     amount = interval.value
     assert isinstance(amount, int)
     sign, size = "-" if amount < 0 else "", abs(amount)

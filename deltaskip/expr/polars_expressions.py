@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from deltaskip.expr.exact import Inexact, Translation, arrow_constant
 from deltaskip.expr.nodes import And, Column, Literal, Node, Not, Or
 from deltaskip.expr.render import to_sql
 from deltaskip.json_text import parse_json
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import (
     BINARY,
@@ -36,7 +36,6 @@ from deltaskip.schema.types import (
 _COMPARISONS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "EqValidity": "<=>"}
 _JOINED: Mapping[str, type[And | Or]] = {"And": And, "LogicalAnd": And, "Or": Or, "LogicalOr": Or}
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
-_MICROS = {"Milliseconds": 1000, "Microseconds": 1}
 _OPERATORS = {
     "Eq": "{} = {}", "NotEq": "{} != {}", "Lt": "{} < {}", "LtEq": "{} <= {}", "Gt": "{} > {}", "GtEq": "{} >= {}",
     "EqValidity": "{} <=> {}", "Plus": "{} + {}", "Minus": "{} - {}", "Multiply": "{} * {}", "TrueDivide": "{} / {}",
@@ -183,12 +182,13 @@ def _scalar(kind: str, value: Any) -> Literal:
             return Literal(bytes(numbers), BINARY)
         case "Date", int():
             return Literal(value, DATE)
-        case "Datetime", [int() as count, str() as unit, None] if unit in _MICROS:
-            return Literal(count * _MICROS[unit], TIMESTAMP_NTZ)
-        case "Datetime", [int() as count, str() as unit, {"inner": "UTC"}] if unit in _MICROS:
-            return Literal(count * _MICROS[unit], TIMESTAMP)
+        case "Datetime", [int() as micros, "Microseconds", None]:
+            # Polars compares a literal of milliseconds with the milliseconds of the column.
+            return Literal(micros, TIMESTAMP_NTZ)
+        case "Datetime", [int() as micros, "Microseconds", {"inner": "UTC"}]:
+            return Literal(micros, TIMESTAMP)
         case "Decimal", [int() as unscaled, _, int() as scale]:
-            return Literal(Decimal(unscaled).scaleb(-scale), DecimalType(38, scale))
+            return Literal(of_unscaled(unscaled, scale), DecimalType(38, scale))
     raise Inexact(f"the constant is {kind}")
 
 

@@ -12,7 +12,7 @@ import base64
 import math
 import struct
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.expr.json_reading import Object, Real, double_text, quoted
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone, format_date
+from deltaskip.schema.numerals import EXACT, of_unscaled
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -36,7 +37,6 @@ from deltaskip.schema.types import (
 )
 
 _DEEPEST = 100
-_EXACT = Context(prec=60)
 _DIGITS = 38
 
 
@@ -115,10 +115,10 @@ def of_json(value: Any) -> Tree:
 
 def decimal_item(value: Decimal) -> Item:
     """Return a decimal as Spark reads it from a variant: without zeros at its end."""
-    stripped = value.normalize(_EXACT)
+    stripped = value.normalize(EXACT)
     _, digits, exponent = stripped.as_tuple()
     if int(exponent) > 0:
-        stripped, scale = stripped.quantize(Decimal(1), context=_EXACT), 0
+        stripped, scale = stripped.quantize(Decimal(1), context=EXACT), 0
         precision = len(digits) + int(exponent)
     else:
         scale = -int(exponent)
@@ -224,7 +224,7 @@ def _primitive(data: bytes, at: int, kind: int) -> Item:
         unscaled = int.from_bytes(part, "little", signed=True)
         if scale > _DIGITS or abs(unscaled) >= 10**_DIGITS:
             raise IndexError
-        return decimal_item(Decimal(unscaled).scaleb(-scale, _EXACT))
+        return decimal_item(of_unscaled(unscaled, scale))
     if kind in (15, 16):
         part = _part(data, at + 4, _unsigned(data, at, 4))
         return Item(BINARY, part) if kind == 15 else Item(STRING, part.decode())
@@ -278,7 +278,7 @@ def _item(type_: DataType, value: Any) -> bytes:
     if type_ == BINARY:
         return _long(15, value)
     if isinstance(type_, DecimalType):
-        unscaled = int(value.scaleb(type_.scale, _EXACT))
+        unscaled = int(value.scaleb(type_.scale, EXACT))
         kind = 8 if abs(unscaled) < 10**9 else 9 if abs(unscaled) < 10**18 else 10
         return bytes([kind << 2, type_.scale]) + unscaled.to_bytes(_DECIMAL_SIZES[kind], "little", signed=True)
     kind = next(kind for kind, (_, of) in _NUMBERS.items() if of == type_ and of != LONG)

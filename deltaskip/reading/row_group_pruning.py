@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.properties import MappingMode
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.evaluate import evaluate
@@ -80,7 +81,6 @@ from deltaskip.stats.values import Bound
 _SMALL_BYTES = 2 << 20
 # parquet.thrift, RowGroup: bytes without compression
 _PLAIN_BYTES = 2
-_DIGITS = Context(prec=76)
 
 
 class RowGroupPruning:
@@ -322,4 +322,4 @@ def _has_nan(facts: ColumnFacts) -> bool:
 
 
 def _decimal(unscaled: Bound | None, scale: int) -> Decimal | None:
-    return None if unscaled is None else Decimal(int(unscaled)).scaleb(-scale, _DIGITS)
+    return None if unscaled is None else of_unscaled(int(unscaled), scale)

@@ -33,6 +33,12 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
     try:
         if name is None:
             return connection.from_arrow(dataset)
+        hidden = "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower(?)"
+        if connection.cursor().execute(hidden, [name]).fetchone() is not None:
+            raise InvalidArgument(
+                f"DuckDB has a table {name}, which a view of this name would hide: pass another name (table "
+                f"{scan.snapshot.table_root})."
+            )
         connection.register(name, dataset)
         return connection.view(name)
     except duckdb.Error as error:

@@ -168,8 +168,9 @@ class TableScan(SelectingScan, Scan):
         """Return the rows as a DataFrame of pandas.
 
         Args:
-            types: "numpy" for the types that pandas has by itself; "arrow" for columns that stay in Arrow, so that
-                integers with NULL stay integers, and dates dates.
+            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles, of which
+                those from 2**53 on lose digits; "arrow" for columns that stay in Arrow, so that integers with NULL
+                stay integers, and dates dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
         from deltaskip.reading.data_frames import pandas_frame
@@ -209,11 +210,11 @@ class TableScan(SelectingScan, Scan):
 
         Args:
             connection: The connection. The default is DuckDB's default connection.
-            name: Name of the view that the connection gets; one of this name is replaced.
+            name: Name of the temporary view that the connection gets; a view of this name is replaced.
 
         Raises:
             ModuleNotFoundError: DuckDB is not installed.
-            InvalidArgument: `name` is empty.
+            InvalidArgument: `name` is empty, or that of a table of the connection.
             InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
         """
         from deltaskip.reading.scan_dataset import duckdb_relation

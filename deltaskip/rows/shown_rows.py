@@ -7,11 +7,12 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 from deltaskip.schema.floats import nearest_float
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -26,7 +27,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-_EXACT = Context(prec=76)
 _EPOCH = datetime(1970, 1, 1)
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -71,7 +71,7 @@ def _value(found: Any, data_type: DataType) -> object:
         case MapType(_, value), Mapping():
             return {key: _value(each, value) for key, each in found.items()}
         case DecimalType(_, scale), int() | Decimal():
-            return Decimal(found).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+            return Decimal(found).quantize(Decimal(1).scaleb(-scale), context=EXACT)
         case _, int() | Decimal() if data_type == DOUBLE:
             return float(found)
         case _, int() | Decimal() if data_type == FLOAT:

@@ -6,7 +6,11 @@ shortened first, to a number that has the same place among the values of every t
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
+
+EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
+"""What computes with decimals. Sums and products of two decimals of 38 digits are exact, and quotients have enough
+digits to be rounded as the exact ones; Python's own context rounds to 28."""
 
 _SHORT = 300
 """Texts up to this length are read as they are."""
@@ -51,3 +55,8 @@ def decimal_of(text: str) -> Decimal:
         last += len(digits) - _DIGITS - 1
         digits = digits[:_DIGITS] + ("1" if rest else "0")
     return Decimal(f"{'-' if sign else ''}{digits}e{last}")
+
+
+def of_unscaled(unscaled: int, scale: int) -> Decimal:
+    """Return the decimal that stands as an unscaled integer, such as 1.50 for 150 and 2."""
+    return Decimal(unscaled).scaleb(-scale, EXACT)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Context, Decimal
 from functools import partial
 from typing import Literal
 
@@ -15,6 +14,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, format_date, format_timestamp
 from deltaskip.schema.floats import java_text
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.types import (
     BYTE,
     DATE,
@@ -38,7 +38,6 @@ _LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EXACT_DOUBLE = 1 << 53
 _FIRST_DAY, _LAST_DAY = days_from_civil(1, 1, 1), days_from_civil(9999, 12, 31)
-_DIGITS = Context(prec=80)
 _PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
 
@@ -86,7 +85,7 @@ def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
         case float():
             return _float_text(bound, single=type_ == FLOAT)
         case int() if isinstance(type_, DecimalType):
-            return str(Decimal(bound).scaleb(-type_.scale, _DIGITS))
+            return str(of_unscaled(bound, type_.scale))
         case int() if type_ == DATE:
             return f'"{format_date(bound)}"' if _FIRST_DAY <= bound <= _LAST_DAY else None
         case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):

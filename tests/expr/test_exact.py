@@ -25,6 +25,7 @@ pl = pytest.importorskip("polars")
 
 NAN, INF = float("nan"), float("inf")
 TIMES = [datetime(1970, 1, 1), datetime(2024, 1, 1, 0, 0, 0, 1)]
+LONG = ("9007199254740993.000000000000000001", "9007199254740993.000000000000000002", "-12345678901234567890.5")
 # The edges of each type, with NULL; one file holds the first half, another one the rest.
 VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "b": ("BOOLEAN", pa.bool_(), [True, False, None, True]),
@@ -39,6 +40,8 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "t": ("TIMESTAMP", pa.timestamp("us", "UTC"), [each.replace(tzinfo=UTC) for each in TIMES] + [None]),
     "n": ("TIMESTAMP_NTZ", pa.timestamp("us"), [*TIMES, None]),
     "c": ("DECIMAL(10,2)", pa.decimal128(10, 2), [Decimal("-1.25"), Decimal("0.00"), Decimal("5.00"), None]),
+    "w": ("DECIMAL(38,18)", pa.decimal128(38, 18), [*map(Decimal, LONG), Decimal(1).scaleb(-18), None]),
+    "v": ("DECIMAL(38,0)", pa.decimal128(38), [Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(10**37 + 1), None]),
 }  # fmt: skip
 ROWS = 48
 SCHEMA = ", ".join(f"{name} {kind}" for name, (kind, _, _) in VALUES.items()) + ", st STRUCT<x: INT>"

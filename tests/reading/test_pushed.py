@@ -175,6 +175,16 @@ def test_duckdb_finds_the_rows_that_it_finds_in_a_table_of_its_own(table: ds.Del
         assert ours == own, where
 
 
+def test_a_view_does_not_hide_a_table_of_duckdb(table: ds.DeltaTable) -> None:
+    connection = pytest.importorskip("duckdb").connect()
+    connection.sql("CREATE TABLE Mine AS SELECT 1 AS a")
+    with pytest.raises(InvalidArgument, match="has a table mine, which a view of this name would hide"):
+        table.scan().to_duckdb(connection, "mine")
+    assert connection.sql("FROM Mine").fetchall() == [(1,)]
+    table.scan(limit=0).to_duckdb(connection, "rows")
+    assert len(table.scan().to_duckdb(connection, "rows").fetchall()) == table.scan().count()
+
+
 def test_a_query_of_duckdb_reads_what_it_needs_and_no_more(table: ds.DeltaTable) -> None:
     connection, scan = relations(table)
     assert connection.sql("SELECT s FROM ours WHERE id = 100001").fetchall() == [("s1",)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.stats.coverage import Advice, ColumnCoverage, advise, overlap, value_overlap
 
 
@@ -49,7 +49,7 @@ def test_strings_overlap_by_their_bytes(intervals: list[tuple[bytes, bytes]], cu
 
 @given(intervals_of(st.integers(-(10**30), 10**30) | st.integers(-9, 9)))
 def test_decimals_of_any_size_overlap_as_counted(intervals: list[tuple[int, int]]) -> None:
-    decimals = [(Decimal(low).scaleb(-2), Decimal(high).scaleb(-2)) for low, high in intervals]
+    decimals = [(of_unscaled(low, 2), of_unscaled(high, 2)) for low, high in intervals]
     assert measured(decimals, pa.decimal128(38, 2)) == pytest.approx(plain(decimals))
 
 

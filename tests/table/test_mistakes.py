@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -268,3 +269,23 @@ def test_what_only_a_scan_has_is_found_there(table: ds.DeltaTable, name: str) ->
         ):
             getattr(each, name)
         assert not hasattr(each, name) and not hasattr(each, "shape")
+
+
+def test_what_python_decides_is_no_predicate(table: ds.DeltaTable) -> None:
+    """`col("id") is not None` is True, and not a predicate that holds for every row."""
+    rows = pa.table({"id": [1]})
+    before = table.refresh().version
+    for where in (ds.col("id") is not None, False, np.True_):
+        for call in (
+            table.scan,
+            table.delete,
+            lambda where: table.update({"id": "5"}, where),
+            lambda where: table.overwrite(rows, where=where),
+            lambda where: table.optimize(where=where),
+            lambda where: table.recompute_stats(where=where),
+            lambda where: table.merge(rows, where),
+            lambda where: table.merge(rows, "target.id = source.id").when_matched_delete(where),
+        ):
+            with pytest.raises(ds.InvalidArgumentType, match=r"must be (a predicate|SQL text)"):
+                call(where)
+    assert table.refresh().version == before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ from deltaskip.schema.calendar import (
     local_of,
     zone_of,
 )
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     DATE,
     DOUBLE,
@@ -68,7 +69,6 @@ _MINUTE = 60 * MICROS_PER_SECOND
 # Timestamps of 64 bits end within these years.
 _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
-_EXACT = Context(prec=60)
 
 
 def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -108,7 +108,7 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     year, month, day, hour, minute, seconds, *named = args
     in_zone = _zone(named[0]) if named else zone
     # A minute may have 60 seconds, but no fraction more.
-    micros = int(seconds.scaleb(6))
+    micros = int(seconds.scaleb(6, EXACT))
     if not -(2**31) <= micros < 2**31:
         raise Undecided("Of so many seconds Spark's compiler and its interpreter make different times.")
     fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
@@ -149,7 +149,7 @@ def _unscaled(values: Values) -> Any:
     """The unscaled numbers of decimals of at most 18 digits."""
     if isinstance(values, pa.Scalar):
         value = values.as_py()
-        return int(value.scaleb(-value.as_tuple().exponent))
+        return int(value.scaleb(-value.as_tuple().exponent, EXACT))
     words = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
     return words[::2]
 
@@ -218,7 +218,7 @@ def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`timestamp_seconds(number)`: a double is cut off after the microseconds, a decimal must not have more digits."""
     match args[0]:
         case Decimal() as seconds:
-            micros = seconds.scaleb(6, _EXACT)
+            micros = seconds.scaleb(6, EXACT)
             if micros != int(micros):
                 raise EvaluationError(f"{seconds} has more digits than microseconds.")
             return dates.checked_micros(int(micros))

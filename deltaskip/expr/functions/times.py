@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -58,6 +57,7 @@ from deltaskip.schema.calendar import (
     local_of,
     zone_of,
 )
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
 _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
@@ -233,7 +233,7 @@ def _part(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         year, _, _ = civil_from_days(value - (value + 3) % 7 + 3)
         return year
     local = value if type_of(call.args[1]) == TIMESTAMP_NTZ else local_of(value, zone)
-    return Decimal(local % _MINUTE).scaleb(-6)
+    return of_unscaled(local % _MINUTE, 6)
 
 
 def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:

@@ -43,6 +43,7 @@ from deltaskip.expr.preimages.steps import (
     rising,
 )
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
 
 _BEYOND = 10**400
@@ -276,7 +277,9 @@ def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | 
         case Decimal() if isinstance(type_, DecimalType) and op in ("+", "-", "*", "/", "div"):
             if op in ("/", "div") and constant == 0:
                 return None
-            if op == "div" and Decimal(10) ** (type_.precision - type_.scale) >= abs(constant) * 2**63:
+            if op == "div" and Decimal(10) ** (type_.precision - type_.scale) >= EXACT.multiply(
+                constant.copy_abs(), 2**63
+            ):
                 # Spark takes the lower 64 bits of a quotient that has more.
                 return None
             falls = op in ("*", "/", "div") and constant < 0

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import struct
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
@@ -35,8 +36,6 @@ INFINITY = 0x7FF0_0000_0000_0000
 
 NAN = INFINITY + 1
 """Ordinal of NaN, Spark's greatest number."""
-
-_EXACT = Context(prec=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def ordinal_of(type_: DataType, value: Any) -> Any:
         case str():
             return value.encode() if type_ == STRING else None
         case Decimal() if isinstance(type_, DecimalType):
-            scaled = value.scaleb(type_.scale, _EXACT)
+            scaled = value.scaleb(type_.scale, EXACT)
             return int(scaled) if scaled == scaled.to_integral_value() else None
     return None
 
