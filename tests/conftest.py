@@ -189,7 +189,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Let the garbage collector pass over what imports and collection leave: over a million objects, all of which stay."""
+    """Let the garbage collector pass over what imports and collection leave: over a million objects, which all stay."""
     gc.disable()
     result = yield
     gc.freeze()
