@@ -52,6 +52,7 @@ def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Re
 
     Raises as `arrow_rows`.
     """
+    scan = scan.at_one_time()
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
     needed = {*names, *top_level_columns(scan.predicate)}

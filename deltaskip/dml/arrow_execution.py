@@ -69,7 +69,7 @@ class ArrowExecution(RowExecution):
 
     def planned(self, scan: Scan) -> Scan:
         """The scan in the time zone of the execution. Raises UnsupportedFeature if a part of it is left to Spark."""
-        planned = scan.replanned(self._time_zone, scan.collation_version)
+        planned = scan.replanned(self._time_zone, scan.collation_version).at_one_time()
         check_decidable(planned.predicate, self._snapshot.root, SESSION_CURE)
         return planned
 

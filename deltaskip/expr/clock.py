@@ -55,10 +55,8 @@ from deltaskip.schema.calendar import (
     near_clock_change,
     zone_of,
 )
-from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, DataType
 
-# The functions whose value a statement takes once for all rows.
-_OF_STATEMENT = frozenset(name for name, type_ in PRESENT.items() if type_ in DATETIMES)
 SLACK = 10 * 60 * MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""
 
@@ -105,15 +103,15 @@ def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str
         columns: Names of columns, which go before functions without parentheses.
     """
     match node:
-        case Call(name, ()) | Column((name,)) if name.lower() in _OF_STATEMENT:
+        case Call(name, ()) | Column((name,)) if (type_ := PRESENT.get(name.lower())) is not None:
             if isinstance(node, Column) and name.lower() in map(str.lower, columns):
                 return node
+            if type_ == LONG:
+                return Literal(now_micros // MICROS_PER_SECOND, LONG)
+            if type_ == TIMESTAMP:
+                return Literal(now_micros, TIMESTAMP)
             local = local_of(now_micros, zone_of(time_zone))
-            if name.lower() in ("current_date", "curdate"):
-                return Literal(local // MICROS_PER_DAY, DATE)
-            if name.lower() == "localtimestamp":
-                return Literal(local, TIMESTAMP_NTZ)
-            return Literal(now_micros, TIMESTAMP)
+            return Literal(local // MICROS_PER_DAY if type_ == DATE else local, type_)
         case _:
             return transform(node, lambda each: at_time(each, now_micros, time_zone, columns))
 

@@ -118,7 +118,7 @@ class RowReader:
             files: Number of files that will be read.
             counts: Gets the numbers of row groups that are read and skipped.
         """
-        snapshot = scan.snapshot
+        scan, snapshot = scan.at_one_time(), scan.snapshot
         schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()

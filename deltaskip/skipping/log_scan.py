@@ -16,6 +16,7 @@ from deltaskip.engine import SESSION_ZONE, is_column, session_ansi, session_func
 from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
+from deltaskip.expr.clock import at_time, reads_clock
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.diagnosis import (
     cast_strings,
@@ -55,8 +56,8 @@ _SHOWN_PARTS = 20
 # The display of a scan in a notebook must not take long.
 _DRAWN_FILES = 100_000
 _PLANNED_FROM = (
-    "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version",
-    "in_ansi", "_paths",
+    "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_parsed", "ansi", "time_zone",
+    "collation_version", "in_ansi", "_paths",
 )  # fmt: skip
 
 
@@ -84,7 +85,7 @@ class LogScan(Reopened):
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         self.snapshot = snapshot
         self.where = self._with_parameters(options.where, options.params)
-        self._diagnosed = self._is_planned = False
+        self._diagnosed = self._is_planned = self._has_one_time = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
         most = arguments.non_negative("limit", options.limit, self._at_version())
@@ -148,6 +149,15 @@ class LogScan(Reopened):
         self._check_zone(time_zone, required=self._reads_zone())
         scan = copy(self)
         scan._plan(time_zone, collation_version, ansi)
+        return scan
+
+    def at_one_time(self) -> Self:
+        """Return this scan with the time at which it was made in place of `now()`, `current_date()` and their like."""
+        if self._has_one_time or not reads_clock(self.predicate):
+            return self
+        scan = copy(self)
+        scan._has_one_time = scan._diagnosed = True
+        scan._plan(self.time_zone, self.collation_version, self.in_ansi)
         return scan
 
     def __repr__(self) -> str:
@@ -404,6 +414,7 @@ class LogScan(Reopened):
             partitions = [field.name for field in snapshot.partition_fields]
             mode = snapshot.mapping_mode
             bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
+            bound = at_time(bound, self._planned_at, zone, ()) if self._has_one_time else bound
         except PredicateError as error:
             raise PredicateError(f"{error}{or_meant(self.where)} {self._at_version()}") from error
         if not self._diagnosed:
