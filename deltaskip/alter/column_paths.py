@@ -151,7 +151,7 @@ def _field(struct: StructType, part: str, path: ColumnPath, table: str) -> Struc
     try:
         return resolve(struct, (part,)).field
     except PredicateError as error:
-        raise SchemaError(f"{table} has no column {display_name(path)}. {error}") from error
+        raise SchemaError(f"{table}: {error}") from error
 
 
 def _nowhere(current: DataType, spelled: list[str], path: ColumnPath, table: str) -> str:

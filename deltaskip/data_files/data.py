@@ -187,6 +187,11 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(data)
     except Exception as error:
         why = "write to_frame() for a table of one column." if hasattr(data, "to_frame") else _first_line(error)
+        if library == "pandas" and isinstance(error, pa.ArrowException):
+            why += (
+                " Values of several types have no type together, and maps are lists of pairs in pandas: read rows with "
+                "to_pandas(types='arrow'), or give Arrow data whose columns have types."
+            )
         raise InvalidArgumentType(
             f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {why}"
         ) from error

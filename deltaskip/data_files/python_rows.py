@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip import arguments
@@ -14,7 +15,7 @@ from deltaskip.schema.resolve import display_name
 
 
 def python_rows(data: Any, name: str) -> pa.Table | None:
-    """Return a list of dicts, or a dict of lists by column, as a table; None for anything else.
+    """Return a list of dicts, or a dict of lists or of arrays of numpy by column, as a table; None for anything else.
 
     Every key of a row is a column, also one that the first row lacks, and a row without it has NULL there. Types of
     Arrow follow from the values, and store assignment makes them those of the table.
@@ -30,7 +31,7 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
     if isinstance(data, list) and all(isinstance(row, dict) for row in data):
         names = dict.fromkeys(key for row in data for key in row)
         columns = {key: [row.get(key) for row in data] for key in names}
-    elif isinstance(data, dict) and all(isinstance(values, list) for values in data.values()):
+    elif isinstance(data, dict) and all(isinstance(values, list | np.ndarray) for values in data.values()):
         columns = data
     else:
         return None
@@ -42,9 +43,9 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
     return pa.table({key: _column(values, key, name) for key, values in columns.items()})
 
 
-def _column(values: list[Any], column: str, name: str) -> pa.Array:
+def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
     shown = display_name([column])
-    kinds = set(_kinds(values, (column,)))
+    kinds = set() if isinstance(values, np.ndarray) else set(_kinds(values, (column,)))
     for path, one in sorted(kinds):
         if (path, _MIXED.get(one)) in kinds:
             # pyarrow gives all of them the type of the first, and cuts off what that lacks.

@@ -34,12 +34,12 @@ class SelectingScan(LogScan):
             columns = arguments.names("columns", options.columns)
             options = replace(options, columns=columns)
             try:
-                self._paths = selected_paths(snapshot.schema, columns)
+                paths = [_path(snapshot.schema, name) for name in columns]
+                self._paths = _paths_by_name(paths)
             except (PredicateError, InvalidArgument) as error:
                 at = f"(table {snapshot.table_root}, version {snapshot.version})"
                 raise type(error)(f"{error} {at}") from error
-            if self._paths is not None:
-                options = replace(options, columns=list(dict.fromkeys(path[0] for path in self._paths.values())))
+            options = replace(options, columns=list(dict.fromkeys(path[0] for path in paths)))
         super().__init__(snapshot, options)
 
     def _given(self) -> dict[str, object]:
@@ -64,18 +64,15 @@ class SelectingScan(LogScan):
         return frame.select(*chosen, *(["_metadata"] if metadata else []))
 
 
-def selected_paths(schema: StructType, columns: Sequence[str]) -> Paths | None:
-    """Return the paths of columns of which one is a field of a struct, such as `user.city`; None if none is.
+def _paths_by_name(paths: Sequence[tuple[str, ...]]) -> Paths | None:
+    """The paths of columns of which one is a field of a struct, such as `user.city`, by their names; None if none is.
 
-    Raises:
-        PredicateError: There is no such column or field, or it is inside an array or map.
-        InvalidArgument: Two fields have the same name.
+    Raises InvalidArgument if two fields have the same name.
     """
-    resolved = {name: _path(schema, name) for name in columns}
-    if all(len(path) == 1 for path in resolved.values()):
+    if all(len(path) == 1 for path in paths):
         return None
     found: dict[str, tuple[str, ...]] = {}
-    for path in resolved.values():
+    for path in paths:
         if found.setdefault(path[-1], path) != path:
             raise InvalidArgument(
                 f"columns has both {display_name(found[path[-1]])} and {display_name(path)}, which are named "
@@ -105,10 +102,12 @@ def with_fields(field: StructField, paths: Iterable[Sequence[str]]) -> StructFie
 
 
 def _path(schema: StructType, name: str) -> tuple[str, ...]:
+    """The path of a column or field; raises PredicateError if there is none, or it is inside an array or a map."""
     try:
         return resolve(schema, [name]).logical
     except PredicateError:
         node = col(name).node
-        if not isinstance(node, Column) or len(node.parts) == 1:
+        # A name in backticks is taken, too.
+        if not isinstance(node, Column) or node.parts == (name,):
             raise
         return resolve(schema, node.parts).logical

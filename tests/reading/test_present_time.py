@@ -86,6 +86,5 @@ def test_every_door_takes_the_rows_of_the_present_time(tmp_path: Path) -> None:
 def test_a_column_goes_before_a_function_without_parentheses(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "current_date DATE, id BIGINT")
     table.append(pa.table({"current_date": [date(2020, 1, 1), date(2021, 1, 1)], "id": [1, 2]}))
-    assert table.scan("current_date = DATE'2020-01-01' AND now() > TIMESTAMP'2020-01-01'").to_arrow()[
-        "id"
-    ].to_pylist() == [1]
+    scan = table.scan("current_date = DATE'2020-01-01' AND now() > TIMESTAMP'2020-01-01'")
+    assert scan.to_arrow()["id"].to_pylist() == [1]

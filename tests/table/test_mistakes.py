@@ -289,3 +289,24 @@ def test_what_python_decides_is_no_predicate(table: ds.DeltaTable) -> None:
             with pytest.raises(ds.InvalidArgumentType, match=r"must be (a predicate|SQL text)"):
                 call(where)
     assert table.refresh().version == before
+
+
+def test_names_in_backticks_select_columns(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "`c.d` STRING, s STRUCT<`a.b`: INT>, id INT")
+    made.append([{"c.d": "x", "s": {"a.b": 1}, "id": 2}])
+    for columns, names in ((["`c.d`"], ["c.d"]), (["`id`", "c.d"], ["id", "c.d"]), (["`s`.`a.b`"], ["a.b"])):
+        assert made.scan(columns=columns).to_arrow().column_names == names
+    with pytest.raises(ds.PredicateError, match="There is no column nope"):
+        made.scan(columns=["`nope`"])
+
+
+def test_arrays_of_numpy_are_columns(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, at TIMESTAMP_NTZ")
+    made.append({"id": np.array([1, 2]), "at": np.array(["2024-01-01", "2024-01-02T03:04"], "datetime64[us]")})
+    rows = made.scan().to_arrow().to_pylist()
+    assert [(row["id"], row["at"].isoformat()) for row in rows] == [
+        (1, "2024-01-01T00:00:00"),
+        (2, "2024-01-02T03:04:00"),
+    ]
+    with pytest.raises(ds.InvalidArgument, match="1-dimensional"):
+        made.append({"id": np.array([[1], [2]])})
