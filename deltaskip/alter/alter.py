@@ -170,7 +170,10 @@ def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
 def _checked(changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
     for change in changes:
         if not isinstance(change, TableChange):
-            raise InvalidArgumentType.of("Each of changes", "a change such as AddColumn(…)", change)
+            raise InvalidArgumentType(
+                f"Each of changes must be a change such as AddColumn(…), not {type(change).__name__}: pass each as an "
+                f"argument of its own, or SQL text to alter_sql."
+            )
     if not changes:
         raise InvalidArgument("No changes are given: pass one at least, such as AddColumn('price', 'DECIMAL(10,2)').")
     return tuple(changes)

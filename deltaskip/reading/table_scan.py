@@ -30,6 +30,7 @@ OF_FRAMES = {
     "select": "scan(columns=[…])",
     "read": "scan().to_arrow()",
     "to_df": "scan().to_pandas()",
+    "to_pyarrow": "scan().to_arrow()",
     "to_pyarrow_table": "scan().to_arrow()",
     "to_pyarrow_dataset": "scan().to_dataset()",
     "collect": "scan().to_arrow(), scan().to_polars() or scan().to_spark(spark)",

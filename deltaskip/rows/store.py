@@ -104,9 +104,12 @@ def check_assignable(source: DataType, target: DataType, path: _PATH, table: str
             check_assignable(given_key, key, (*path, "key"), table, casts)
             check_assignable(given_value, value, (*path, "value"), table, casts)
         case _ if not (assignable(source, target) or (casts and _is_cast(source, target))):
+            # 2026-01-31 without quotes is 2026 minus 1 minus 31.
+            days = target == DATE and _is_number(source)
+            cure = "write a date as DATE'2026-01-31'" if days else "cast it explicitly"
             raise SchemaError(
                 f"{simple_string(source).upper()} cannot be stored in the column {display_name(path)} of {table}, "
-                f"which is {simple_string(target).upper()}: cast it explicitly."
+                f"which is {simple_string(target).upper()}: {cure}."
             )
 
 

@@ -136,7 +136,10 @@ def _partitioning(state: _State) -> Iterator[tuple[str, str]]:
     for name in _twice(state.partition_columns):
         yield rule, f"partitions by the column {name} twice"
     if state.partition_columns and {*columns} <= {*state.partition_columns}:
-        yield rule, "partitions by all columns, so that no column is left for the files"
+        yield (
+            rule,
+            "partitions by all columns, so that no column is left for the files: leave one of them out of partition_by",
+        )
 
 
 def _can_partition(type_: DataType) -> bool:
