@@ -136,7 +136,7 @@ def test_where_chooses_partitions_and_takes_no_other_columns(tmp_path: Path) -> 
     result = table.optimize("p = :p OR p IS NULL", params={"p": "a"})
     assert result.metrics["numAddedFiles"] == 2 and result.considered == 12
     assert info_of(table)["operationParameters"]["predicate"] == "[\"p = 'a' OR p IS NULL\"]"
-    with pytest.raises(PredicateError, match="where names x, .*: name p only"):
+    with pytest.raises(PredicateError, match=r"where names x, .*: name p only"):
         table.optimize("x = 1")
     with pytest.raises(PredicateError, match=r"where names st\.a, .*: name p only"):
         table.optimize("p = 'a' AND st.a = 1")
