@@ -1,1 +1,1 @@
-"""Spark SQL text to nodes, with sqlglot's parser, restricted to Spark's grammar."""
+"""Spark SQL text to nodes: a parser for the expressions of Spark's grammar."""
