@@ -82,7 +82,7 @@ def server(send: Answer) -> Iterator[str]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
-        threading.Thread(target=http.serve_forever, daemon=True).start()
+        threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{http.server_address[1]}"
         finally:

@@ -275,6 +275,7 @@ def calls(name: str) -> Iterator[str]:
         yield "-{c}" if text == "negative({c})" else "+{c}" if text == "positive({c})" else text
 
 
+@cache
 def bound(case: Case, ansi: bool = True) -> Node | None:
     """The expression as bound; None where Spark refuses it, or deltaskip has no value for it, or for a part of it."""
     schema = StructType((StructField("c", case.type),))

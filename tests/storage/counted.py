@@ -14,7 +14,7 @@ from tests.storage.slow_s3 import SlowS3
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowS3]:
     server = SlowS3(0, tmp_path_factory.mktemp("buckets"), 0, 1e12)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
     server.shutdown()

@@ -66,7 +66,7 @@ class _Azure(_Handler):
 def _served(handler: type[_Handler], folder: Path) -> Iterator[str]:
     server = SlowS3(0, folder, 0, 1e12)
     server.RequestHandlerClass = handler
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:

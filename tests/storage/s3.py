@@ -1,12 +1,15 @@
 """A real S3-compatible server for tests: moto's, in a process of its own, with one bucket."""
 
+import atexit
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,23 +37,29 @@ def _wait_for(server: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
     pytest.fail(f"moto's server did not answer: {log.read_text()[-2000:]}")
 
 
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running server that holds one bucket, `bucket`; skips where there is none to run."""
-    pytest.importorskip("obstore", reason="obstore is not installed (extra cloud)")
-    pytest.importorskip("moto", reason="moto is not installed (extra test), so there is no S3 server")
+@cache
+def _server() -> str:
+    """The address of the server of this process, which ends with it: modules would start one each, in a second."""
     url = f"http://127.0.0.1:{_free_port()}"
-    log = tmp_path_factory.mktemp("s3") / "log"
+    log = Path(tempfile.mkdtemp(prefix="deltaskip-s3-")) / "log"
     command = [sys.executable, "-m", "tests.storage.s3_server", url.rpartition(":")[2]]
     with log.open("wb") as output:
         server = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "NO_PROXY": "127.0.0.1"})
-    try:
-        _wait_for(server, url, log)
-        urllib.request.urlopen(urllib.request.Request(f"{url}/bucket", method="PUT"), timeout=10).close()
-        yield url
-    finally:
-        server.terminate()
-        server.wait(10)
+    atexit.register(shutil.rmtree, log.parent)
+    atexit.register(server.kill)
+    _wait_for(server, url, log)
+    return url
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> str:
+    """The address of a running server with one bucket, `bucket`, which is empty; skips where there is none to run."""
+    pytest.importorskip("obstore", reason="obstore is not installed (extra cloud)")
+    pytest.importorskip("moto", reason="moto is not installed (extra test), so there is no S3 server")
+    url = _server()
+    for method, path in (("POST", "moto-api/reset"), ("PUT", "bucket")):
+        urllib.request.urlopen(urllib.request.Request(f"{url}/{path}", method=method), timeout=10).close()
+    return url
 
 
 @pytest.fixture
