@@ -376,7 +376,7 @@ def _unit(type_: DataType) -> int:
 def _is_positive(op: str, left: Decimal, right: Decimal) -> bool:
     match op:
         case "+":
-            return left > -right
+            return left > right.copy_negate()
         case "-":
             return left > right
     return (left > 0) == (right > 0)
