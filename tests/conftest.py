@@ -44,10 +44,6 @@ reached: list[str] = []
 """Addresses outside this machine that a test of this process tried to reach."""
 
 
-# Python's own context rounds to 28 digits: an operation of the package in it that loses some fails.
-decimal.getcontext().traps[decimal.Inexact] = True
-
-
 def _stays_here(host: object) -> bool:
     name = host.decode() if isinstance(host, bytes) else str(host or "")
     if name in ("", "localhost", socket.gethostname()):
@@ -81,6 +77,15 @@ def stays_on_this_machine() -> Iterator[None]:
     reached.clear()
     yield
     assert not reached, f"the test tried to reach {reached}"
+
+
+@pytest.fixture(autouse=True)
+def decimals_keep_their_digits(request: pytest.FixtureRequest) -> None:
+    """Python's own context rounds to 28 digits: an operation of the package in it that loses some fails.
+
+    PySpark computes in it, too.
+    """
+    decimal.getcontext().traps[decimal.Inexact] = not _with_spark(request.node)
 
 
 @pytest.fixture(scope="session")

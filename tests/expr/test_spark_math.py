@@ -114,7 +114,7 @@ def test_decimals_are_rounded_once_as_in_spark(spark: Any, tmp_path: Path) -> No
                 for of in types
             ]
             exact = context.multiply(*pair) if op == "*" else context.divide(*pair)
-            fits = 2 * exact < Decimal(10) ** (result.precision - result.scale)
+            fits = context.multiply(2, exact) < Decimal(10) ** (result.precision - result.scale)
             first = Context(prec=39, rounding=ROUND_HALF_UP).plus(exact) if op == "*" else at(exact, 39)
             if fits and at(exact, result.scale) != at(first, result.scale):
                 pairs.append(tuple(pair))

@@ -131,10 +131,10 @@ def scan_of(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
     known = {fold_name(name) for name in partitions}
     for path in sorted(columns_of(scan.predicate)):
         if fold_name(path[0]) not in known:
-            cure = f"name {' or '.join(partitions)} only" if partitions else "the table has none, leave where out"
+            cure = "" if partitions else "; leave where out, since the table has none"
             raise PredicateError(
-                f"where names {display_name(path)}, and OPTIMIZE rewrites whole partitions, so that it takes partition "
-                f"columns only: {cure} (table {snapshot.root})."
+                f"Predicate references non-partition column '{display_name(path)}'. Only the partition columns may be "
+                f"referenced: [{', '.join(partitions)}]{cure} (table {snapshot.root})."
             )
     return scan
 

@@ -136,9 +136,9 @@ def test_where_chooses_partitions_and_takes_no_other_columns(tmp_path: Path) -> 
     result = table.optimize("p = :p OR p IS NULL", params={"p": "a"})
     assert result.metrics["numAddedFiles"] == 2 and result.considered == 12
     assert info_of(table)["operationParameters"]["predicate"] == "[\"p = 'a' OR p IS NULL\"]"
-    with pytest.raises(PredicateError, match=r"where names x, .*: name p only"):
+    with pytest.raises(PredicateError, match=r"Only the partition columns may be referenced: \[p\]"):
         table.optimize("x = 1")
-    with pytest.raises(PredicateError, match=r"where names st\.a, .*: name p only"):
+    with pytest.raises(PredicateError, match=r"non-partition column 'st\.a'"):
         table.optimize("p = 'a' AND st.a = 1")
     assert len(rows_of(table)) == 60
 
