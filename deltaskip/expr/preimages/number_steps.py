@@ -277,9 +277,8 @@ def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | 
         case Decimal() if isinstance(type_, DecimalType) and op in ("+", "-", "*", "/", "div"):
             if op in ("/", "div") and constant == 0:
                 return None
-            if op == "div" and Decimal(10) ** (type_.precision - type_.scale) >= EXACT.multiply(
-                constant.copy_abs(), 2**63
-            ):
+            whole_digits = type_.precision - type_.scale
+            if op == "div" and 10**whole_digits >= EXACT.multiply(constant.copy_abs(), 2**63):
                 # Spark takes the lower 64 bits of a quotient that has more.
                 return None
             falls = op in ("*", "/", "div") and constant < 0
