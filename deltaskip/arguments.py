@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from operator import index
 from typing import Any, TypeVar
 
@@ -202,10 +202,10 @@ def storage_settings(storage_options: object) -> Mapping[str, str] | None:
 
 
 def milliseconds(timestamp: object, table: str, argument: str = "timestamp") -> int:
-    """Return milliseconds since the epoch. A timestamp without a time zone is in UTC.
+    """Return milliseconds since the epoch. A timestamp without a time zone is in UTC, and a date is its midnight.
 
     Args:
-        timestamp: A datetime, or ISO 8601 text.
+        timestamp: A datetime, a date, or ISO 8601 text.
         table: Location of the table, for the error.
         argument: Name of the argument, for the error.
     """
@@ -217,8 +217,10 @@ def milliseconds(timestamp: object, table: str, argument: str = "timestamp") -> 
                 f"{argument} must be ISO 8601 text such as 2026-01-31, 2026-01-31T12:00:00 or "
                 f"2026-01-31T12:00:00+01:00, not {timestamp!r} (table {table})."
             ) from error
-    moment = instance(argument, timestamp, datetime, "a datetime or a str")
+    if isinstance(timestamp, date) and not isinstance(timestamp, datetime):
+        timestamp = datetime(timestamp.year, timestamp.month, timestamp.day)
+    moment = instance(argument, timestamp, datetime, "a datetime, a date or a str")
     if moment != moment:
         # NaT of pandas
-        raise InvalidArgumentType.of(argument, "a datetime or a str", timestamp)
+        raise InvalidArgumentType.of(argument, "a datetime, a date or a str", timestamp)
     return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

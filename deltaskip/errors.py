@@ -32,6 +32,7 @@ __all__ = [
     "OutOfMemory",
     "PredicateError",
     "PredicateWarning",
+    "ReadWarning",
     "RowViolation",
     "SchemaError",
     "SparkUnavailable",
@@ -246,6 +247,10 @@ class CollationWarning(UserWarning):
 
 class WriteWarning(UserWarning):
     """A write did less than its rows say: values were changed as they were stored, or `txn` has a lower version."""
+
+
+class ReadWarning(UserWarning):
+    """Rows lose digits in the form in which they are returned."""
 
 
 class MaintenanceWarning(UserWarning):

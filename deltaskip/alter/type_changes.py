@@ -74,8 +74,8 @@ def update_type(state: TableState, change: UpdateColumn) -> TableState:
         raise _refused(state, place, new, "it would not hold every value of the column")
     properties = state.properties
     if not properties.type_widening:
-        enabling = f"SetProperty({TableProperties.type_widening.name!r}, 'true')"
-        raise _refused(state, place, new, f"the table has no type widening: enable it with {enabling} before")
+        enabling = f"set its property {TableProperties.type_widening.name} to true before"
+        raise _refused(state, place, new, f"the table has no type widening: {enabling}")
     iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
     if iceberg and not _in_iceberg(old, new):
         raise _refused(state, place, new, "Iceberg, with which the table is compatible, does not allow that")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -180,7 +180,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return self.find_entry(identifier_of(ident)) is not None
 
     def load_table(
-        self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
+        self, ident: Ident, *, version: int | None = None, timestamp: date | str | None = None
     ) -> DeltaTable:
         return self._open(self._entry(identifier_of(ident)), version, timestamp)
 
@@ -417,9 +417,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise TableNotFound(f"The catalog {self.name} has no table {ident}.")
         return found
 
-    def _open(
-        self, entry: TableEntry, version: int | None = None, timestamp: datetime | str | None = None
-    ) -> DeltaTable:
+    def _open(self, entry: TableEntry, version: int | None = None, timestamp: date | str | None = None) -> DeltaTable:
         return DeltaTable(entry.location, version, timestamp, self.storage_options)
 
     def _check_namespace(self, namespace: Namespace) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from datetime import datetime
+from datetime import date
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ class TableCatalog(Unpicklable, ABC):
 
     @abstractmethod
     def load_table(
-        self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
+        self, ident: Ident, *, version: int | None = None, timestamp: date | str | None = None
     ) -> DeltaTable:
         """Return a table.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -225,13 +225,16 @@ class ChangeScan(Reopened):
 
         return arrow_rows(self._scan, self.rows())
 
-    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
         """Return the rows of `to_arrow` as a DataFrame of pandas.
 
         Args:
+            types: As for `TableScan.to_pandas`.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
-        return self.to_arrow().to_pandas(**options)
+        from deltaskip.reading.data_frames import pandas_frame
+
+        return pandas_frame(self.to_arrow(), types, options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.

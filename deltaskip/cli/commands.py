@@ -24,7 +24,7 @@ from deltaskip.cli import (  # noqa: F401
     write_commands,
 )
 from deltaskip.cli.program import one_line, program, show_warning
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NamespaceNotFound
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
 
 OK = 0
@@ -35,9 +35,14 @@ PIPE_CLOSED = 141
 
 # How click begins its message.
 _EXTRA = "Got unexpected extra argument"
+_NUMBER = re.compile(r"\(\d+\)")
 
 # What a message names for Python, and the command that does it.
-_CREATE_NAMESPACE = ("create it with create_namespace", "create it with the command namespaces --create NAME")
+# By what a message says to a caller of Python, what it says here.
+_WORDS = {
+    "create it with create_namespace": "create it with the command namespaces --create NAME",
+    "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
+}
 
 _ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|False\b)")
 
@@ -85,8 +90,10 @@ def _sentence(error: Exception) -> str:
     match error:
         case click.UsageError(ctx=click.Context() as context):
             said = one_line(error.format_message()).rstrip(".")
-            if said.startswith(_EXTRA) and any("--where" in each.opts for each in context.command.params):
-                said += ": a predicate stands after --where"
+            options = {name for each in context.command.params for name in each.opts}
+            option = "--version" if _NUMBER.search(said) and "--version" in options else "--where"
+            if said.startswith(_EXTRA) and option in options:
+                said += f": a {'version' if option == '--version' else 'predicate'} stands after {option}"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--set":
                 form = f"{context.command_path} TABLE 'price = 2'"
                 said = f"No such option: --set. Assignments stand without an option: {form}"
@@ -94,7 +101,9 @@ def _sentence(error: Exception) -> str:
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            said = str(error).replace(*_CREATE_NAMESPACE) if isinstance(error, NamespaceNotFound) else str(error)
+            said = str(error)
+            for of_python, of_program in _WORDS.items():
+                said = said.replace(of_python, of_program)
             return one_line(_ARGUMENT.sub(_as_option, said))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))

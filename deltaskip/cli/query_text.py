@@ -195,6 +195,7 @@ def _by_duckdb(
         for table, name in names.items():
             said = said.replace(name, f"'{table}'")
         travels = re.search(r"\b(VERSION|TIMESTAMP)\s+AS\s+OF\b", text, re.IGNORECASE)
+        cure += " Write AND for &&." if "&&" in text else ""
         cure += " An earlier version is read by deltaskip head with --version or --timestamp." if travels else ""
         raise PredicateError(f"DuckDB refuses the query: {said}{cure}") from error
 

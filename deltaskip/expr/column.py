@@ -6,7 +6,7 @@ import re
 from typing import Any, NoReturn
 
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgumentType, PredicateError, nearest
 from deltaskip.expr.nodes import (
     MAX_NODES,
     And,
@@ -28,6 +28,20 @@ from deltaskip.expr.type_names import type_named
 from deltaskip.schema.types import DataType
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+
+# Methods of PySpark, Polars and pandas that have another name here.
+_OTHER_NAMES = {
+    "is_in": "isin",
+    "isna": "is_null",
+    "notna": "is_not_null",
+    "notnull": "is_not_null",
+    "eqNullSafe": "eq_null_safe",
+    "eq_missing": "eq_null_safe",
+    "is_between": "between",
+    "astype": "cast",
+    "starts_with": "startswith",
+    "ends_with": "endswith",
+}
 
 
 @door
@@ -70,6 +84,13 @@ class ColumnExpr:
 
     def __iter__(self) -> NoReturn:
         raise InvalidArgumentType("A column expression is not iterable.")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = _OTHER_NAMES.get(name) or nearest(name, [each for each in dir(type(self)) if each[0] != "_"])
+        cure = "write the predicate as SQL text, which has all functions." if method is None else f"use {method}(…)."
+        raise AttributeError(f"A column expression has no {name}: {cure}", name=name, obj=None)
 
     def __eq__(self, other: object) -> ColumnExpr:  # type: ignore[override]
         return self._compare("=", other)
@@ -195,6 +216,30 @@ class ColumnExpr:
             prefix: The prefix, a string or an expression.
         """
         return ColumnExpr(StartsWith(self.node, to_node(prefix)))
+
+    def endswith(self, suffix: object) -> ColumnExpr:
+        """Return `endswith(self, suffix)`.
+
+        Args:
+            suffix: The suffix, a string or an expression.
+        """
+        return self._call("endswith", suffix)
+
+    def contains(self, part: object) -> ColumnExpr:
+        """Return `contains(self, part)`.
+
+        Args:
+            part: The text that is looked for, a string or an expression.
+        """
+        return self._call("contains", part)
+
+    def rlike(self, pattern: object) -> ColumnExpr:
+        """Return `self RLIKE pattern`.
+
+        Args:
+            pattern: A regular expression of Java, which may match anywhere in the string.
+        """
+        return self._call("rlike", pattern)
 
     def eq_null_safe(self, other: object) -> ColumnExpr:
         """Return `self <=> other`: equality that is TRUE if both operands are NULL, and never NULL.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -221,7 +221,8 @@ class Translation(ABC):
         found = _value_of(kind, given)
         if found is None:
             why = f"{display_name(column.parts)} is {sql_name(kind)}, compared with {to_sql(given)}"
-            raise Inexact(why, to_sql(Compare(op, column, given)))
+            finite = not isinstance(value, float) or isfinite(value)
+            raise Inexact(why, to_sql(Compare(op, column, given)) if finite else None)
         return found
 
 

@@ -169,9 +169,9 @@ class TableScan(SelectingScan, Scan):
         """Return the rows as a DataFrame of pandas.
 
         Args:
-            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles, of which
-                those from 2**53 on lose digits; "arrow" for columns that stay in Arrow, so that integers with NULL
-                stay integers, and dates dates.
+            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles; a
+                ReadWarning says so where they lose digits, which is from 2**53 on. "arrow" for columns that stay in
+                Arrow, so that integers with NULL stay integers, and dates dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
         from deltaskip.reading.data_frames import pandas_frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.doors import door
@@ -23,7 +23,7 @@ def scan_polars(
     limit: int | None = None,
     *,
     version: int | None = None,
-    timestamp: datetime | str | None = None,
+    timestamp: date | str | None = None,
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> polars.LazyFrame:
@@ -61,7 +61,7 @@ def read_pandas(
     *,
     types: Literal["numpy", "arrow"] = "numpy",
     version: int | None = None,
-    timestamp: datetime | str | None = None,
+    timestamp: date | str | None = None,
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> pandas.DataFrame:

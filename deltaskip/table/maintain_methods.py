@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
@@ -81,7 +81,7 @@ class MaintainingMethods(TableMethods):
     def restore(
         self,
         version: int | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: date | str | None = None,
         *,
         check_files: bool = True,
         dry_run: bool = False,
@@ -126,7 +126,7 @@ class MaintainingMethods(TableMethods):
         self,
         table: str | os.PathLike[str],
         version: int | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: date | str | None = None,
         *,
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
@@ -197,7 +197,7 @@ class MaintainingMethods(TableMethods):
         self.snapshot = refresh(self.snapshot)
         return write_manifests(self.snapshot)
 
-    def _chosen_version(self, version: int | None, timestamp: datetime | str | None) -> int | None:
+    def _chosen_version(self, version: int | None, timestamp: date | str | None) -> int | None:
         """The version that arguments name; None if neither is given."""
         root = self.snapshot.root
         number = arguments.non_negative("version", version, f"(table {root})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
@@ -24,8 +24,8 @@ class ReadingMethods(TableMethods):
 
     def changes(
         self,
-        start: int | datetime | str | None = None,
-        end: int | datetime | str | None = None,
+        start: int | date | str | None = None,
+        end: int | date | str | None = None,
         where: object = None,
         columns: Sequence[str] | None = None,
         *,
@@ -43,8 +43,8 @@ class ReadingMethods(TableMethods):
         columns of the last version.
 
         Args:
-            start: First version, or a time: the first version that was committed at or after it, as a datetime or ISO
-                8601 text. Without a time zone it is in UTC. The default is version 0.
+            start: First version, or a time: the first version that was committed at or after it, as a datetime, a
+                date or ISO 8601 text. Without a time zone it is in UTC. The default is version 0.
             end: Last version, or a time: the last version that was committed at or before it. A version that does not
                 exist yet means the latest one. The default is the version of this table, or the latest version if the
                 start is newer.
@@ -125,7 +125,7 @@ class ReadingMethods(TableMethods):
         columns: Sequence[str] | None = None,
         *,
         starting_version: int | Literal["latest"] | None = None,
-        starting_timestamp: datetime | str | None = None,
+        starting_timestamp: date | str | None = None,
         max_files_per_trigger: int | None = None,
         ignore_deletes: bool = False,
         skip_change_commits: bool = False,
@@ -144,8 +144,8 @@ class ReadingMethods(TableMethods):
             columns: Top-level columns to read. The default is all columns except the hidden ones.
             starting_version: Read only what this version and later ones append; "latest" for versions that do not
                 exist yet.
-            starting_timestamp: Read only what versions append that were committed at or after this time, a datetime or
-                ISO 8601 text. Without a time zone it is in UTC.
+            starting_timestamp: Read only what versions append that were committed at or after this time, a datetime,
+                a date or ISO 8601 text. Without a time zone it is in UTC.
             max_files_per_trigger: Greatest number of files of a micro-batch. The default is all that there are.
             ignore_deletes: Whether to pass over versions that only delete files.
             skip_change_commits: Whether to pass over versions that delete or change rows, with the rows that they
@@ -168,7 +168,7 @@ class ReadingMethods(TableMethods):
             raise InvalidArgument(f"Specify either starting_version or starting_timestamp, not both (table {root}).")
         if starting_timestamp is not None:
             arguments.milliseconds(starting_timestamp, root, "starting_timestamp")
-        if isinstance(starting_timestamp, datetime):
+        if isinstance(starting_timestamp, date):
             starting_timestamp = starting_timestamp.isoformat()
         names = None if columns is None else arguments.names("columns", columns)
         given = {
@@ -191,9 +191,9 @@ class ReadingMethods(TableMethods):
         if value is None:
             return None
         root = self.snapshot.root
-        if isinstance(value, datetime | str):
+        if isinstance(value, date | str):
             return RangeEnd(timestamp_ms=arguments.milliseconds(value, root, argument))
         try:
             return RangeEnd(version=arguments.non_negative(argument, value, f"(table {root})"))
         except InvalidArgumentType as error:
-            raise InvalidArgumentType.of(argument, "an int, a datetime or a str", value) from error
+            raise InvalidArgumentType.of(argument, "an int, a datetime, a date or a str", value) from error

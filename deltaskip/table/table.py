@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaskip import arguments
@@ -70,7 +70,8 @@ class DeltaTable(
     Args:
         table: A local path, or a URI (`file:`, `s3://`, `gs://`, `abfss://`, `hdfs://`, …).
         version: Version to open. The default is the latest version.
-        timestamp: Open the latest version that was committed at or before this time: a datetime or ISO 8601 text.
+        timestamp: Open the latest version that was committed at or before this time: a datetime, a date
+            or ISO 8601 text.
             Without a time zone it is in UTC.
         storage_options: Credentials and endpoints of object stores, named as in obstore (`aws_region`,
             `azure_storage_account_key`, …).
@@ -97,7 +98,7 @@ class DeltaTable(
         self,
         table: str | os.PathLike[str],
         version: int | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: date | str | None = None,
         storage_options: Mapping[str, str] | None = None,
         *,
         float_bounds: FloatBounds | None = None,
@@ -496,7 +497,7 @@ class DeltaTable(
         if parameters is not None:
             arguments.mapping("parameters", parameters)
         name, metadata = arguments.text("operation", operation), arguments.text_or_none("user_metadata", user_metadata)
-        transaction = TableTransaction(self.snapshot, name, parameters, look_up_files, metadata)
+        transaction = TableTransaction(self, name, parameters, look_up_files, metadata)
         if read is not None or params is not None:
             transaction.read(read, params=params)
         return transaction
@@ -559,7 +560,7 @@ def _restored(reference: SnapshotReference) -> dict[str, Any]:
 
 
 def table_in(
-    storage: Storage, root: str, version: int | None = None, timestamp: datetime | str | None = None
+    storage: Storage, root: str, version: int | None = None, timestamp: date | str | None = None
 ) -> DeltaTable:
     """Return the table at a location of a storage; arguments and errors are those of DeltaTable."""
     number = arguments.non_negative("version", version, f"(table {root})")

@@ -22,9 +22,10 @@ from deltaskip.dml.update import update_in
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
 from deltaskip.errors import InvalidArgumentType
-from deltaskip.table.methods import time_zone_argument
+from deltaskip.table.methods import TableMethods, time_zone_argument
 from deltaskip.table.write_methods import overwrite_argument
 from deltaskip.transforms import Transform
+from deltaskip.txn.latest import latest_after
 from deltaskip.txn.transaction import Transaction
 
 
@@ -39,11 +40,29 @@ class TableTransaction(Transaction):
             txn.append(more_orders, schema_mode="merge")
         txn.version
 
-    If the block raises or the commit fails, the data files that were written are deleted.
+    The table that began it moves to the version that is committed. If the block raises or the commit fails, the data files that were written are deleted.
     """
 
     # The session of the rows that are appended, which writes them to the change data feed, too.
     _session: object = None
+
+    def __init__(
+        self,
+        table: TableMethods,
+        operation: str,
+        parameters: Mapping[str, object] | None,
+        look_up_files: bool,
+        user_metadata: str | None,
+    ) -> None:
+        super().__init__(table.snapshot, operation, parameters, look_up_files, user_metadata)
+        self._table = table
+
+    def commit(self) -> int:
+        version = super().commit()
+        if self._table.snapshot is self.snapshot:
+            self.snapshot.followed_by = self.after
+        self._table.snapshot = latest_after(self._table.snapshot)
+        return version
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         if not isinstance(files, Sequence):

@@ -125,7 +125,7 @@ def test_an_end_before_the_start_is_refused(timed: DeltaTable, given: Any) -> No
 
 @pytest.mark.parametrize("wrong", [2.5, True, b"1", object()])
 def test_other_types_are_refused(timed: DeltaTable, wrong: Any) -> None:
-    with pytest.raises(InvalidArgumentType, match="start must be an int, a datetime or a str"):
+    with pytest.raises(InvalidArgumentType, match="start must be an int, a datetime, a date or a str"):
         timed.changes(wrong)
     with pytest.raises(InvalidArgument, match="end must be ISO 8601 text"):
         timed.changes(0, "yesterday")

@@ -186,7 +186,9 @@ def test_options_that_make_no_sense_are_refused(run: Run, customers: Path, argum
 def test_a_predicate_without_its_option_is_told_where_it_stands(run: Run, customers: Path) -> None:
     for command in ("head", "files", "explain", "delete"):
         assert "(id = 1): a predicate stands after --where. See" in sentence_of(run(command, customers, "id = 1"))
-    assert "after --where" not in sentence_of(run("restore", customers, "1"))
+    for command in ("restore", "head", "clone"):
+        given = ("x", "3") if command == "clone" else ("3",)
+        assert "(3): a version stands after --version. See" in sentence_of(run(command, customers, *given))
 
 
 def test_an_option_that_is_misspelt_is_asked_about(run: Run, customers: Path) -> None:

@@ -54,6 +54,9 @@ from tests.expr.predicates import SCHEMA
         (col("s").like("a!%", "!"), "s LIKE 'a!%' ESCAPE '!'"),
         (col("s").ilike("a%"), "s ILIKE 'a%'"),
         (col("s").startswith("a"), "startswith(s, 'a')"),
+        (col("s").endswith("a"), "endswith(s, 'a')"),
+        (col("s").contains(col("s")), "contains(s, s)"),
+        (col("s").rlike("^a"), "s RLIKE '^a'"),
         (col("i").eq_null_safe(None), "i <=> NULL"),
         (col("i").cast("decimal(10, 2)") == 1, "CAST(i AS decimal(10,2)) = 1"),
         (col("i").cast(LONG) == 1, "CAST(i AS bigint) = 1"),
@@ -164,3 +167,14 @@ def test_long_chains_stay_flat() -> None:
         chain = chain | (col("i") == number)
     assert isinstance(chain.node, Or)
     assert len(chain.node.children) == 3000
+
+
+def test_names_of_other_libraries_are_answered_with_those_of_here() -> None:
+    asked = {"is_in": "isin", "isNull": "is_null", "isNotNull": "is_not_null", "eqNullSafe": "eq_null_safe",
+             "is_between": "between", "ends_with": "endswith", "notna": "is_not_null"}  # fmt: skip
+    for name, method in asked.items():
+        with pytest.raises(AttributeError, match=rf"no {name}: use {method}\("):
+            getattr(col("i"), name)
+    with pytest.raises(AttributeError, match="write the predicate as SQL text"):
+        col("i").upper()
+    assert not hasattr(col("i"), "__array__")

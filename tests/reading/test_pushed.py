@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -294,6 +295,33 @@ def test_frames_in_one_call(table: ds.DeltaTable) -> None:
         ds.read_pandas(table, types="polars")
     with pytest.raises(InvalidArgument, match="pass one of them"):
         table.scan().to_pandas("arrow", types_mapper=str)
+
+
+def test_integers_that_lose_digits_in_pandas_are_named(tmp_path: Path) -> None:
+    many, few = 2**53 + 1, 2**53
+    columns = {
+        "top": pa.array([many, None], pa.int64()),
+        "list": pa.array([[-many, None], []], pa.list_(pa.int64())),
+        "map": pa.array([[("k", many), ("l", None)], []], pa.map_(pa.string(), pa.int64())),
+        "struct": pa.array([{"x": many}, {"x": None}], pa.struct({"x": pa.int64()})),
+        "exact": pa.array([few, None], pa.int64()),
+        "whole": pa.array([many, many], pa.int64()),
+        "short": pa.array([2**31 - 1, None], pa.int32()),
+        "none": pa.array([None, None], pa.int64()),
+    }
+    rows = pa.table(columns)
+    table = ds.DeltaTable.create(tmp_path / "t", rows.schema, properties={"delta.enableChangeDataFeed": "true"})
+    table.append(rows)
+    for read in (table.scan().to_pandas, table.changes().to_pandas, table.scan().pieces(1)[0].to_pandas):
+        with warnings.catch_warnings(record=True) as issued:
+            warnings.simplefilter("always")
+            read()
+        named = [str(each.message).split()[2] for each in issued if each.category is ds.ReadWarning]
+        assert named == ["top", "list", "map", "struct"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert read("arrow")["top"].tolist()[0] == many
+            read(integer_object_nulls=True)
 
 
 def test_each_library_s_frames_are_written_back(tmp_path: Path, table: ds.DeltaTable) -> None:

@@ -77,3 +77,18 @@ def test_files_stay_while_the_outcome_of_a_commit_is_unknown(tmp_path: Path, mon
     monkeypatch.setattr(local.LocalStorage, "put_if_absent", put)
     monkeypatch.setattr(local.LocalStorage, "read", read)
     assert [row["id"] for row in rows_of(table.refresh())] == [1]
+
+
+def test_the_table_moves_to_what_its_transaction_commits(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    with table.transaction() as txn:
+        txn.append(pa.table({"id": [1]}))
+    assert (table.version, table.scan().count()) == (1, 1)
+    other = ds.DeltaTable(tmp_path / "t")
+    earlier, later = table.transaction(), other.transaction()
+    for each in (earlier, later):
+        each.append(pa.table({"id": [2]}))
+    later.commit()
+    assert (table.version, other.version) == (1, 2)
+    earlier.commit()
+    assert (table.version, table.scan().count(), other.version) == (3, 3, 2)

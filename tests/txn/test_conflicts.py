@@ -344,9 +344,9 @@ def test_many_winners_are_checked_each_once(tmp_path: Path) -> None:
     txn.add(file("mine", 100, 109))
     for number in range(5):
         append(table, file(f"f{number}", 10, 19))
-    assert txn.commit() == 6
     late = table.transaction(read="id = 15")
     late.add(file("late"))
+    assert txn.commit() == 6
     with pytest.raises(CommitConflict, match=r"added f0, f1, f2 and 2 more files.*the predicate id = 15"):
         late.commit()
 

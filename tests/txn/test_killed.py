@@ -74,6 +74,6 @@ def test_the_next_writer_goes_on_as_if_nothing_had_happened(killed: tuple[Path, 
         txn = table.transaction(read="true")
         txn.remove(gone("b"))
         txn.add(file(f"next-{stop}"))
-        assert txn.commit() == table.version + 1
+        assert txn.commit() == txn.snapshot.version + 1
         assert f"next-{stop}" in paths(copy)
         assert "b" not in paths(copy)

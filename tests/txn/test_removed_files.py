@@ -87,13 +87,13 @@ def test_the_commit_is_that_of_single_actions(tmp_path: Path, properties: dict[s
     commits = []
     for name, remove in (("one", one_by_one), ("other", as_columns)):
         table = DeltaTable(tmp_path / name)
-        files = all_files(table)
-        files = files.take(pa.array(range(0, len(files), step)))
+        before = all_files(table)
+        files = before.take(pa.array(range(0, len(before), step)))
         with table.transaction(operation="DELETE") as transaction:
             remove(transaction, removed(table, files))
         commits.append(lines(table))
         left = DeltaTable(tmp_path / name).snapshot.num_files
-        assert left == len(all_files(table)) - len(files)
+        assert left == len(before) - len(files)
     assert commits[0] == commits[1]
     assert len(commits[0]) > 3
 
@@ -192,7 +192,7 @@ def test_an_append_of_another_writer_is_no_conflict(tmp_path: Path) -> None:
     transaction = table.transaction(operation="DELETE")
     transaction.remove_whole(removed(table, before))
     DeltaTable(tmp_path / "t").append(pa.table({"id": [1], "p": ["new"], "q": pa.array([1], pa.int32())}))
-    assert transaction.commit() == table.version + 2
+    assert transaction.commit() == transaction.snapshot.version + 2
     assert len(all_files(DeltaTable(tmp_path / "t"))) == 1
 
 
@@ -202,7 +202,7 @@ def test_a_file_that_lost_rows_meanwhile_is_removed_with_its_new_deletion_vector
     transaction = table.transaction(operation="DELETE")
     transaction.remove_whole(removed(table, all_files(table)))
     DeltaTable(tmp_path / "t").delete("id = 21")
-    assert transaction.commit() == table.version + 2
+    assert transaction.commit() == transaction.snapshot.version + 2
     assert DeltaTable(tmp_path / "t").snapshot.num_files == 0
     [vector] = [json.loads(line)["remove"].get("deletionVector") for line in lines(table) if "q=7" in str(line)]
     assert vector["cardinality"] == 1

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from datetime import datetime
+from datetime import date
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -199,7 +199,7 @@ class UnityCatalog(LocatedCatalog):
     # Tables
 
     def load_table(
-        self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
+        self, ident: Ident, *, version: int | None = None, timestamp: date | str | None = None
     ) -> DeltaTable:
         entry = self.find_entry(identifier_of(ident))
         if entry is None:
@@ -244,14 +244,12 @@ class UnityCatalog(LocatedCatalog):
         check_lengths(table.properties, str(wanted))
         return self._opened(self._register(name, table, place, managed=False))
 
-    def _open(
-        self, entry: TableEntry, version: int | None = None, timestamp: datetime | str | None = None
-    ) -> DeltaTable:
+    def _open(self, entry: TableEntry, version: int | None = None, timestamp: date | str | None = None) -> DeltaTable:
         assert isinstance(entry, _UnityEntry)
         return self._opened(entry, version, timestamp)
 
     def _opened(
-        self, entry: _UnityEntry, version: int | None = None, timestamp: datetime | str | None = None
+        self, entry: _UnityEntry, version: int | None = None, timestamp: date | str | None = None
     ) -> DeltaTable:
         storage, root = self._storage(entry)
         log = storage.log
