@@ -167,7 +167,7 @@ OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
     "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),
     "timestamp=date": (
         lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)),
-        ds.InvalidArgumentType,
+        ds.VersionNotFound,
     ),
     "timestamp='yesterday'": (lambda path: ds.DeltaTable(path, timestamp="yesterday"), ds.InvalidArgument),
     "timestamp=1999": (lambda path: ds.DeltaTable(path, timestamp=datetime(1999, 1, 1)), ds.VersionNotFound),

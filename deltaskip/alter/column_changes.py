@@ -364,9 +364,9 @@ def _refuse_options(field: StructField, path: ColumnPath, table: str) -> None:
 def _refuse_unmapped(state: TableState, place: Place, what: str) -> None:
     if state.mode == "none":
         raise SchemaError(
-            f"{place.name} of {state.table} cannot be {what}, because data files contain its name: set the "
-            f"property {_MODE} of the table to name, in an alter before this one or before it in the same, which enables "
-            f"column mapping. Readers of the table must then support it."
+            f"{place.name} of {state.table} cannot be {what}, because data files contain its name: first set "
+            f"the property {_MODE} of the table to name, which enables column mapping. Readers of the table must then "
+            f"support it."
         )
 
 

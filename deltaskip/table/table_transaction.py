@@ -40,7 +40,8 @@ class TableTransaction(Transaction):
             txn.append(more_orders, schema_mode="merge")
         txn.version
 
-    The table that began it moves to the version that is committed. If the block raises or the commit fails, the data files that were written are deleted.
+    The table that began it moves to the version that is committed. If the block raises or the commit fails, the data
+    files that were written are deleted.
     """
 
     # The session of the rows that are appended, which writes them to the change data feed, too.

@@ -82,7 +82,7 @@ def test_a_change_leads_to_the_same_schema_as_creating_it(tmp_path: Path) -> Non
 def test_dropping_and_renaming_without_column_mapping_name_the_cure(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     for change in (ds.DeleteColumn("id"), ds.RenameColumn("id", "x"), ds.ReplaceColumns("id BIGINT")):
-        with pytest.raises(SchemaError, match=r"set the property delta.columnMapping.mode of the table to name"):
+        with pytest.raises(SchemaError, match=r"first set the property delta.columnMapping.mode of the table to name"):
             table.alter(change)
     assert table.version == 0
 

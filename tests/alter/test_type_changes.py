@@ -102,7 +102,7 @@ def test_rule_30_changes_of_one_column_follow_each_other(tmp_path: Path) -> None
 
 def test_rule_30_widening_needs_its_property_and_date_to_ntz_the_feature(tmp_path: Path) -> None:
     table = table_of(tmp_path, COLUMNS)
-    with pytest.raises(SchemaError, match="set its property delta.enableTypeWidening to true before"):
+    with pytest.raises(SchemaError, match=r"set its property delta\.enableTypeWidening to true before"):
         table.alter(ds.UpdateColumn("i", "BIGINT"))
     table.alter(ds.SetProperty("delta.enableTypeWidening", "true"), ds.UpdateColumn("i", "BIGINT"))
     assert "typeWidening" in (table.protocol.reader_features or ())
