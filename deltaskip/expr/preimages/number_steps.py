@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any
@@ -55,6 +56,7 @@ _PLAIN_SCALE = 6
 _MICROS_PER_SECOND = 1_000_000
 _MOST_RESIDUES = 4096
 _FLOATING = (FLOAT, DOUBLE)
+_INVERSE = {"+": operator.sub, "-": operator.add, "*": operator.truediv, "/": operator.mul}
 
 
 def number_cast(source: DataType, target: DataType) -> Step | None:
@@ -273,7 +275,10 @@ def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | 
             if op in ("*", "/") and constant == 0:
                 return None
             falls = op in ("*", "/") and constant < 0
-            return _floating(domain, lambda v: arithmetic(op, v, constant, call.type), falls)
+            inverse = _INVERSE[op]
+            return _floating(
+                domain, lambda v: arithmetic(op, v, constant, call.type), falls, lambda r: inverse(r, constant)
+            )
         case Decimal() if isinstance(type_, DecimalType) and op in ("+", "-", "*", "/", "div"):
             if op in ("/", "div") and constant == 0:
                 return None
@@ -299,7 +304,7 @@ def _constant_first(op: str, call: Call, operand: Node, constant: Any) -> Step |
         case int() if type_ in INTEGRAL_BITS:
             return rising(domain, lambda x: constant - x, falling=True, near=lambda r: constant - r)
         case float() if type_ in _FLOATING and math.isfinite(constant):
-            return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True)
+            return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True, lambda r: constant - r)
         case Decimal() if isinstance(type_, DecimalType):
             return _decimal(op, call, type_, lambda v: (constant, v), True)
     return None
@@ -330,9 +335,15 @@ def _quotient(x: int, by: int) -> int:
     return magnitude if (x < 0) == (by < 0) else -magnitude
 
 
-def _floating(domain: Domain, f: Callable[[float], Any], falls: bool) -> Step:
+def _floating(domain: Domain, f: Callable[[float], Any], falls: bool, inverse: Callable[[float], float]) -> Step:
+    """The step of a function of floating-point numbers. inverse: A number whose result is near, but for roundings."""
     pieces = (MonotonePiece(domain.low, NAN, not falls), MonotonePiece(NAN, NAN + 1))
-    return Monotone(domain, lambda x: ordinal_of(DOUBLE, f(value_at(DOUBLE, x))), pieces)
+
+    def near(result: int) -> int:
+        found: int = ordinal_of(DOUBLE, inverse(value_at(DOUBLE, max(domain.low, min(result, NAN)))))
+        return found
+
+    return Monotone(domain, lambda x: ordinal_of(DOUBLE, f(value_at(DOUBLE, x))), pieces, near=near)
 
 
 def _decimal(
@@ -389,7 +400,7 @@ def same(type_: DataType, domain: Domain) -> Step:
 def negative(type_: DataType, domain: Domain) -> Step:
     """Return the step of `-x`."""
     if type_ in _FLOATING:
-        return _floating(domain, lambda v: -v, True)
+        return _floating(domain, lambda v: -v, True, lambda r: -r)
     if not _is_long(type_):
         return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
     return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
