@@ -173,6 +173,8 @@ VALID: dict[str, Any] = {
     "MapType.value": LONG,
     "value": "a",
     "prefix": "a",
+    "suffix": "a",
+    "part": "a",
     "text": "icu.de",
     "mins": pa.array(["a"]),
     "maxs": pa.array(["b"]),

@@ -24,6 +24,8 @@ WORDS = {
     "left": ("value to compare",),
     "right": ("value to compare",),
     "prefix": ("value to compare", "literal"),
+    "suffix": ("value to compare", "literal"),
+    "part": ("value to compare", "literal"),
     "value": ("value", "literal", "decimal"),
     "text": ("collation", "identifier"),
     "lower": ("literal",),
