@@ -246,7 +246,7 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write did less than its rows say: values were changed as they were stored, or `txn` has a lower version."""
+    """A write stored other values than it was given, or nothing, because the version in `txn` is too low."""
 
 
 class ReadWarning(UserWarning):
@@ -254,7 +254,7 @@ class ReadWarning(UserWarning):
 
 
 class MaintenanceWarning(UserWarning):
-    """An operation succeeded, but what follows it failed: a checksum, checkpoint, log cleanup or answer in Spark."""
+    """An operation succeeded, but a follow-up step failed: a checksum, checkpoint, log cleanup or Spark result."""
 
 
 _SHOWN = 80
@@ -269,9 +269,9 @@ def shown(value: object) -> str:
 
 @contextmanager
 def advice_in(words: Mapping[str, str]) -> Iterator[None]:
-    """Within the block, messages of errors advise what callers of another interface than Python's write.
+    """Within the block, replace Python spellings in error messages by those of another interface.
 
-    words: By a part of a message that names what a caller of Python writes, what it is there.
+    words: The replacement of each part of a message that names Python syntax.
     """
     try:
         yield
@@ -295,6 +295,6 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def meant(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the question after the name of something that there is not, with a blank before it; "" if none is near."""
+    """Return " Did you mean X?" for an unknown name, or "" if no known name is close."""
     near = nearest(name, known, cutoff)
     return "" if near is None else f" Did you mean {near}?"

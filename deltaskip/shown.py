@@ -12,7 +12,7 @@ _MOST_CHARACTERS = 200
 _MOST_VALUES = 5
 # Ends of the names of sizes in bytes, of attributes and of Delta's metrics.
 _BYTES = ("_bytes", "Bytes", "BytesAdded", "BytesRemoved", "Size", "SizeAfterRestore", "DataToDelete")
-# Shown also where it is 0 or None.
+# This field is shown even if it is 0 or None.
 _ALWAYS = "version"
 
 

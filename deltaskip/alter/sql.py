@@ -110,7 +110,7 @@ class AlterParser(DdlParser):
             elif self.peek_word("GENERATED"):
                 raise self.error("existing rows would need a value, so a generated column cannot be added")
             else:
-                raise self.error(f"this is no option of the column {display_name(path)}")
+                raise self.error(f"this is not an option of the column {display_name(path)}")
         return AddColumn(path, declared, comment, nullable, position)
 
     def added_constraint(self) -> AddConstraint:

@@ -47,7 +47,7 @@ def configured_names() -> list[str]:
 
 
 def default_name() -> str | None:
-    """Return the URL or name of the catalog to open when none is given: of the environment, or of the file."""
+    """Return the default catalog's URL or name, from the environment or else from the configuration file."""
     found = os.environ.get(_DEFAULT) or _file().get(_FILE_DEFAULT)
     if found is not None and not isinstance(found, str):
         raise InvalidArgument(f"{_FILE_DEFAULT} in {_path()} must be the name of a catalog as text.")

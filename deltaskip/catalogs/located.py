@@ -68,7 +68,7 @@ from deltaskip.warning import warn
 # The second one is the name of the format in Spark.
 PROVIDERS = ("delta", "deltaskip")
 COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"
-"""Properties with a meaning of their own: they are no properties of the Delta table."""
+"""Properties with a meaning of their own, which are not stored as properties of the Delta table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,6 @@ def session_catalog(
         SparkUnavailable: PySpark is not installed.
     """
     if rest:
-        raise InvalidArgument(f"The URL of a Spark session's catalog is 'spark:' alone, not 'spark:{rest}'.")
+        raise InvalidArgument(f"The URL of the catalog of a Spark session must be 'spark:', not 'spark:{rest}'.")
     asked = cast(CatalogEngine, engine("Opening the catalog of a Spark session"))
     return asked.session_catalog(spark, arguments.unicode_text("name", name), storage_options)

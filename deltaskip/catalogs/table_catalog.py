@@ -91,7 +91,7 @@ class TableCatalog(Unpicklable, ABC):
         """
 
     def refresh_table(self, ident: Ident) -> DeltaTable:
-        """Return the latest version of a table, without anything that was kept of it. Raises as `load_table`."""
+        """Load the latest version of a table, ignoring any cache. Raises as `load_table`."""
         return self.load_table(ident)
 
     @abstractmethod

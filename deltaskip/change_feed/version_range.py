@@ -112,7 +112,7 @@ def version_range(
 
 
 def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: int) -> None:
-    """Raise InvalidArgument if the end is before the start. No commit between two times is no error."""
+    """Raise InvalidArgument if the end is before the start. A range of times may contain no commit."""
     if first.timestamp_ms is not None and last.timestamp_ms is not None:
         if first.timestamp_ms <= last.timestamp_ms:
             return
@@ -184,7 +184,7 @@ class _Times:
         return self._versions[count - 1]
 
     def _without_commits(self) -> VersionNotFound:
-        return VersionNotFound(f"{self._latest.root} has no commit with the time of a version: give versions instead.")
+        return VersionNotFound(f"{self._latest.root} has no commit with a usable timestamp: give versions instead.")
 
     def _too_new(self, argument: str, timestamp_ms: int) -> VersionNotFound:
         newest = self._versions[-1]

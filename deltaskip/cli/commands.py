@@ -113,7 +113,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _as_option(argument: re.Match[str]) -> str:
-    """An argument of Python that a message names as a command has it: mode='replace' is --mode replace."""
+    """Return the command-line spelling of a Python argument: mode='replace' becomes --mode replace."""
     name = argument[1].replace("_", "-")
     option = f"--no-{name}" if argument[2] is None else f"--{name}"
     known = any(option in each.opts for command in program.commands.values() for each in command.params)

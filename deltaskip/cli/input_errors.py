@@ -22,7 +22,7 @@ _COUNT = re.compile(r"Expected \d+ columns, got \d+")
 
 
 class WrongValue(ValueError):
-    """A text in a column, or a value of JSON, that is no value of the column's type, and why it is none."""
+    """A text in a column, or a value of JSON, that is not of the column's type, and the reason."""
 
     def __init__(self, column: str, text: Any, why: str = "") -> None:
         super().__init__(f"{text!r} in the column {column}")
@@ -32,13 +32,13 @@ class WrongValue(ValueError):
 
 
 def not_utf8(stream: Iterable[bytes], path: str) -> str | None:
-    """Return the sentence about the first line that is no UTF-8, without the file's name; None if there is none."""
+    """Return the sentence about the first line that is not UTF-8, without the file's name; None if there is none."""
     for number, line in enumerate(stream, 1):
         try:
             line.decode()
         except UnicodeDecodeError:
             encoding = "UTF-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
-            return f"line {number} is no UTF-8: convert it first, such as by iconv -f {encoding} -t UTF-8 {path}."
+            return f"line {number} is not UTF-8: convert it first, such as by iconv -f {encoding} -t UTF-8 {path}."
     return None
 
 
@@ -137,9 +137,9 @@ def _wrong_line(
         values = parse_json(line.strip())
     except ValueError as wrong:
         said = f"{wrong.msg} at character {wrong.colno}" if isinstance(wrong, json.JSONDecodeError) else str(wrong)
-        return f"line {number} is no JSON ({said}): write one object a line."
+        return f"line {number} is not JSON ({said}): write one object a line."
     if not isinstance(values, dict):
-        return f"line {number} is no JSON object: write one object a line."
+        return f"line {number} is not a JSON object: write one object a line."
     for column, value in values.items():
         if _fails(read, json.dumps({column: value}).encode()):
             return _wrong_value(number, column, value_text(value), type_name(column), error)
@@ -162,4 +162,4 @@ def value_text(value: Any) -> str:
 
 def _wrong_value(line: int, column: str, text: str, type_name: str, error: Exception) -> str:
     why = f": {error.why}" if isinstance(error, WrongValue) and error.why else ""
-    return f"line {line} has {text} in the column {column}, which is no {type_name}{why}."
+    return f"line {line} has {text} in the column {column}, which is not of type {type_name}{why}."

@@ -276,7 +276,7 @@ class InputFiles:
             text.decode()
         except UnicodeDecodeError as error:
             # pyarrow takes any bytes for text.
-            raise pa.ArrowInvalid("The file is no UTF-8") from error
+            raise pa.ArrowInvalid("The file is not UTF-8") from error
         if _NO_OBJECT.search(text):
             # pyarrow takes it for a row of NULLs, and ends the process where nothing else is in the text.
             raise pa.ArrowInvalid("A line is null")

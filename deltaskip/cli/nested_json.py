@@ -74,7 +74,7 @@ def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zo
         try:
             values.append(None if text is None else parse_json(text, parse_float=Decimal))
         except ValueError as error:
-            raise WrongValue(column, text, "it is no JSON") from error
+            raise WrongValue(column, text, "it is not JSON") from error
     return from_values(values, column, data_type, zone, texts)
 
 
@@ -131,7 +131,7 @@ def _divided(line: str, columns: Collection[str]) -> tuple[str, dict[str, Any]]:
         if start != last and (start := _after(",", line, end)) == last:
             raise ValueError("nothing follows its last comma")
     if line[last] != "}":
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return f"{{{', '.join(kept)}}}", found
 
 
@@ -169,7 +169,7 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
             )
     found = _atom(value, data_type, zone)
     if found is None:
-        raise ValueError(path and f"{path[1:]} is {value_text(value)}, which is no {simple_string(data_type)}")
+        raise ValueError(path and f"{path[1:]} is {value_text(value)}, which is not of type {simple_string(data_type)}")
     return found
 
 

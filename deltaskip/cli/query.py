@@ -40,7 +40,7 @@ def _head(
 
 
 def _first(rows: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
-    """The first rows of a reader. A scan with a limit would choose the files by it, so that other rows came first."""
+    """The first rows of a reader. A scan with a limit may choose other files, and so return other rows."""
     import pyarrow as pa
 
     def batches() -> Iterator[pa.RecordBatch]:

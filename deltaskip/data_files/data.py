@@ -193,7 +193,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
                 "to_pandas(types='arrow'), or give Arrow data whose columns have types."
             )
         raise InvalidArgumentType(
-            f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: {why}"
+            f"{name}, a {type(data).__name__}, cannot be converted to Arrow rows: {why}"
         ) from error
     raise InvalidArgumentType.of(name, ROWS, data)
 
@@ -238,7 +238,7 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
         # Polars hands over the addresses of the objects.
         if kind.is_object():
             raise InvalidArgumentType(
-                f"{name}, a {type(data).__name__}, has no form in Arrow as rows with columns: the column {column} has "
+                f"{name}, a {type(data).__name__}, cannot be converted to Arrow rows: the column {column} has "
                 f"Python objects; give it another type, such as String."
             )
 

@@ -27,7 +27,7 @@ class Encoders:
     """Threads that encode row groups, as many at once as there are processors, and close files.
 
     Attributes:
-        alone: Whether what runs from now on runs at once, without a thread, because there is little of it.
+        alone: Whether further work runs in the calling thread, because there is little of it.
         done: An add action for each closed file.
         share: Size of files as a part of the size of their rows in memory, as far as it is known.
     """

@@ -87,7 +87,7 @@ class FolderValues:
                 text = log_text(value, field.type, self._time_zone)
             except PartitionValueError as error:
                 raise InvalidArgument(
-                    f"The folder {name}={value} of {path} is no value of the partition column "
+                    f"The folder {name}={value} of {path} does not name a value of the partition column "
                     f"{display_name([field.name])} of {self._table}, which is {simple_string(field.type).upper()}: "
                     f"{error}. Rename the folder, or give another type to the column."
                 ) from error

@@ -56,7 +56,7 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument(
-            f"The values of the column {shown} of {name} have no type of Arrow together: {str(error).rstrip('.')}. "
+            f"The values of the column {shown} of {name} have no common Arrow type: {str(error).rstrip('.')}. "
             "Convert them to one type, with None for NULL, or give Arrow data whose columns have types."
         ) from error
 

@@ -94,7 +94,7 @@ class ChangingEngine(Protocol):
 
 
 class RowExecution(Protocol):
-    """Reads rows of a table's files. Implemented with pyarrow in this process, and with Spark."""
+    """Finds rows in a table's files and writes new files; implemented with pyarrow, and with Spark jobs."""
 
     @property
     def time_zone(self) -> str:

@@ -132,7 +132,7 @@ def _cast_inside(
 
 def _checked(value: object, nullable: bool) -> object:
     if value is None and not nullable:
-        raise Undecided("NULL where a type has no NULL is left to Spark.")
+        raise Undecided("A NULL in a type that does not allow NULL is left to Spark.")
     return value
 
 
@@ -185,7 +185,7 @@ def _nested_text(value: tuple[Any, ...], source: DataType, zone: Zone) -> str:
 def _from_string(text: str, target: DataType, zone: Zone) -> object:
     value: object = None
     if target in DATETIMES and is_special_date(text):
-        raise Undecided(f"{text!r} is a time of the query in a constant, and no time in a column.")
+        raise Undecided(f"Spark reads {text!r} as a time in a constant, but not in a column.")
     if target == BINARY:
         return text.encode("utf-8")
     if target == BOOLEAN:

@@ -325,7 +325,7 @@ def _promoted_string(left: DataType, right: DataType, ansi: bool) -> DataType | 
 
 
 def _is_written(type_: DataType) -> bool:
-    """Whether values of the type become strings beside a string without ANSI mode."""
+    """Whether Spark casts values of the type to strings next to a string when ANSI mode is off."""
     return is_numeric(type_) or type_ in DATETIMES
 
 

@@ -142,14 +142,14 @@ def _few_integers(values: pa.Array) -> tuple[npt.NDArray[np.int64], int] | None:
 
 
 def repeats(lengths: np.ndarray, codes: np.ndarray, count: int) -> npt.NDArray[np.bool_]:
-    """Return for each element whether one before it in its list has its code."""
+    """Return a mask of the elements whose code occurs earlier in the same list."""
     return numpy_values(repeated_codes(_integers(lengths), _integers(codes), count)).astype(np.bool_)
 
 
 def among(
     lengths: np.ndarray, codes: np.ndarray, other_lengths: np.ndarray, others: np.ndarray, count: int
 ) -> npt.NDArray[np.bool_]:
-    """Return for each element whether the other list of its row has its code."""
+    """Return a mask of the elements whose code occurs in the other list of the same row."""
     one, other = (_integers(lengths), _integers(codes)), (_integers(other_lengths), _integers(others))
     return numpy_values(codes_among(*one, *other, count)).astype(np.bool_)
 

@@ -205,7 +205,7 @@ def _key(node: Node) -> object:
 
 
 def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, ...]] | None:
-    """Return the column of integers or dates of which a CAST makes texts, and its values with one of some texts.
+    """Return the column that a CAST turns into text, and the integers or dates with one of the given texts.
 
     None for other nodes, which may fail for a row, and for long lists.
     """

@@ -72,7 +72,7 @@ class NumberFormat:
     def read(self, text: str) -> Decimal | None:
         """The number that a text stands for; None if it does not have the format."""
         if not text.isascii():
-            raise Undecided(f"The number in {shown(text)} is left to Spark: it is not of ASCII.")
+            raise Undecided(f"The number in {shown(text)} is left to Spark: it is not ASCII.")
         reading = _Reading(text)
         for token in self.tokens:
             if not (reading.group(token) if isinstance(token, _Group) else reading.sign(token)):

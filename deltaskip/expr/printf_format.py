@@ -101,9 +101,9 @@ def _check(text: str, kind: str, flags: str, width: str | None, precision: str |
         raise Undecided(f"The specifier {text} is left to Spark.")
     doubled = len(set(flags)) < len(flags) or {"-", "0"} <= set(flags) or {"+", " "} <= set(flags)
     if doubled or set(flags) - set(_FLAGS[kind]) or (set(flags) & {"-", "0"} and not width):
-        raise EvaluationError(f"The specifier {text} has flags that do not go together.")
+        raise EvaluationError(f"The flags of the specifier {text} cannot be combined.")
     if precision and kind in "cdxo":
-        raise EvaluationError(f"The specifier {text} has a precision, which numbers without places do not have.")
+        raise EvaluationError(f"The specifier {text} has a precision, which integers do not allow.")
     if integer_of(width or "0") > _WIDEST or integer_of(precision or "0") > _MOST_PLACES:
         raise Undecided(f"The specifier {text} is left to Spark: it is too wide.")
 
@@ -114,7 +114,7 @@ def _written(specifier: Specifier, value: Any, type_: DataType) -> str:
     if kind in "sb":
         text = _shown(value, type_) if kind == "s" else str(value is not None and value is not False).lower()
         if specifier.precision is not None and not text.isascii():
-            raise Undecided("A text beyond ASCII that is cut off is left to Spark.")
+            raise Undecided("Truncating text that is not ASCII is left to Spark.")
         return text if specifier.precision is None else text[: specifier.precision]
     if value is None:
         text = "null"
@@ -123,7 +123,7 @@ def _written(specifier: Specifier, value: Any, type_: DataType) -> str:
         return _real(specifier, value)
     if kind not in "fe" and type_ in INTEGRAL_BITS:
         return _whole(specifier, value, INTEGRAL_BITS[type_])
-    raise EvaluationError(f"The specifier %{kind} is not for such a value (IllegalFormatConversionException).")
+    raise EvaluationError(f"The specifier %{kind} does not accept this type (IllegalFormatConversionException).")
 
 
 def _shown(value: Any, type_: DataType) -> str:

@@ -145,7 +145,7 @@ def numbers(values: Values) -> Any:
 
 
 def valid(*given: Values) -> np.ndarray | None:
-    """In which rows no array is null; None if that is in all. Constants are not null."""
+    """Return a mask of the rows in which no array is null; None for all rows. Constants are not null."""
     found: np.ndarray | None = None
     for values in given:
         if isinstance(values, pa.Array) and values.null_count:

@@ -129,7 +129,7 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     earliest = earliest_rebuildable(listing)
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:
-        raise VersionNotFound(f"{root} has no commit with the time of a version: open the table by version instead.")
+        raise VersionNotFound(f"{root} has no commit with a usable timestamp: open the table by version instead.")
     times = CommitTimes(storage, root, listing, versions)
     latest, newest = versions[-1], times[versions[-1]]
     if timestamp_ms > newest:

@@ -46,7 +46,7 @@ _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
 _LOOK_SECONDS = 0.02
-# A log that was listed so shortly ago is not listed again before a commit is put, unless it may be cleaned up by then.
+# A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
 _C = TypeVar("_C", bound=type)

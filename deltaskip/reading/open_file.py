@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage.range_file import RemoteInput
 
-# As ROWS_PER_MATCH, where bytes take longer than decoding.
+# The value of ROWS_PER_MATCH for remote files, where reading bytes takes longer than decoding them.
 _FAR_ROWS_PER_MATCH = 3
 
 

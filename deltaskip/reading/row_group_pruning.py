@@ -77,7 +77,7 @@ from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.values import Bound
 
-# A file with one row group of at most so many bytes is read without another look at its footer.
+# A file with a single row group of at most this size is read without checking its footer.
 _SMALL_BYTES = 2 << 20
 # parquet.thrift, RowGroup: bytes without compression
 _PLAIN_BYTES = 2

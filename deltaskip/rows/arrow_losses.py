@@ -1,7 +1,7 @@
-"""Values that store assignment changes without an error, as Spark does: the first of each column is told.
+"""Values that store assignment silently changes, as Spark does: the first one of each column is reported.
 
 They are fractions that are cut or rounded, whole numbers that a floating type does not have, numbers that become
-infinite, times of day that a date drops, and the empty string in a partition column. Other casts are not looked at.
+infinite, times of day that a date drops, and the empty string in a partition column. Other casts are ignored.
 """
 
 from __future__ import annotations

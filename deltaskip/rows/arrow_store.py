@@ -287,7 +287,7 @@ def _cast(value: object, source: DataType, target: DataType, path: _PATH, where:
 
 
 def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
-    """The error for bytes that are no text, which Spark stores as they are."""
+    """The error for bytes that are not UTF-8, which Spark stores as they are."""
     shown = f"X'{value[:20].hex().upper()}{'…' if len(value) > 20 else ''}'"
     return UnsupportedFeature(
         f"The column {display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "

@@ -242,8 +242,8 @@ def _declared_type(field: StructField, declared: object) -> DataType:
         return parse_type_text(str(declared))
     except SchemaError as error:
         raise SchemaError(
-            f"The metadata {CHAR_VARCHAR_KEY} of the column {field.name!r} is no type, so lengths cannot be checked: "
-            f"{error}"
+            f"The metadata {CHAR_VARCHAR_KEY} of the column {field.name!r} is not a type, so lengths cannot be "
+            f"checked: {error}"
         ) from error
 
 

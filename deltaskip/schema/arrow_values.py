@@ -93,7 +93,7 @@ def is_true(values: Any) -> Any:
 
 
 def true_rows(values: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """In which rows booleans are true; null is not. The array is a new one."""
+    """Return a new mask of the rows in which a boolean is true; null counts as false."""
     return numpy_values(is_true(values))
 
 

@@ -230,7 +230,7 @@ class DdlParser:
                 self.generated(name, data_type, metadata)
             else:
                 self.refuse_constraint()
-                raise self.error(f"this is no option of the column {name}")
+                raise self.error(f"this is not an option of the column {name}")
             if option in seen:
                 raise sql_error(self.text, start, f"the column {name} has {option} twice")
             seen.add(option)

@@ -73,7 +73,7 @@ class TableProperty(Generic[_T]):
             ) from None
 
     def refused(self, text: str) -> str:
-        """The values that the property may have, such as "true or false", if `text` is no value of it; otherwise ""."""
+        """The values that the property may have, such as "true or false", if `text` is none of them; otherwise ""."""
         try:
             self._kind.parse(text)
         except ValueError:

@@ -45,7 +45,7 @@ def schema_of(value: object) -> StructType:
     error = InvalidArgumentType.of("schema", _SCHEMA, value)
     if hasattr(value, "__arrow_c_stream__") or hasattr(value, "schema"):
         raise InvalidArgumentType(
-            f"{error} Rows are no schema: pass their own, such as table.schema or pa.Schema.from_pandas(frame), and "
+            f"{error} Rows are not a schema: pass their own, such as table.schema or pa.Schema.from_pandas(frame), and "
             f"append them."
         )
     raise error

@@ -173,7 +173,7 @@ class _PieceAdds(AddColumns):
 
 
 class _Forgetful(ColumnCache):
-    """Keeps no values: pieces of a row group would need keys of their own. Growing objects are those of `shared`."""
+    """A cache that stores nothing, since pieces of a row group have no keys; pinned objects come from `shared`."""
 
     def __init__(self, shared: ColumnCache) -> None:
         super().__init__(0)

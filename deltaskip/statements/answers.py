@@ -160,7 +160,7 @@ def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
     field = named.get(fold_name(path[0]))
     if field is None or len(path) > 1:
         shown = display_name(path)
-        raise SchemaError(f"DESCRIBE takes a column of the table {table.uri}, and {shown} is none.")
+        raise SchemaError(f"The table {table.uri} has no column {shown} to describe: name a top-level column.")
     comment = field.metadata.get(COMMENT_KEY)
     facts = [
         ("col_name", field.name),

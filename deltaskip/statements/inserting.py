@@ -232,7 +232,7 @@ def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructFie
             raise SchemaError(f"{shown} has no column {display_name([name])}; its columns: {listed}.")
         found.append(fields[fold_name(name)])
     if len({field.name for field in found}) < len(found):
-        raise SchemaError(f"The columns of INSERT INTO {shown} contain one twice.")
+        raise SchemaError(f"INSERT INTO {shown} lists a column twice.")
     return found
 
 
@@ -345,4 +345,4 @@ def _constant(text: str, now: int, time_zone: str) -> tuple[object, DataType]:
 
 
 def _only_spark(text: str) -> SparkUnavailable:
-    return SparkUnavailable(f"{text} can be evaluated by Spark only: pass a session as the first argument of sql().")
+    return SparkUnavailable(f"Only Spark can evaluate {text}: pass a session as the first argument of sql().")

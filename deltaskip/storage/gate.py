@@ -179,7 +179,7 @@ def _as_text(root: str, paths: list[str]) -> pa.Array:
     try:
         return pa.array(paths, pa.string())
     except (UnicodeEncodeError, pa.ArrowException) as error:
-        raise StorageError(f"Refused to delete files of {root}: a name is no valid Unicode text.") from error
+        raise StorageError(f"Refused to delete files of {root}: a file name is not valid Unicode.") from error
 
 
 def _checked(storage: Storage, root: str, path: str, names: Names) -> str:

@@ -1,4 +1,4 @@
-"""The folders that the creation of a table makes, which a creation that fails takes away again."""
+"""The folders that creating a table makes, and their removal if the creation fails."""
 
 from __future__ import annotations
 

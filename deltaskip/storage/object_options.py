@@ -147,7 +147,7 @@ def require_credentials(location: str, options: Mapping[str, str]) -> None:
     if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true" or not _responds(host, port):
         raise StorageError(
             f"There are no credentials for {location}: set {_CURES[kind]} in storage_options or the environment. This "
-            f"machine has no metadata service of a cloud that gives some."
+            f"machine has no cloud metadata service that provides them."
         )
 
 

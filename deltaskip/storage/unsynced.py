@@ -10,7 +10,7 @@ from deltaskip.storage.local import LocalStorage
 class Unsynced:
     """Small files that no reader looks for before a commit names them.
 
-    What waits for the disk waits once, and files of a commit that is not made are never waited for. Pickled it is None,
+    The files of a commit are synced together, and files of an abandoned commit never. It pickles as None,
     since the process of the commit could not wait for what another process has written.
 
     Args:

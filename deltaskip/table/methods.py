@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class TableMethods:
-    """The version of a table that an object has, and the use of it by methods."""
+    """Base class of the method groups of DeltaTable: the snapshot, and the checks of common arguments."""
 
     snapshot: Snapshot
 

@@ -100,7 +100,7 @@ def partitioned(schema: StructType, transforms: Sequence[Transform], table: str)
 
 
 def transform_of(schema: StructType, field: StructField) -> Transform:
-    """Return the transform that a partition column contains: Identity if it is no generated column.
+    """Return the transform that a partition column contains: Identity if it is not a generated column.
 
     Args:
         schema: The columns that the expression of a generated column uses.

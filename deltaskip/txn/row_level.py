@@ -1,4 +1,4 @@
-"""Row-level concurrency: two changes that mark different rows of one file by deletion vectors are no conflict.
+"""Row-level concurrency: two changes that mark different rows of one file by deletion vectors do not conflict.
 
 A deletion vector is a set of positions in a file that never changes, so that a transaction which comes after a winner
 can unite both sets instead of being repeated. For each file that winners removed or added again, that is active before

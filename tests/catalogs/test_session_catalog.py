@@ -269,7 +269,7 @@ class TestOpening:
         assert ("default",) in ds.catalog("spark:").list_namespaces()
 
     def test_nothing_follows_the_colon(self, catalog_session: Any) -> None:
-        with pytest.raises(InvalidArgument, match="'spark:' alone"):
+        with pytest.raises(InvalidArgument, match="must be 'spark:', not"):
             ds.catalog("spark:db", spark=catalog_session)
 
     @pytest.mark.parametrize("session", ["spark", 1, object()])

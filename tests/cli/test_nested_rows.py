@@ -97,24 +97,24 @@ def test_only_members_of_lines_are_taken_out_and_the_rest_stays_as_written() -> 
 
 def test_values_that_do_not_fit_are_named_with_their_line(run: Run, table: ds.DeltaTable, tmp_path: Path) -> None:
     for ending, text, says in (
-        ("json", '{"id": 1}\n{"m": [1]}', "line 2 has [1] in the column m, which is no map<string,int>."),
-        ("json", '{"m": 5}', "line 1 has 5 in the column m, which is no map<string,int>."),
+        ("json", '{"id": 1}\n{"m": [1]}', "line 2 has [1] in the column m, which is not of type map<string,int>."),
+        ("json", '{"m": 5}', "line 1 has 5 in the column m, which is not of type map<string,int>."),
         (
             "json",
             '{"m": {"a": "1"}}',
-            'has {"a": "1"} in the column m, which is no map<string,int>: value is "1", which',
+            'has {"a": "1"} in the column m, which is not of type map<string,int>: value is "1", which',
         ),
-        ("json", '{"m": {"a": 1.5}}', "value is 1.5, which is no int."),
-        ("json", '{"m": {"a": 3000000000}}', "value is 3000000000, which is no int."),
+        ("json", '{"m": {"a": 1.5}}', "value is 1.5, which is not of type int."),
+        ("json", '{"m": {"a": 3000000000}}', "value is 3000000000, which is not of type int."),
         ("json", '{"s": {"b": 2}}', "it has the field b, which the column lacks."),
         ("json", '{"s": {"ts": "12:00"}}', "'12:00' is a time without a date."),
         ("json", '{"s": {"raw": "!"}}', 'has {"raw": "!"} in the column s'),
-        ("json", '{"m": {"a": 1}', "line 1 is no JSON"),
+        ("json", '{"m": {"a": 1}', "line 1 is not JSON"),
         ("json", '{"m": {"a": 1}, "m": {}}', "line 1: it has the name m twice."),
-        ("csv", 'id,l\n1,\n2,"[1,x]"', "line 3 has '[1,x]' in the column l, which is no array<string>: it is no JSON."),
-        ("csv", "id,ll\n1,[5]", "line 2 has '[5]' in the column ll, which is no array<array<bigint>>: element is 5"),
-        ("csv", "id,big\n1,[0.00000000001]", "element is 1E-11, which is no decimal(38,10)."),
-        ("csv", "id,raw\n1,a!", "line 2 has 'a!' in the column raw, which is no BINARY."),
+        ("csv", 'id,l\n1,\n2,"[1,x]"', "'[1,x]' in the column l, which is not of type array<string>: it is not JSON."),
+        ("csv", "id,ll\n1,[5]", "'[5]' in the column ll, which is not of type array<array<bigint>>: element is 5"),
+        ("csv", "id,big\n1,[0.00000000001]", "element is 1E-11, which is not of type decimal(38,10)."),
+        ("csv", "id,raw\n1,a!", "line 2 has 'a!' in the column raw, which is not of type BINARY."),
     ):
         (tmp_path / f"a.{ending}").write_text(text, encoding="utf-8")
         assert says in sentence_of(run("append", table.uri, tmp_path / f"a.{ending}")), text
@@ -132,8 +132,8 @@ def test_variants_are_read_from_parquet_only(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", "null\n", "line 1 is no JSON object"),
-        ("a.jsonl", '{"id": 1}\n null \n', "line 2 is no JSON object"),
+        ("a.jsonl", "null\n", "line 1 is not a JSON object"),
+        ("a.jsonl", '{"id": 1}\n null \n', "line 2 is not a JSON object"),
         ("a.csv", 'id,s\n1,a\n2,"open\n3,b\n', "a value in line 3 begins with a quote that is not closed"),
         ("a.csv", "id,s,id\n1,a,2\n", "has the column 'id' twice"),
         ("a.csv", 'id,m\n1,"[[null, 1]]"\n', "it has a key that is NULL"),

@@ -178,7 +178,7 @@ def test_partition_values_may_be_given(tmp_path: Path, kind: str, value: object,
     ("folder", "values", "why"),
     [
         ("x", None, "has no value of the partition column p"),
-        ("p=abc", None, "The folder p=abc of .* is no value of the partition column p .* which is INT"),
+        ("p=abc", None, "The folder p=abc of .* does not name a value of the partition column p .* which is INT"),
         ("p=1.7", None, "not exactly a value of type int"),
         ("p=1", {"p": 2}, "has two values of the partition column p"),
         ("p=1/P=2", None, "has two values of the partition column p"),

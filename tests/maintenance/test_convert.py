@@ -137,7 +137,11 @@ def test_rule_19_folders_and_partition_columns_must_be_the_same(tmp_path: Path) 
             ("p=007/q=2024-01-05 12%3A00%3A00", None, r"'p STRING, q TIMESTAMP'"),
             ("p=__HIVE_DEFAULT_PARTITION__/a b=1", None, r"'p STRING, `a b` INT'"),
             ("plain", "p INT", r"partition_schema has p, and the folders above plain/a.parquet are named for none"),
-            ("p=x", "p INT", r"The folder p=x of p=x/a.parquet is no value of the partition column p .*, which is INT"),
+            (
+                "p=x",
+                "p INT",
+                r"The folder p=x of p=x/a.parquet does not name a value of the partition column p .*, which is INT",
+            ),
             ("p=1.7", "p INT", r"not exactly a value of type int"),
             ("p=__HIVE_DEFAULT_PARTITION__", "p INT NOT NULL", r"partition column p of .* is NOT NULL"),
         ],

@@ -222,12 +222,20 @@ def test_what_is_no_stream_of_rows_is_refused_by_name(tmp_path: Path) -> None:
         [
             (lambda: reader(failing()), InvalidArgument, "rows of data cannot be read: the source broke"),
             (lambda: reader(lying()), InvalidArgument, "a batch has another schema than the stream"),
-            (lambda: pandas_frame(["a", 1]), InvalidArgumentType, "a DataFrame, has no form in Arrow .*column c"),
+            (
+                lambda: pandas_frame(["a", 1]),
+                InvalidArgumentType,
+                "a DataFrame, cannot be converted to Arrow rows.*column c",
+            ),
             (lambda: pandas_frame([1])["c"], InvalidArgumentType, "Series"),
-            (lambda: pa.chunked_array([[1]]), InvalidArgumentType, "a ChunkedArray, has no form in Arrow"),
-            (lambda: pa.array([{"c": 1}, None]), InvalidArgumentType, "a StructArray, has no form in Arrow"),
-            (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, has no form in Arrow"),
-            (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "has no form in Arrow .*division"),
+            (lambda: pa.chunked_array([[1]]), InvalidArgumentType, "a ChunkedArray, cannot be converted to Arrow rows"),
+            (
+                lambda: pa.array([{"c": 1}, None]),
+                InvalidArgumentType,
+                "a StructArray, cannot be converted to Arrow rows",
+            ),
+            (lambda: stream(lambda: 5), InvalidArgumentType, "a Stream, cannot be converted to Arrow rows"),
+            (lambda: stream(lambda: 1 // 0), InvalidArgumentType, "cannot be converted to Arrow rows.*division"),
             (lambda: b"c", InvalidArgumentType, "data must be a DataFrame of Spark, .*or Arrow data .*not bytes"),
             (lambda: failing_lazily(), InvalidArgument, "The rows of data cannot be computed: .*no_such"),
         ],
@@ -238,8 +246,8 @@ def test_what_is_no_stream_of_rows_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_merge_says_why_its_source_is_refused(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "c BIGINT")
     for source, message in (
-        (pandas_frame(["a", 1]), "source, a DataFrame, has no form in Arrow .*column c"),
-        (pa.chunked_array([[1]]), "source, a ChunkedArray, has no form in Arrow"),
+        (pandas_frame(["a", 1]), "source, a DataFrame, cannot be converted to Arrow rows.*column c"),
+        (pa.chunked_array([[1]]), "source, a ChunkedArray, cannot be converted to Arrow rows"),
         (b"c", "source must be .*not bytes"),
     ):
         with pytest.raises(InvalidArgumentType, match=message):

@@ -136,7 +136,7 @@ def test_types_that_delta_does_not_have_are_refused_by_name(text: str) -> None:
         ("", "a column's name is missing"),
         ("id", "a type is missing"),
         ("id BIGINT,", "a column's name is missing"),
-        ("id BIGINT name STRING", "this is no option of the column id"),
+        ("id BIGINT name STRING", "this is not an option of the column id"),
         ("id BIGINT, ID INT", "occurs twice"),
         ("st STRUCT<a: INT, A: INT>", "occurs twice"),
         ("id INT GENERATED ALWAYS AS IDENTITY", "is of type INT, and must be BIGINT"),

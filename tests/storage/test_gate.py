@@ -83,7 +83,7 @@ def test_a_refused_target_is_named_and_nothing_is_deleted(
 
 
 def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="no valid Unicode"):
+    with pytest.raises(StorageError, match="not valid Unicode"):
         delete_files(LocalStorage(), str(tmp_path), ["\udcff"])
 
 

@@ -158,7 +158,7 @@ class CatalogRows:
         try:
             self.database.write(insert)
         except ConstraintViolated:
-            # Another process was first, which is as good.
+            # Another process has already inserted the row.
             return
 
     def _namespace_row(self, namespace: Namespace, properties: Mapping[str, str]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class Database:
     def _created(self) -> Engine:
         options: dict[str, Any] = {"hide_parameters": True}
         if self.is_sqlite:
-            # To open a file costs less than to find out that it was replaced.
+            # Opening the file each time is cheaper than detecting that it was replaced.
             options["poolclass"] = NullPool
             if "timeout" not in self.url.query:
                 options["connect_args"] = {"timeout": _SQLITE_SECONDS}

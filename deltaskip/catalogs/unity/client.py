@@ -383,7 +383,7 @@ class UnityClient:
 
 
 def root_of(url: str) -> str:
-    """Return the URL of a server without the path of the API. Raises InvalidArgument for text that is no URL."""
+    """Return the URL of a server without the path of the API. Raises InvalidArgument for text that is not a URL."""
     try:
         parts = urlsplit(url)
         _ = parts.port

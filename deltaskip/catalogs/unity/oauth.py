@@ -38,9 +38,7 @@ def login_token(server: str, login: Mapping[str, str]) -> str | ClientCredential
     if not login.keys() - {"token"}:
         return login.get("token")
     if "token" in login or "client_id" not in login or "client_secret" not in login:
-        raise InvalidArgument(
-            "A client of Unity Catalog has client_id and client_secret, and no token: give these two, or a token."
-        )
+        raise InvalidArgument("Pass either client_id and client_secret, or a token, to connect to Unity Catalog.")
     url = login.get("token_url") or server + _PATH
     return ClientCredentials(url, login["client_id"], login["client_secret"], login["scope"])
 

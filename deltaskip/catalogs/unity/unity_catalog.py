@@ -181,8 +181,8 @@ class UnityCatalog(LocatedCatalog):
 
     def new_location(self, ident: CatalogIdentifier) -> str:
         raise InvalidArgument(
-            f"The server of the catalog {self.name} chooses the places of the tables that it manages, which cannot be "
-            f"clones: write LOCATION '…' to place {ident} elsewhere."
+            f"The server of the catalog {self.name} chooses the locations of managed tables, and clones cannot be "
+            f"managed: write LOCATION '…' to create {ident} as an external table."
         )
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:

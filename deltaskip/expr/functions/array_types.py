@@ -87,7 +87,7 @@ def ordered_array(array: ArrayType) -> DataType | None:
 
 
 def valid_rows(values: pa.Array) -> np.ndarray:
-    """In which rows the values are not null."""
+    """Return a mask of the rows whose value is not null."""
     found = valid(values)
     return np.ones(len(values), np.bool_) if found is None else found
 

@@ -76,7 +76,7 @@ def _shift_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """As in Java, which takes the number of bits modulo those of the type."""
+    """Shift as Java does: the count is taken modulo the width of the type."""
     bits = 64 if call.type == LONG else 32
     value, count = args[0], args[1] & (bits - 1)
     if call.name == "shiftleft":
@@ -117,7 +117,7 @@ def _bit_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     places = np.asarray(numbers(args[1]), np.int64)
     outside = (places < 0) | (places >= _width(call))
     if any_of(np.asarray(outside), *args) if outside.ndim else bool(outside):
-        raise EvaluationError(f"{call.name} is given a place that the integer does not have (INVALID_PARAMETER_VALUE).")
+        raise EvaluationError(f"The position for {call.name} is outside the integer (INVALID_PARAMETER_VALUE).")
     values = np.asarray(numbers(args[0]), np.int64)
     return made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
 

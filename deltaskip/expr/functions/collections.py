@@ -332,7 +332,7 @@ def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _check_one_zero(values: Sequence[Any]) -> None:
-    """Raise Undecided for zeros of both signs, of which some of Spark's functions take the negative one for less."""
+    """Raise Undecided if 0.0 and -0.0 both occur: some of Spark's functions order -0.0 first."""
     if len({repr(each) for each in values if isinstance(each, float) and each == 0}) > 1:
         raise Undecided("The order of zeros of both signs is left to Spark.")
     for each in values:
@@ -375,9 +375,9 @@ def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     values, start, length = args
     if start == 0:
-        raise EvaluationError("The start of slice is not 0, but from 1 or from -1 (INVALID_PARAMETER_VALUE.START).")
+        raise EvaluationError("The start of slice must not be 0 (INVALID_PARAMETER_VALUE.START).")
     if length < 0:
-        raise EvaluationError("The length of slice is not negative (INVALID_PARAMETER_VALUE.LENGTH).")
+        raise EvaluationError("The length of slice must not be negative (INVALID_PARAMETER_VALUE.LENGTH).")
     at = start - 1 if start > 0 else len(values) + start
     return values[at : at + length] if at >= 0 else ()
 

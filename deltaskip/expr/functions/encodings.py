@@ -88,7 +88,7 @@ def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
 
 
 def _utf8_signature(result: DataType) -> Signature:
-    """Binary, whose bytes may be no UTF-8, or anything else as a string."""
+    """Binary, whose bytes may not be UTF-8, or anything else as a string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         return (args, result) if [type_of(arg) for arg in args] == [BINARY] else takes(result, STRING)(args)
@@ -164,7 +164,7 @@ def _is_ascii(text: pa.Array) -> bool:
 
 
 def _is_odd(data: pa.Array) -> bool:
-    """Whether the bytes of a row are no UTF-8."""
+    """Whether the bytes of a row are not UTF-8."""
     return pc.all(valid_utf8(data)).as_py() is False
 
 
@@ -211,7 +211,7 @@ def _valid_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _as_text(odd: Callable[[bytes], object]) -> Function:
-    """The text of bytes, and of those that are no UTF-8 what `odd` makes of them."""
+    """The text of bytes, and of those that are not UTF-8 what `odd` makes of them."""
 
     def of_bytes(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         text = args[0] if isinstance(args[0], str) else text_encodings.valid_text(args[0])
@@ -226,7 +226,7 @@ def _as_text(odd: Callable[[bytes], object]) -> Function:
 
 
 def _refused(data: bytes) -> object:
-    raise EvaluationError("The bytes are no UTF-8 (INVALID_UTF8_STRING).")
+    raise EvaluationError("The bytes are not UTF-8 (INVALID_UTF8_STRING).")
 
 
 def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:

@@ -275,7 +275,7 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     assert type_ is not None
     if not text.strip(" \t\n\r"):
         if text.strip():
-            raise Undecided("Blanks that are none of JSON are left to Spark.")
+            raise Undecided("White space that JSON does not allow is left to Spark.")
         return None
     try:
         value: Any = read_json(text)
@@ -400,8 +400,8 @@ def _typed(
 def _inside(
     found: pa.Array, there: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
 ) -> tuple[np.ndarray, pa.Array, pa.Array, np.ndarray]:
-    """What is in objects or arrays as a type: the number for each, the names, the values, and which have one that is
-    not of the type; `rest` gets those that are left over."""
+    """Read the members of objects or arrays as a type: their counts, names and values, and the rows with a member
+    that is not of the type; `rest` marks the rows left to `compute`."""
     numbers, names, texts, inner_kinds, kinds = parts(_where(there, found), _containers(type_))
     counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
     rest |= numpy_values(kinds) == _LEFT
@@ -462,7 +462,7 @@ def _floating(value: Any, type_: DataType) -> float:
                 return found
             nearest = nearest_float(decimal_of(text))
             if nearest != nearest_float(Decimal(found) if math.isfinite(found) else decimal_of(text)):
-                raise Undecided("A float that depends on the way to it is left to Spark.")
+                raise Undecided("A float that rounds differently through a double is left to Spark.")
             return math.copysign(nearest, -1.0 if text.startswith("-") else 1.0)
         case "NaN" | "Infinity" | "-Infinity":
             return float(value)

@@ -45,7 +45,7 @@ def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
     found: dict[Any, tuple[Any, Any]] = {}
     for key, value in pairs:
         if key is None:
-            raise EvaluationError("A key of a map is not NULL (NULL_MAP_KEY).")
+            raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
         check_zeros(key)
         same = distinct_key(key)
         if same in found:
@@ -130,7 +130,7 @@ def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
 
 def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if len(args[0]) != len(args[1]):
-        raise EvaluationError("The arrays of keys and of values of a map have the same length.")
+        raise EvaluationError("The arrays of keys and values of a map differ in length.")
     return built_map(zip(*args, strict=True))
 
 
@@ -160,7 +160,7 @@ def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """Return maps of so many entries each, null where they are not valid. Keys are checked as by `built_map`."""
+    """Return maps with the given numbers of entries, null where not valid. Checks keys as `built_map` does."""
     if keys.null_count:
         raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
     if has_negative_zero(keys):
@@ -202,7 +202,7 @@ def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     lists = [lists_of(each) for each in given]
     there = np.logical_and(lists[0].valid, lists[1].valid)
     if (there & (lists[0].lengths != lists[1].lengths)).any():
-        raise EvaluationError("The arrays of keys and of values of a map have the same length.")
+        raise EvaluationError("The arrays of keys and values of a map differ in length.")
     keys, items = (chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
     return made_map(lists_of(keys).lengths, there, keys.values, items.values)
 

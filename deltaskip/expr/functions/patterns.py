@@ -51,7 +51,7 @@ Longs = npt.NDArray[np.int64]
 class _Matches:
     """The matches of the rows of an array of strings.
 
-    offsets: Where those of each row begin among all; as many as rows, and one.
+    offsets: Index of the first match of each row, and the number of all matches at the end.
     starts, ends: The places of the groups that were asked for, by match and group, in the data of the strings; -1 for
         a group that took no part.
     unsure: The rows whose matches are left to Spark; they have none here.
@@ -325,7 +325,7 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 
 
 def _one_row(by_column: ByColumn) -> Compute:
-    """The value of one row by that of a column of one row."""
+    """Compute a single value by evaluating a column with one row."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         given = [constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]

@@ -66,10 +66,10 @@ def _sequence(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         micros = args[2] - days * MICROS_PER_DAY
     if type_ == DATE:
         if micros or not (months or days):
-            raise EvaluationError("The step between dates is one of whole days or months.")
+            raise EvaluationError("The step of a sequence of dates must be a whole number of days or months.")
         return _dates(start, stop, months, days)
     if type_ == TIMESTAMP and zone.rules is not None:
-        raise Undecided("A sequence of instants in a time zone with changes of clocks is left to Spark.")
+        raise Undecided("A sequence of timestamps in a time zone with clock changes is left to Spark.")
     return _times(start, stop, (months, days, micros), zone if type_ == TIMESTAMP else None)
 
 

@@ -110,7 +110,7 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     # A minute may have 60 seconds, but no fraction more.
     micros = int(seconds.scaleb(6, EXACT))
     if not -(2**31) <= micros < 2**31:
-        raise Undecided("Of so many seconds Spark's compiler and its interpreter make different times.")
+        raise Undecided("Spark's compiler and its interpreter disagree about so many seconds.")
     fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
     if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= _MINUTE):
         raise EvaluationError(

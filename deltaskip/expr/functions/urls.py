@@ -140,11 +140,11 @@ def decoded(text: str) -> str:
     if "%" in plain:
         if re.search("%(?:[+]|[^\0-\x7f]|.[^\0-\x7f])", plain):
             raise Undecided(f"The escapes in {shown(text)} are left to Spark.")
-        raise EvaluationError(f"{shown(text)} has an escape that is not one (CANNOT_DECODE_URL).")
+        raise EvaluationError(f"{shown(text)} has an invalid percent escape (CANNOT_DECODE_URL).")
     try:
         return _ENCODED.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(), text.replace("+", " "))
     except UnicodeDecodeError as error:
-        raise Undecided(f"The escapes in {shown(text)}, which are no UTF-8, are left to Spark.") from error
+        raise Undecided(f"The escapes in {shown(text)} do not decode to UTF-8, so they are left to Spark.") from error
 
 
 _USUAL = (

@@ -22,7 +22,7 @@ from deltaskip.kernels.patterns import PLACES, Program
 from deltaskip.records import dataclass
 
 _MOST_INSTRUCTIONS = 50_000
-# The replacement of bytes that are no UTF-8.
+# The replacement of bytes that are not UTF-8.
 _REPLACEMENT = 0xFFFD
 
 

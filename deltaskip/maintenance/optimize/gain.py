@@ -19,7 +19,7 @@ from deltaskip.skipping.table_coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 
 _MOST_COLUMNS = 4
-# Figures of benchmarks/README.md, curves: a filter on one of several columns keeps about so many times the files of an
+# benchmarks/README.md, curves: a filter on one of several columns keeps about this many times as many files as an
 # ideal grid.
 _CURVE_COST = 1.2
 

@@ -104,7 +104,7 @@ def is_conclusion(leaf: Leaf) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
-    """Conclusions among siblings, by the columns that they are about; of partition columns, `anywhere`."""
+    """Conditions that follow from sibling leaves, by statistic; those on partition columns are in `anywhere`."""
 
     by_field: Mapping[StatField, tuple[int, ...]]
     anywhere: tuple[int, ...]

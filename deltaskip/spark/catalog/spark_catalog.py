@@ -95,7 +95,7 @@ class SparkCatalog(LocatedCatalog):
         location = None if found.location is None else _location(found.location)
         if location is None or not (found.is_delta or self._is_converted(found, location)):
             raise UnsupportedFeature(
-                f"The table {ident} of the catalog {self.name} is no Delta table, but one of the format "
+                f"The table {ident} of the catalog {self.name} is not a Delta table; its format is "
                 f"{found.provider}: use Spark for it."
             )
         managed = found.kind == "MANAGED" or _MANAGED.search(location) is not None
@@ -217,7 +217,7 @@ class SparkCatalog(LocatedCatalog):
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         if len(namespace) != 1:
             raise UnsupportedFeature(
-                f"The catalog {self.name} has no namespaces inside of others, so not {shown_namespace(namespace)}: use "
+                f"The catalog {self.name} has no nested namespaces such as {shown_namespace(namespace)}: use "
                 f"a name of one part."
             )
         with catalog_errors_named(self.name):
@@ -417,8 +417,8 @@ def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, s
         for key, value in own.items():
             if "," in key or _NEXT in f"{key},{value}" or value.endswith(_LEGACY_END):
                 raise UnsupportedFeature(
-                    f"The property {key!r} cannot be set, because Spark Connect would not show where its name and "
-                    f"value end: use a classic session, or no commas in the name and no parentheses in the value."
+                    f"The property {key!r} cannot be set: Spark Connect would return it without a clear end. Use "
+                    f"a classic session, or a name without commas and a value without parentheses."
                 )
     return own
 

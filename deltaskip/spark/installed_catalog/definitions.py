@@ -137,7 +137,7 @@ def _schema(jvm: Jvm, columns: Any) -> StructType:
 def _check(constraint: Any) -> tuple[str, str]:
     """The property that is a CHECK constraint."""
     if constraint.getClass().getSimpleName() != "Check":
-        raise UnsupportedFeature(f"Delta tables have no constraint but CHECK, so not {constraint.toDDL()}.")
+        raise UnsupportedFeature(f"Delta tables support only CHECK constraints, not {constraint.toDDL()}.")
     return f"delta.constraints.{constraint.name().lower()}", str(constraint.predicateSql())
 
 

@@ -46,8 +46,8 @@ def refuse_other_server(spark: SparkSession, doing: str) -> None:
     version = other_server(spark)
     if version is not None:
         raise UnsupportedFeature(
-            f"{doing} needs a server of Spark, and that of this session, whose version() is {version}, is another one. "
-            f"It lacks _metadata.file_path, the place of a row: leave out spark=, and pass rows as Arrow data, such as "
+            f"{doing} needs Spark, but this session runs on another server, whose version() is {version}. "
+            f"It does not report _metadata.file_path: leave out spark=, and pass rows as Arrow data, such as "
             f"df.toArrow(), to do it in this process."
         )
 

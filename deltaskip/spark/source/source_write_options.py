@@ -49,7 +49,7 @@ class SourceWriteOptions:
         if app_id is None and version is None:
             return None
         if app_id is None or version is None:
-            raise InvalidArgument("The options txnAppId and txnVersion are given together, or neither of them.")
+            raise InvalidArgument("Specify both of the options txnAppId and txnVersion, or neither.")
         return app_id, version
 
     @property
@@ -58,8 +58,8 @@ class SourceWriteOptions:
         found = self.source.given.get("txnappid")
         if not found or "txnversion" in self.source.given:
             raise InvalidArgument(
-                "A stream into the format deltaskip needs the option txnAppId and no txnVersion: a name of the query "
-                "that no other query which writes to this table has, and a new one with each new checkpoint."
+                "A stream that writes the format deltaskip needs the option txnAppId, not txnVersion: choose a name "
+                "that no other query on this table uses, and a new name for each new checkpoint location."
             )
         return found
 

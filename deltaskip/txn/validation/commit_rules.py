@@ -14,7 +14,7 @@ class CommitRule:
     """One rule of commits.
 
     Attributes:
-        name: Such as "files.size". The part before the dot is the kind of action that it is about.
+        name: The name, such as "files.size"; the part before the dot is the kind of action.
         requires: The requirement, as a sentence.
         source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
     """

@@ -61,7 +61,7 @@ def check_row_ids(candidate: Candidate) -> None:
             why = f"its defaultRowCommitVersion is {version}, but the file has {before}; leave it out"
             _refuse(candidate, add, "row-ids.assigned", why)
         if version is not None and not 0 <= version <= candidate.base.version + 1:
-            why = f"its defaultRowCommitVersion is {version}, which is no version of the table; leave it out"
+            why = f"its defaultRowCommitVersion is {version}, which is not a version of the table; leave it out"
             _refuse(candidate, add, "row-ids.assigned", why)
     if given:
         _check_given(candidate, given)
@@ -109,7 +109,7 @@ def high_water_mark(latest: Snapshot) -> int:
     try:
         mark = int(parse_json(domain.configuration)[MARK])
         if not -1 <= mark < 1 << 63:
-            raise ValueError(f"{mark} is no row id")
+            raise ValueError(f"{mark} is not a row id")
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CorruptLog(
             f"The domain {ROW_TRACKING_DOMAIN} of version {latest.version} of {latest.root} has no {MARK}: restore "

@@ -177,7 +177,7 @@ def _check_value(candidate: Candidate, name: str, text: str) -> None:
     if name.startswith(CONSTRAINT_PREFIX) or not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
         return
     if name in _IN_PROTOCOL or name.startswith(_FEATURE_PREFIX):
-        why = f"sets the property {name}, which is no table property: set the protocol action instead"
+        why = f"sets the property {name}, which is not a table property: set the protocol action instead"
         candidate.refuse_metadata("properties.unknown", why)
     if not is_delta_property(name):
         why = (
