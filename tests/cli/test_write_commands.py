@@ -171,7 +171,7 @@ def test_a_dry_run_reads_and_checks_all_rows_and_writes_nothing(run: Run, tmp_pa
     "name, text, status, says",
     [
         ("a.csv", 'id,code\n1,"a\nb"\nx,1\n', 2, "line 4 has 'x' in the column id, which is not of type BIGINT"),
-        ("a.csv", "id,price\n1,1\n\n2,1.555\n", 2, "has '1.555' in the column price, which is not of type DECIMAL.10,2."),
+        ("a.csv", "id,price\n1,1\n\n2,1.555\n", 2, "'1.555' in the column price, which is not of type DECIMAL.10,2."),
         ("a.csv", "id,day\n1,2026-13-45\n", 2, "line 2 has '2026-13-45' in the column day, which is not of type DATE"),
         ("a.csv", "id,at\n1,noon\n", 2, "line 2 has 'noon' in the column at, which is not of type TIMESTAMP"),
         ("a.csv", "id,code\n1,2\n1,2,3\n", 2, "line 3 has 3 values, and the header has 2 columns"),
