@@ -26,6 +26,8 @@ from deltaskip.errors import (
     SparkUnavailable,
     StorageError,
     UnexpectedError,
+    UnsupportedFeature,
+    nearest,
 )
 from deltaskip.redaction import redacted
 
@@ -42,8 +44,16 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
-# The names of a predicate in other libraries.
-_AS_WHERE = frozenset(("condition", "filter", "filters", "predicate"))
+# Arguments of other libraries, and those that stand for them here.
+_ELSEWHERE = {
+    **dict.fromkeys(("condition", "filter", "filters", "predicate"), "where"),
+    **dict.fromkeys(("updates", "new_values"), "set"),
+    **dict.fromkeys(("merge_schema", "mergeSchema"), "schema_mode"),
+    **dict.fromkeys(("partitionBy", "partition_columns"), "partition_by"),
+    **dict.fromkeys(("configuration", "tblproperties"), "properties"),
+    **dict.fromkeys(("versionAsOf", "version_as_of"), "version"),
+    **dict.fromkeys(("timestampAsOf", "timestamp_as_of"), "timestamp"),
+}
 # The names of an argument that is a session; the second one is delta-spark's.
 _SESSION_NAMES = ("spark", "sparkSession")
 _LONGEST = 300
@@ -226,6 +236,11 @@ def _converted(
             )
         case _ if type(error).__module__.partition(".")[0] in SPARK_S:
             return SparkUnavailable(f"{doing}: {said}; check the Spark session, and create a new one if it has ended.")
+        case ModuleNotFoundError(name=str() as package) if package.partition(".")[0] != "deltaskip":
+            package = package.partition(".")[0]
+            return UnsupportedFeature(
+                f"{doing}: it needs the Python package {package}, which is not installed: pip install {package}."
+            )
         case OSError():
             return StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
         case _:
@@ -244,9 +259,19 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
         known.bind(*args, **named)
     except TypeError as error:
         name, parameters = _named(function, args)
-        wanted = " Did you mean where?" if "where" in parameters and _AS_WHERE & named.keys() else ""
+        meant = {each: _meant(each, parameters) for each in named if each not in parameters}
+        cures = [f"{there} for {each}" for each, there in meant.items() if there is not None]
+        wanted = f" Did you mean {' and '.join(cures)}?" if cures else ""
+        if named.get("mode") == "overwrite":
+            wanted += " To replace rows, call overwrite(rows)."
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
+
+
+def _meant(name: str, parameters: list[str]) -> str | None:
+    """The argument that is meant by another name; None if that is not known."""
+    there = _ELSEWHERE.get(name)
+    return there if there in parameters else nearest(name, parameters)
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, list[str]]:

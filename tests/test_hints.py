@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -30,16 +31,64 @@ def test_predicates_of_other_libraries(table: ds.DeltaTable) -> None:
             door(pd.Series([1]))
     for name in ("predicate", "filter", "filters", "condition"):
         for method in (table.scan, table.delete, partial(table.overwrite, pa.table({"id": [1]}))):
-            with pytest.raises(ds.InvalidArgumentType, match=rf"'{name}'\. Did you mean where\? Its arguments are"):
+            with pytest.raises(
+                ds.InvalidArgumentType, match=rf"'{name}'\. Did you mean where for {name}\? Its arguments are"
+            ):
                 method(**{name: "id = 1"})
 
 
 def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
     with pytest.raises(AttributeError, match=r"A scan has no collect: write scan\(\)\.to_arrow\(\), scan\(\)\.to_pol"):
         _ = table.scan().collect  # type: ignore[attr-defined]
-    for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)")):
+    for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)"),
+                       ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)")):  # fmt: skip
         with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
             getattr(table, name)
+
+
+def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
+    rows = pa.table({"id": pa.array([1], pa.int32())})
+    for call, said in (
+        (lambda: table.update(updates={"id": "1"}, predicate="id = 1"), "set for updates and where for predicate"),
+        (lambda: table.append(rows, mode="overwrite"), r"To replace rows, call overwrite\(rows\)"),
+        (lambda: table.append(rows, mergeSchema=True), "schema_mode for mergeSchema"),
+        (lambda: table.scan(colums=["id"]), "columns for colums"),
+        (lambda: table.append({"id": 1}), r"data\['id'\] must be a list of values, not int"),
+        (lambda: table.append([1]), "Each row of data must be a dict, not int"),
+        (lambda: ds.DeltaTable.create("new", "id INT", properties={"x": True}), "not bool: write 'true'"),
+    ):
+        with pytest.raises(ds.InvalidArgumentType, match=said):
+            call()
+    with pytest.raises(ds.InvalidArgument, match="The column id of data has an integer that does not fit BIGINT"):
+        table.append([{"id": 2**70}])
+
+
+def test_a_library_that_is_missing_is_named(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    doors: dict[str, list[Callable[[], object]]] = {
+        "polars": [table.scan().to_polars, lambda: table.scan().to_polars(lazy=True), lambda: ds.scan_polars(table),
+                   ],
+        "duckdb": [table.scan().to_duckdb],
+    }  # fmt: skip
+    for library, calls in doors.items():
+        monkeypatch.setitem(sys.modules, library, None)
+        for call in calls:
+            with pytest.raises(ds.UnsupportedFeature, match=f"not installed: pip install {library}"):
+                call()
+
+
+def test_a_field_of_a_struct_is_named_with_it(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(
+        tmp_path / "s", "id INT, addr STRUCT<city: STRING, geo: STRUCT<lat: DOUBLE>>, country STRING"
+    )
+    for name, path in (("city", "addr.city"), ("LAT", "addr.geo.lat"), ("countri", "country")):
+        with pytest.raises(ds.PredicateError, match=rf"no column {name}; did you mean {path}\?"):
+            table.scan(f"{name} = 'x'")
+
+
+def test_a_function_that_is_misspelled_is_named_in_the_error(table: ds.DeltaTable) -> None:
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    with pytest.warns(ds.PredicateWarning), pytest.raises(ds.UnsupportedFeature, match=r"Did you mean upper\?"):
+        table.scan("uper(name) = 'A'").to_arrow()
 
 
 def test_a_version_in_quotes(table: ds.DeltaTable) -> None:

@@ -163,7 +163,13 @@ class InputFiles:
         if self.file_format == "parquet":
             return pq.read_schema(path).remove_metadata()
         if self.file_format == "csv":
-            return pa.schema([pa.field(name, self._stored(name)) for name in self._header(path)])
+            names = self._header(path)
+            if self.types and not any(fold_name(name) in self.types for name in names):
+                raise SchemaError(
+                    f"The first line of {_shown(path)} has no name of a column of the table, but "
+                    f"{', '.join(map(repr, names[:3]))}: write the names of the columns there."
+                )
+            return pa.schema([pa.field(name, self._stored(name)) for name in names])
         with _opened(path) as stream:
             found = [self._json_block(text).schema for text in _lines(stream)]
         together = pa.unify_schemas(found, promote_options="permissive") if found else pa.schema([])

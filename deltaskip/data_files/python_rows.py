@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deltaskip import arguments
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.schema.resolve import display_name
 
 
@@ -24,13 +25,25 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
         data: What a caller gives for rows.
         name: The name of the argument, for messages.
 
-    Raises InvalidArgument if there is no column, values have no type of Arrow, or lists differ in length.
+    Raises InvalidArgument if there is no column, values have no type of Arrow, or lists differ in length, and
+    InvalidArgumentType for a value in the place of a list or of a row.
     """
     if isinstance(data, list | dict) and not data:
         raise InvalidArgument(f"{name} is empty, and has no columns: leave the write out, or give Arrow data.")
     if isinstance(data, list) and all(isinstance(row, dict) for row in data):
         names = dict.fromkeys(key for row in data for key in row)
         columns = {key: [row.get(key) for row in data] for key in names}
+    elif isinstance(data, dict) and any(map(_is_one, data.values())):
+        one = next(key for key, each in data.items() if _is_one(each))
+        raise InvalidArgumentType(
+            f"{name}[{one!r}] must be a list of values, not {type(data[one]).__name__}: write a dict of "
+            f"lists, or a list of dicts such as [{{'id': 1}}]."
+        )
+    elif isinstance(data, list):
+        odd = next(each for each in data if not isinstance(each, dict))
+        raise InvalidArgumentType(
+            f"Each row of {name} must be a dict, not {type(odd).__name__}: write a list of dicts such as [{{'id': 1}}]."
+        )
     elif isinstance(data, dict) and all(isinstance(values, list | np.ndarray) for values in data.values()):
         columns = data
     else:
@@ -41,6 +54,11 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
         lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
         raise InvalidArgument(f"The columns of {name} must have the same number of values, not {lengths}.")
     return pa.table({key: _column(values, key, name) for key, values in columns.items()})
+
+
+def _is_one(value: object) -> bool:
+    """Whether a value is one of a row, and not those of a column."""
+    return value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date)
 
 
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
@@ -55,6 +73,10 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, OverflowError):
+            raise InvalidArgument(
+                f"The column {shown} of {name} has an integer that does not fit BIGINT: give it as a Decimal."
+            ) from error
         raise InvalidArgument(
             f"The values of the column {shown} of {name} have no common Arrow type: {str(error).rstrip('.')}. "
             "Convert them to one type, with None for NULL, or give Arrow data whose columns have types."

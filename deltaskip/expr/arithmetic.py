@@ -55,7 +55,7 @@ def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None
 def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> object:
     """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as in ANSI mode."""
     if op in ("/", "%", "div") and right == 0:
-        raise EvaluationError("Division by zero.")
+        raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
     match left, right:
         case (Decimal(), Decimal()):
             return _decimal(op, left, right, type_)

@@ -39,9 +39,10 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import EXAMPLES, sql_name
+from deltaskip.schema.floats import to_float
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import line_and_column, quoted_name, sql_tokens
-from deltaskip.schema.types import STRING, StructType
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING, StructType
 
 # A method of a column, as in Python.
 _METHOD = re.compile(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
@@ -65,7 +66,7 @@ def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
 
 
 def never_true(bound: Node) -> Iterator[str]:
-    """Yield a sentence for each part of a bound predicate that is never TRUE because it compares with NULL."""
+    """Yield a sentence for each part of a bound predicate that is never TRUE, as a comparison with NULL is."""
     match bound:
         case And(children) | Or(children):
             for child in children:
@@ -79,6 +80,15 @@ def never_true(bound: Node) -> Iterator[str]:
             if not _is_null(other):
                 test = "IS NOT NULL" if op == "!=" else "IS NULL"
                 yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
+        case Compare(
+            ("=" | "<=>") as op, Cast(FieldRef(type=of) as column, target), Literal(float() as value)
+        ) | Compare(("=" | "<=>") as op, Literal(float() as value), Cast(FieldRef(type=of) as column, target)) if (
+            of == FLOAT and target == DOUBLE and value == value != to_float(value)
+        ):
+            yield (
+                f"{to_sql(column)} {op} {value} is never TRUE, because {to_sql(column)} is a FLOAT, and no FLOAT is "
+                f"{value}: write CAST({value} AS FLOAT)."
+            )
         case In(child, tuple(values)) if values and all(_is_null(value) for value in values) and not _is_null(child):
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 

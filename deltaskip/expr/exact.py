@@ -20,6 +20,7 @@ from deltaskip.expr.literal_list import SHORTEST
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,
+    Cast,
     Collate,
     Column,
     Compare,
@@ -222,7 +223,9 @@ class Translation(ABC):
         if found is None:
             why = f"{display_name(column.parts)} is {sql_name(kind)}, compared with {to_sql(given)}"
             finite = not isinstance(value, float) or isfinite(value)
-            raise Inexact(why, to_sql(Compare(op, column, given)) if finite else None)
+            # As a FLOAT it is the nearest one, which a value that was stored as this number is.
+            meant = Cast(given, FLOAT) if kind == FLOAT and given.type == DOUBLE else given
+            raise Inexact(why, to_sql(Compare(op, column, meant)) if finite else None)
         return found
 
 

@@ -152,7 +152,8 @@ def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int,
 
 
 def _hours(milliseconds: int) -> str:
-    return f"{milliseconds / _HOUR_MS:g} hours"
+    hours = f"{milliseconds / _HOUR_MS:g}"
+    return f"{hours} hour" if hours == "1" else f"{hours} hours"
 
 
 def _parameters(retention_ms: int | None, default: int, enforced: bool) -> dict[str, object]:

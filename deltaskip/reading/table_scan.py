@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 OF_FRAMES = {
     "filter": "scan(where)",
+    "where": "scan(where)",
+    "limit": "scan(limit=…)",
     "select": "scan(columns=[…])",
     "read": "scan().to_arrow()",
     "to_df": "scan().to_pandas()",
+    "toPandas": "scan().to_pandas()",
     "to_pyarrow": "scan().to_arrow()",
     "to_pyarrow_table": "scan().to_arrow()",
     "to_pyarrow_dataset": "scan().to_dataset()",
@@ -37,6 +40,9 @@ OF_FRAMES = {
     "show": "scan().head()",
     "df": "scan().to_pandas()",
     "columns": "schema.names",
+    "schema": "schema",
+    "add_column": "alter(AddColumn(name, type))",
+    "drop_column": "alter(DeleteColumn(name))",
     "write": "append(rows) or overwrite(rows)",
     "insert": "append(rows)",
     "upsert": "merge(rows, on)",
@@ -197,7 +203,7 @@ class TableScan(SelectingScan, Scan):
             lazy: Whether to return a LazyFrame.
 
         Raises:
-            ModuleNotFoundError: Polars is not installed.
+            UnsupportedFeature: Polars is not installed.
         """
         from deltaskip.reading.data_frames import frame_of, lazy_frame
 
@@ -214,7 +220,7 @@ class TableScan(SelectingScan, Scan):
             name: Name of the temporary view that the connection gets; a view of this name is replaced.
 
         Raises:
-            ModuleNotFoundError: DuckDB is not installed.
+            UnsupportedFeature: DuckDB is not installed.
             InvalidArgument: `name` is empty, or that of a table of the connection.
             InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
         """

@@ -307,7 +307,8 @@ class DdlParser:
             return self.decimal(token)
         if name not in TYPE_NAMES:
             known = _ELSEWHERE.get(name) or f"a type such as {', '.join(_EXAMPLES)}"
-            raise sql_error(self.text, token.start, f"{token.text} is not a type of Delta Lake: write {known}")
+            quoted = " (a name with a blank stands in backticks)" if token.kind == "word" else ""
+            raise sql_error(self.text, token.start, f"{token.text} is not a type of Delta Lake: write {known}{quoted}")
         if self.peek_symbol("(") or self.peek_symbol("<"):
             raise self.error(f"the type {token.text} has no parameters")
         if name == "string" and self.take_words("COLLATE"):

@@ -207,8 +207,20 @@ _MOST_FIELDS = 50_000
 _names = _Names()
 
 
+def _inner_paths(fields: Sequence[StructField], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of the fields of structs, at any depth."""
+    for field in fields:
+        if isinstance(field.type, StructType):
+            for inner in field.type.fields:
+                yield (*above, field.name, inner.name)
+            yield from _inner_paths(field.type.fields, (*above, field.name))
+
+
 def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:
     near = near_names(part, [f.name for f in fields])
+    inner = [] if above else [path for path in _inner_paths(fields, ()) if fold_name(path[-1]) == fold_name(part)]
+    if inner:
+        return "did you mean " + " or ".join(map(display_name, inner[:3])) + "?"
     if near:
         return "did you mean " + " or ".join(display_name((*above, name)) for name in near) + "?"
     if not fields:

@@ -46,7 +46,7 @@ def scan_polars(
         PredicateError: The predicate is not valid, or a column does not exist.
         InvalidArgument: An argument has a wrong value.
         InvalidArgumentType: An argument has a wrong type.
-        ModuleNotFoundError: Polars is not installed.
+        UnsupportedFeature: Polars is not installed.
     """
     opened = _opened(table, version, timestamp, storage_options)
     return opened.scan(where, columns, limit, params=params).to_polars(lazy=True)

@@ -123,7 +123,8 @@ class DeltaTable(
                     raise AttributeError(f"A DeltaTable has no {name}: write {OF_FRAMES[name]}.") from error
                 if name.startswith("_") or not hasattr(TableScan, name):
                     raise
-                raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{name}.") from error
+                called = f"{name}()" if callable(getattr(TableScan, name)) else name
+                raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{called}.") from error
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _restored, (SnapshotReference.of(self.snapshot),)

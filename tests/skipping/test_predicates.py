@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
@@ -126,6 +127,19 @@ def test_a_comparison_with_null_warns(table: ds.DeltaTable, where: str) -> None:
     with pytest.warns(ds.PredicateWarning, match="never TRUE") as caught:
         table.scan(where)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+
+
+def test_a_number_that_no_float_is_warns(tmp_path: Path) -> None:
+    rows = pa.table({"f": pa.array([0.1, 0.5, float("nan")], pa.float32())})
+    table = ds.DeltaTable.create(tmp_path / "f", rows.schema)
+    table.append(rows)
+    for where in ("f = 0.1", "0.1 = f", "f <=> 1e300", [("f", "=", 0.1)], ds.col("f") == 0.1):
+        with pytest.warns(ds.PredicateWarning, match=r"is never TRUE, because f is a FLOAT"):
+            assert table.scan(where).count() == 0, where
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counts = [table.scan(f"f = {text}").count() for text in ("CAST(0.1 AS FLOAT)", "0.5", "double('NaN')")]
+        assert counts == [1, 1, 1] and table.scan("f < 0.1").count() == 0
 
 
 @pytest.mark.parametrize("where", ["i IS NULL", "i <=> NULL", "i IN (1, NULL)", "i = 1 OR i IS NULL", None])

@@ -52,13 +52,13 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     "a list in brackets": (lambda t: t.scan("customer in ['a']"), r"IN \(1, 2\)"),
     "a parameter without a value": (lambda t: t.scan("id = :x"), r"params=\{'x'"),
     "a limit below 0": (lambda t: t.scan(limit=-1), "0 or greater"),
-    "appending one row": (lambda t: t.append({"id": 3}), r"a list of dicts such as \[\{'id': 1\}\]"),
-    "appending tuples": (lambda t: t.append([(3, "a")]), r"a list of dicts such as .*, not list\.$"),
+    "appending one row": (lambda t: t.append({"id": 3}), r"not int: write .* a list of dicts such as \[\{'id': 1\}\]"),
+    "appending tuples": (lambda t: t.append([(3, "a")]), "must be a dict, not tuple: write a list of dicts such as"),
     "appending nothing": (lambda t: t.append([]), "data is empty, and has no columns: leave the write out"),
     "appending a file": (lambda t: t.append("new.parquet"), r"read_table\(file\)"),
     "an argument of another library": (
         lambda t: t.append(ROW, mode="overwrite"),  # type: ignore[call-arg]
-        r"DeltaTable\.append got an unexpected keyword argument 'mode'\. Its arguments are data, schema_mode",
+        r"DeltaTable\.append got an unexpected keyword argument 'mode'\. To replace rows, call overwrite",
     ),
     "an argument that is missing": (lambda t: t.update(), r"missing .* 'set'\. Its arguments are set"),
     "a value of an argument that is none": (lambda t: t.append(ROW, schema_mode="add"), "keep or merge"),
@@ -265,7 +265,7 @@ def test_columns_are_taken_of_any_iterator(table: ds.DeltaTable) -> None:
 def test_what_only_a_scan_has_is_found_there(table: ds.DeltaTable, name: str) -> None:
     for each in (table, pickle.loads(pickle.dumps(table))):
         with pytest.raises(
-            AttributeError, match=rf"A DeltaTable has no {name}, its scans do: write scan\(\)\.{name}\."
+            AttributeError, match=rf"A DeltaTable has no {name}, its scans do: write scan\(\)\.{name}\(\)\."
         ):
             getattr(each, name)
         assert not hasattr(each, name) and not hasattr(each, "shape")

@@ -176,7 +176,9 @@ def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             # A place of 64 bits wraps around to 32.
             at = (key + 2**31) % 2**32 - 2**31
             if not 0 <= at < len(value):
-                raise EvaluationError(f"The index {at} is out of an array of {len(value)} (INVALID_ARRAY_INDEX).")
+                raise EvaluationError(
+                    f"The index {at} is out of an array of {len(value)}: use get for NULL (INVALID_ARRAY_INDEX)."
+                )
             return value[at]
     return map_lookup(value, key)
 
@@ -207,7 +209,7 @@ def _at(args: Sequence[Values], outside: str) -> Values:
     there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
     inside = (places >= 0) & (places < lists.lengths)
     if outside == "raise" and (there & ~inside).any():
-        raise EvaluationError("An index is out of an array (INVALID_ARRAY_INDEX).")
+        raise EvaluationError("An index is out of an array: use get for NULL (INVALID_ARRAY_INDEX).")
     return taken_elements(array.values, lists.starts + places, there & inside)
 
 
@@ -241,7 +243,8 @@ def _element_at(tried: bool) -> Compute:
             if tried:
                 return None
             raise EvaluationError(
-                f"The index {key} is out of an array of {len(value)} (INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
+                f"The index {key} is out of an array of {len(value)}: use try_element_at for NULL "
+                f"(INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
             )
         return value[key - 1 if key > 0 else key]
 
@@ -261,7 +264,9 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         raise NotByColumn
     inside = np.abs(places) <= lists.lengths
     if call.name == "element_at" and (there & ~inside).any():
-        raise EvaluationError("An index is out of an array (INVALID_ARRAY_INDEX_IN_ELEMENT_AT).")
+        raise EvaluationError(
+            "An index is out of an array: use try_element_at for NULL (INVALID_ARRAY_INDEX_IN_ELEMENT_AT)."
+        )
     at = np.where(places > 0, places - 1, lists.lengths + places)
     return taken_elements(array.values, lists.starts + at, there & inside)
 

@@ -138,7 +138,8 @@ def _partitioning(state: _State) -> Iterator[tuple[str, str]]:
     if state.partition_columns and {*columns} <= {*state.partition_columns}:
         yield (
             rule,
-            "partitions by all columns, so that no column is left for the files: leave one of them out of partition_by",
+            "partitions by all columns, so that no column is left for the files: keep a column that is not one of the "
+            "partition columns",
         )
 
 
