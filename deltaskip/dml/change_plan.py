@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.features.registry import has_feature
