@@ -121,14 +121,14 @@ def overwrite(
 
 
 def overwrite_in(
-    transaction: Transaction, rows: GivenRows, options: Overwrite, time_zone: str = "UTC"
+    transaction: Transaction, rows: GivenRows, replaced: Overwrite, time_zone: str = "UTC"
 ) -> dict[str, int]:
     """Add an overwrite to a transaction that does not change files yet, and return Delta's metrics of it.
 
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The new rows.
-        options: The rows to replace.
+        replaced: The rows to replace.
         time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
 
     Raises:
@@ -141,10 +141,10 @@ def overwrite_in(
     """
     check_first(transaction, "overwrite")
     with transaction.cost.phase("plan"):
-        plan = plan_overwrite(transaction.snapshot, options, rows.frame, time_zone)
+        plan = plan_overwrite(transaction.snapshot, replaced, rows.frame, time_zone)
     with transaction.cost.phase("write"):
         written = append_to(
-            transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
+            transaction, rows, replaced.schema_mode, time_zone, where=replaced.where, partition_by=replaced.partition_by
         )
     return replace_rows(transaction, plan, written)
 

@@ -163,9 +163,9 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
         text = predicate_text(where, params, self.snapshot.schema)
-        options = overwrite_argument(text, partitions, schema_mode, partition_by)
+        replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))
+        self.add_metrics(overwrite_in(self, GivenRows(data), replaced, zone))
 
     def alter(self, *changes: TableChange) -> None:
         """Change columns, properties, constraints and clustering, as DeltaTable.alter does.
