@@ -67,8 +67,8 @@ class Overwrite:
         if self.partitions == "dynamic" and self.where is not None:
             raise InvalidArgument("Specify either where or partitions='dynamic', not both: each says what to replace.")
         if self.schema_mode == "replace" and (self.partitions == "dynamic" or self.where is not None):
-            given = "where" if self.where is not None else "partitions='dynamic'"
-            raise InvalidArgument(f"schema_mode='replace' replaces all rows, so {given} cannot be given with it.")
+            reason = "so where cannot" if self.where is not None else "so partitions='dynamic' cannot"
+            raise InvalidArgument(f"schema_mode='replace' replaces all rows, {reason} be given with it.")
         if self.partition_by is not None and self.schema_mode != "replace":
             raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
 
