@@ -277,11 +277,15 @@ def advice_in(words: Mapping[str, str]) -> Iterator[None]:
         yield
     except DeltaSkipError as error:
         if error.args and isinstance(error.args[0], str):
-            message = error.args[0]
-            for of_python, other in words.items():
-                message = message.replace(of_python, other)
-            error.args = (message, *error.args[1:])
+            error.args = (advised_in(error.args[0], words), *error.args[1:])
         raise
+
+
+def advised_in(message: str, words: Mapping[str, str]) -> str:
+    """Return a message of an error with the words of another interface, as in `advice_in`."""
+    for of_python, other in words.items():
+        message = message.replace(of_python, other)
+    return message
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

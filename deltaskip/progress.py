@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Lock, Timer
@@ -108,24 +108,8 @@ class Progress:
                 self._shown = self._displayed()
 
     def _displayed(self) -> tuple[Display, TaskID]:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn() if self._unit == "bytes" else TextColumn("{task.fields[count]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        display = Progress(*columns, console=Console(stderr=True), transient=True)
+        amount = "bytes" if self._unit == "bytes" else "{task.fields[count]}"
+        display = display_of(("{task.description}", "bar", amount, "time", "left"), transient=True)
         # Labels hold names of tables, which may look like markup.
         label = self._label.replace("[", r"\[")
         task = display.add_task(label, total=self._total, completed=self._done, count=self._count())
@@ -135,6 +119,30 @@ class Progress:
     def _count(self) -> str:
         total = "" if self._total is None else f" of {self._total:,}"
         return f"{self._done:,}{total} {self._unit}"
+
+
+def display_of(columns: Iterable[str], transient: bool) -> Display:
+    """Return a display of rich on standard error.
+
+    Args:
+        columns: What it shows of each task: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed),
+            or text with the fields of the task, as rich writes them.
+        transient: Whether it disappears at the end.
+    """
+    # What shows no display does not load it.
+    from rich import progress
+    from rich.console import Console
+
+    kinds = {
+        "bar": progress.BarColumn,
+        "bytes": progress.DownloadColumn,
+        "count": progress.MofNCompleteColumn,
+        "left": progress.TimeRemainingColumn,
+        "time": progress.TimeElapsedColumn,
+        "spinner": progress.SpinnerColumn,
+    }
+    made = [kinds[each]() if each in kinds else progress.TextColumn(each) for each in columns]
+    return progress.Progress(*made, console=Console(stderr=True), transient=transient)
 
 
 @contextmanager

@@ -479,3 +479,39 @@ def test_nothing_is_left_unfinished() -> None:
         if marks.search(line)
     ]
     assert not wrong, wrong
+
+
+def messages_of(path: Path) -> Iterator[str]:
+    """The texts of a module that have more than one word and are no docstrings; values in them are "\0"."""
+    pending: list[ast.AST] = [tree_of(path)]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name("_WORDS")]):
+                continue
+            case ast.JoinedStr(values=pieces):
+                yield "".join(str(each.value) if isinstance(each, ast.Constant) else "\0" for each in pieces)
+            case ast.Constant(value=str(text)) if " " in text:
+                yield text
+        pending += ast.iter_child_nodes(node)
+
+
+def test_every_replaced_word_stands_in_a_message() -> None:
+    """Otherwise a message that was changed would keep the words of Python in another interface."""
+    sources = {path: path.read_text(encoding="utf-8") for path in python_modules()}
+    replaced = {
+        (ident(path), key)
+        for path, text in sources.items()
+        if "\n_WORDS = {" in text
+        for node in tree_of(path).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_WORDS"
+        for key in ast.literal_eval(node.value)
+    }
+    tables = {"cli/commands.py", "delta/spark_errors.py", "statements/run.py", "spark/source/data_source.py"}
+    assert {name for name, _ in replaced} == tables
+    words = {word for _, word in replaced}
+    # Few modules have one of them, in texts that may be divided between lines.
+    joined = {path: re.sub(r'"\s*f?"', "", text) for path, text in sources.items()}
+    some = [path for path, text in joined.items() if any(word in text for word in words)]
+    found = {word for path in some for message in messages_of(path) for word in words if word in message}
+    assert words - found == set()

@@ -498,7 +498,7 @@ def _used(schema: StructType, expression: str) -> list[StructField]:
 
 def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowRows:
     columns = tuple(PlannedColumn(field, "given", "", field) for field in fields)
-    return ArrowRows(RowPlan(table, StructType(tuple(fields)), False, {}, (), columns, (rule,)))
+    return ArrowRows(RowPlan(table, StructType(tuple(fields)), columns, rules=(rule,)))
 
 
 def _rows(snapshot: Snapshot, files: pa.Table, columns: Collection[str]) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
-from deltaskip.change_feed.changed_files import ChangedFiles, changed_files
+from deltaskip.change_feed.changed_files import FEED_FIELDS, FEED_NAMES, ChangedFiles, FileGroup, changed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
@@ -39,8 +39,7 @@ from deltaskip.schema.arrow_values import (
     true_rows,
 )
 from deltaskip.schema.json import schema_to_json
-from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
-from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
+from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
@@ -56,13 +55,8 @@ if TYPE_CHECKING:
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
-
-
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
-CHANGE_TYPE = "_change_type"
-COMMIT_VERSION = "_commit_version"
-COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 class ChangeFeedEngine(Protocol):
@@ -273,22 +267,6 @@ class ChangeScan(Reopened):
 
 
 @dataclass(frozen=True, slots=True)
-class FileGroup:
-    """Files with changes, and which rows of each are changes.
-
-    Attributes:
-        files: Rows of `ChangeScan.files()`.
-        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
-        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
-            vector and not in another; None for files of which every row is a change unless it is deleted.
-    """
-
-    files: pa.Table
-    deleted: pa.StructArray
-    positions: RowPositions | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Found:
     """The files that are read, and the same by how they are read."""
 
@@ -480,15 +458,6 @@ def _files(snapshot: Snapshot, paths: pa.Array) -> pa.Table:
         found.append(batch.filter(mask))
     schema = pa.schema([FILE_SCHEMA.field(name) for name in ("path", *_COPIED)])
     return pa.Table.from_batches([batch.cast(schema) for batch in found if len(batch)], schema).combine_chunks()
-
-
-def _field(name: str, data_type: DataType) -> StructField:
-    # Change files name the column of the change type the same under every column mapping mode.
-    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
-
-
-FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
-FEED_NAMES = tuple(field.name for field in FEED_FIELDS)
 
 
 def _feed_metadata(snapshot: Snapshot) -> Metadata:

@@ -18,14 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, CommitInfo, canonical_paths
+from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
+from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
+from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField
 
 InferredType = Literal["insert", "delete"]
+
+CHANGE_TYPE = "_change_type"
+COMMIT_VERSION = "_commit_version"
+COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _Rows = npt.NDArray[Any]
 _NO_CHANGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -50,6 +57,22 @@ class ChangedFiles:
     types: pa.StringArray
     before: pa.StructArray
     after: pa.StructArray
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files with changes, and which rows of each are changes.
+
+    Attributes:
+        files: Rows of `ChangeScan.files()`.
+        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
+        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
+            vector and not in another; None for files of which every row is a change unless it is deleted.
+    """
+
+    files: pa.Table
+    deleted: pa.StructArray
+    positions: RowPositions | None = None
 
 
 def changed_files(commits: Commits, snapshot: Snapshot) -> ChangedFiles:
@@ -222,3 +245,12 @@ def _in_order(parts: list[ChangedFiles]) -> ChangedFiles:
     joined = (pa.concat_arrays(arrays) for arrays in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
     types, before, after = (array.take(order) for array in joined)
     return ChangedFiles(adds.take(order), versions.take(order), types, before, after)
+
+
+def _field(name: str, data_type: DataType) -> StructField:
+    # Change files name the column of the change type the same under every column mapping mode.
+    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
+
+
+FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
+FEED_NAMES = tuple(field.name for field in FEED_FIELDS)

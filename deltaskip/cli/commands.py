@@ -24,7 +24,7 @@ from deltaskip.cli import (  # noqa: F401
     write_commands,
 )
 from deltaskip.cli.program import one_line, program, show_warning
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
 from deltaskip.redaction import redacted
 
 OK = 0
@@ -37,7 +37,6 @@ PIPE_CLOSED = 141
 _EXTRA = "Got unexpected extra argument"
 _NUMBER = re.compile(r"\(\d+\)")
 
-# What a message names for Python, and the command that does it.
 # By what a message says to a caller of Python, what it says here.
 _WORDS = {
     "create it with create_namespace": "create it with the command namespaces --create NAME",
@@ -101,10 +100,7 @@ def _sentence(error: Exception) -> str:
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            said = str(error)
-            for of_python, of_program in _WORDS.items():
-                said = said.replace(of_python, of_program)
-            return one_line(_ARGUMENT.sub(_as_option, said))
+            return one_line(_ARGUMENT.sub(_as_option, advised_in(str(error), _WORDS)))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:

@@ -17,7 +17,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.progress import other_display
+from deltaskip.progress import display_of, other_display
 
 _GAP = "  "
 # These stay on one line: literals and quoted names, a number and its unit, a date and its time.
@@ -225,8 +225,7 @@ def progress_bar(
 
     Args:
         shown: Whether it is visible.
-        columns: What it shows: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed), or text with
-            the fields of the task, as rich writes them.
+        columns: As of `display_of`.
         total: The number to reach; None if it is not known.
         transient: Whether it disappears at the end.
         fields: Values of fields in the texts, before the first update.
@@ -235,18 +234,5 @@ def progress_bar(
         with other_display():
             yield lambda **_state: None
         return
-    # Commands whose output is no terminal do not load it.
-    from rich import progress
-    from rich.console import Console
-
-    kinds = {
-        "bar": progress.BarColumn,
-        "bytes": progress.DownloadColumn,
-        "count": progress.MofNCompleteColumn,
-        "left": progress.TimeRemainingColumn,
-        "time": progress.TimeElapsedColumn,
-        "spinner": progress.SpinnerColumn,
-    }
-    made = [kinds[each]() if each in kinds else progress.TextColumn(each) for each in columns]
-    with other_display(), progress.Progress(*made, console=Console(stderr=True), transient=transient) as bar:
+    with other_display(), display_of(columns, transient) as bar:
         yield partial(bar.update, bar.add_task("", total=total, **fields))

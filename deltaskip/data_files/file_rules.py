@@ -257,11 +257,9 @@ class _Check:
         return RowPlan(
             snapshot.root,
             snapshot.schema,
-            False,
-            {},
-            partitions,
             tuple(columns),
-            tuple(rules),
+            partition_columns=partitions,
+            rules=tuple(rules),
             allow_reflection=snapshot.allow_reflection,
         )
 

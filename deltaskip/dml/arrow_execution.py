@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,10 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, MARKED, ChangingEngine, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowExecution, RowIdColumns, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
-from deltaskip.engine import engine
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
 from deltaskip.features.registry import has_feature
@@ -173,21 +171,6 @@ def _are_little(files: pa.Table, schema: StructType) -> bool:
     if records.null_count:
         return False
     return (pc.sum(records).as_py() or 0) * _VALUE_BYTES * max(1, len(leaves(schema))) <= _HELD_BYTES
-
-
-def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
-    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
-
-    Args:
-        snapshot: The table.
-        spark: The session or DataFrame; None for this process.
-        time_zone: Time zone of expressions in this process.
-        act: The operation that needs the session, such as "Deleting", for errors.
-    """
-    if spark is None:
-        return ArrowExecution(snapshot, time_zone)
-    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
-    return asked.row_execution(spark, snapshot)
 
 
 def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.features.registry import has_feature
@@ -76,15 +76,15 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
     whole, read = (FileCount(len(each), each.size_in_bytes) for each in (change.whole, change.partly))
     marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
     return ChangePlan(
-        operation,
-        snapshot.table_root,
-        snapshot.version,
-        whole,
-        read,
-        size_of_table(snapshot) - whole - read,
-        marks,
-        pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
-        scan.explain(),
+        operation=operation,
+        table=snapshot.table_root,
+        version=snapshot.version,
+        whole=whole,
+        read=read,
+        skipped=size_of_table(snapshot) - whole - read,
+        marks_rows=marks,
+        files=pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
+        explain=scan.explain(),
     )
 
 

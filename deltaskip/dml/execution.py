@@ -187,7 +187,7 @@ def copying_plan(table: str, schema: StructType, partition_columns: Sequence[str
             written = StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
             sql = stored(quoted_name(field.name), field.type, written.type, path)
             columns.append(PlannedColumn(written, "given", sql, field))
-    return RowPlan(table, schema, False, {}, tuple(partition_columns), tuple(columns), (), tuple(extra))
+    return RowPlan(table, schema, tuple(columns), partition_columns=tuple(partition_columns), carried=tuple(extra))
 
 
 def row_id_columns(properties: TableProperties) -> RowIdColumns | None:

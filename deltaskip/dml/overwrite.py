@@ -13,9 +13,9 @@ from deltaskip.actions import parse_partition_value
 from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.change_plan import PlannedChange, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
+from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
@@ -67,8 +67,8 @@ class Overwrite:
         if self.partitions == "dynamic" and self.where is not None:
             raise InvalidArgument("Specify either where or partitions='dynamic', not both: each says what to replace.")
         if self.schema_mode == "replace" and (self.partitions == "dynamic" or self.where is not None):
-            given = "where" if self.where is not None else "partitions='dynamic'"
-            raise InvalidArgument(f"schema_mode='replace' replaces all rows, so {given} cannot be given with it.")
+            reason = "so where cannot" if self.where is not None else "so partitions='dynamic' cannot"
+            raise InvalidArgument(f"schema_mode='replace' replaces all rows, {reason} be given with it.")
         if self.partition_by is not None and self.schema_mode != "replace":
             raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
 
@@ -121,14 +121,14 @@ def overwrite(
 
 
 def overwrite_in(
-    transaction: Transaction, rows: GivenRows, options: Overwrite, time_zone: str = "UTC"
+    transaction: Transaction, rows: GivenRows, replaced: Overwrite, time_zone: str = "UTC"
 ) -> dict[str, int]:
     """Add an overwrite to a transaction that does not change files yet, and return Delta's metrics of it.
 
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The new rows.
-        options: The rows to replace.
+        replaced: The rows to replace.
         time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
 
     Raises:
@@ -141,10 +141,10 @@ def overwrite_in(
     """
     check_first(transaction, "overwrite")
     with transaction.cost.phase("plan"):
-        plan = plan_overwrite(transaction.snapshot, options, rows.frame, time_zone)
+        plan = plan_overwrite(transaction.snapshot, replaced, rows.frame, time_zone)
     with transaction.cost.phase("write"):
         written = append_to(
-            transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
+            transaction, rows, replaced.schema_mode, time_zone, where=replaced.where, partition_by=replaced.partition_by
         )
     return replace_rows(transaction, plan, written)
 

@@ -98,9 +98,18 @@ def vacuum(
         directories = tuple(_emptied(found, cutoff, before))
         metrics = {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size}
         return VacuumResult(
-            None, _START, metrics, True, deleted, len(deleted), size, directories,
-            tuple(each.path for each in sidecars), left_over, seconds,
-        )  # fmt: skip
+            version=None,
+            operation=_START,
+            metrics=metrics,
+            dry_run=True,
+            paths=deleted,
+            num_files=len(deleted),
+            size_in_bytes=size,
+            directories=directories,
+            sidecars=tuple(each.path for each in sidecars),
+            left_over=left_over,
+            seconds=seconds,
+        )
     _record(snapshot, _START, _parameters(retention_ms, default, enforce_retention),
             {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size})  # fmt: skip
     found = _still_unneeded(snapshot, found, cutoff, now - default)
@@ -125,9 +134,17 @@ def vacuum(
     }
     version = _record(snapshot, _END, {"status": "COMPLETED"}, metrics)
     return VacuumResult(
-        version, _END, metrics, False, deleted, len(deleted), size, directories,
-        tuple(each.path for each in sidecars), left_over, seconds,
-    )  # fmt: skip
+        version=version,
+        operation=_END,
+        metrics=metrics,
+        paths=deleted,
+        num_files=len(deleted),
+        size_in_bytes=size,
+        directories=directories,
+        sidecars=tuple(each.path for each in sidecars),
+        left_over=left_over,
+        seconds=seconds,
+    )
 
 
 def _check_protocol(snapshot: Snapshot) -> None:

@@ -9,13 +9,12 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.log import Snapshot
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.file_list import chosen_columns
 from deltaskip.skipping.log_scan import LogScan
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 
 _ROWS = "call to_spark(spark)"
 _CURES = {
@@ -54,6 +53,14 @@ class DistributedScan(SelectingScan):
     # Executors read the rows, so that this process has nothing to report.
     metrics = None
 
+    def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
+        super().__init__(snapshot, options)
+        if self.limit is not None:
+            raise InvalidArgument(
+                f"A scan with engine='spark' has no limit: leave it out, and call limit({self.limit}) of the DataFrame "
+                f"that to_spark returns {self._at_version()}."
+            )
+
     def files_to_spark(self, spark: Any, stats: bool = False, columns: Sequence[str] | None = None) -> Any:
         """Return the files that can contain matching rows as a Spark DataFrame, in no defined order.
 
@@ -68,11 +75,9 @@ class DistributedScan(SelectingScan):
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
             UnsupportedFeature: Executors cannot read the log, as it is on HDFS.
-            InvalidArgument: A file list has no column of that name, `stats` is true and not listed in `columns`, or the
-                scan has a limit.
+            InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
             InvalidArgumentType: `columns` is not a list of str, or `spark` is not a session.
         """
-        self._check_unlimited()
         names = chosen_columns(stats, columns)
         if len(set(names)) < len(names):
             raise InvalidArgument(f"A column is listed twice in {list(names)}: list it once {self._at_version()}.")
@@ -93,19 +98,12 @@ class DistributedScan(SelectingScan):
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
             UnsupportedFeature: Executors cannot read the log or a column, or `metadata` is true.
-            InvalidArgument: The scan has a limit.
             InvalidArgumentType: An argument has the wrong type.
         """
-        self._check_unlimited()
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
         return self._with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
-
-    def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """See `LogScan.file_batches`. A limit is refused."""
-        self._check_unlimited()
-        return super().file_batches(stats, columns)
 
     def count(self, read: bool = False) -> int:
         """Return the exact number of matching rows from the log alone. Deleted rows do not count.
@@ -120,13 +118,6 @@ class DistributedScan(SelectingScan):
         if arguments.flag("read", read):
             self._refuse("count(read=True)", "call to_spark(spark).count()")
         return super().count()
-
-    def _check_unlimited(self) -> None:
-        if self.limit is not None:
-            raise InvalidArgument(
-                f"A scan with engine='spark' has no limit: leave it out, and call limit({self.limit}) of the DataFrame "
-                f"that to_spark returns {self._at_version()}."
-            )
 
     if not TYPE_CHECKING:
 

@@ -26,6 +26,7 @@ Paths = Mapping[str, tuple[str, ...]]
 class SelectingScan(LogScan):
     """A scan whose columns may be fields of structs, such as `user.city`."""
 
+    _planned_from = (*LogScan._planned_from, "_paths")
     _paths: Paths | None = None
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:

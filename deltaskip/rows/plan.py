@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
@@ -63,10 +64,10 @@ class RowPlan:
     Attributes:
         table: The table's location, for messages.
         schema: The table's schema after the write.
+        columns: The columns of the files, in the table's order.
         changes_schema: Whether that schema differs from the table's.
         configuration: Properties to be set with a changed schema.
         partition_columns: Names of the partition columns, as the schema has them.
-        columns: The columns of the files, in the table's order.
         rules: The rules, in the order in which they are checked.
         carried: Columns of the rows that are written as they are, beside the table's: materialized row ids.
         allow_reflection: Whether expressions of the table may call any function of the session.
@@ -74,11 +75,11 @@ class RowPlan:
 
     table: str
     schema: StructType
-    changes_schema: bool
-    configuration: Mapping[str, str]
-    partition_columns: tuple[str, ...]
     columns: tuple[PlannedColumn, ...]
-    rules: tuple[RowRule, ...]
+    changes_schema: bool = False
+    configuration: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    partition_columns: tuple[str, ...] = ()
+    rules: tuple[RowRule, ...] = ()
     carried: tuple[str, ...] = ()
     allow_reflection: bool = False
 
@@ -157,13 +158,13 @@ def plan_rows(
     return RowPlan(
         table,
         after,
-        after != schema,
-        configuration,
-        tuple(names.get(fold_name(name), name) for name in partition_columns),
         tuple(columns),
-        (*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
-        tuple(field.name for field in incoming.fields if field.name in aside),
-        properties.allow_reflection,
+        changes_schema=after != schema,
+        configuration=configuration,
+        partition_columns=tuple(names.get(fold_name(name), name) for name in partition_columns),
+        rules=(*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
+        carried=tuple(field.name for field in incoming.fields if field.name in aside),
+        allow_reflection=properties.allow_reflection,
     )
 
 

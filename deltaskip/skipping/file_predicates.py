@@ -55,11 +55,16 @@ class PortablePredicate:
         return CompiledPredicate(self, snapshot, self._program(snapshot), truth)
 
     def _program(self, snapshot: Snapshot) -> Program:
-        zone, columns, properties = self.time_zone or "UTC", snapshot.partition_columns, snapshot.properties
-        clock = Clock(self.planned_at, self.time_zone) if reads_clock(self.node) else None
-        collations = Collations(self.collation_version)
-        schema, mode = snapshot.schema, snapshot.mapping_mode
-        return rewrite(self.node, schema, mode, zone, columns, properties, collations, clock)
+        return rewrite(
+            self.node,
+            snapshot.schema,
+            snapshot.mapping_mode,
+            self.time_zone or "UTC",
+            partition_columns=snapshot.partition_columns,
+            properties=snapshot.properties,
+            collations=Collations(self.collation_version),
+            clock=Clock(self.planned_at, self.time_zone) if reads_clock(self.node) else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)

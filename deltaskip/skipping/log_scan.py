@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -55,10 +55,6 @@ _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
 # The display of a scan in a notebook must not take long.
 _DRAWN_FILES = 100_000
-_PLANNED_FROM = (
-    "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_parsed", "ansi", "time_zone",
-    "collation_version", "in_ansi", "_paths",
-)  # fmt: skip
 
 
 @door
@@ -81,6 +77,12 @@ class LogScan(Reopened):
         InvalidArgument: `limit` is negative, `time_zone` is not a time zone, or `params` does not fit the predicate.
         InvalidArgumentType: An argument has the wrong type.
     """
+
+    # The attributes that a pickle has: a scan is planned again from these.
+    _planned_from: ClassVar[tuple[str, ...]] = (
+        "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_parsed", "ansi", "time_zone",
+        "collation_version", "in_ansi",
+    )  # fmt: skip
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         self.snapshot = snapshot
@@ -457,7 +459,7 @@ class LogScan(Reopened):
 
 def _pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
     """Return a function and its arguments, whose result are the attributes of the scan."""
-    state = {name: vars(scan)[name] for name in _PLANNED_FROM if name in vars(scan)}
+    state = {name: vars(scan)[name] for name in scan._planned_from if name in vars(scan)}
     state["where"] = chosen_by(scan).where
     return _restored, (type(scan), SnapshotReference.of(scan.snapshot), state)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from deltaskip.maintenance.optimize.optimize import optimize
-from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
@@ -43,9 +41,10 @@ class Optimize(Statement):
 
     def run(self, session: StatementSession) -> Any:
         table, columns = session.table(self.name), tuple(map(display_name, self.zorder_by))
-        request = OptimizeRequest(self.where, None, columns, self.full, session.time_zone)
-        result = optimize(table.snapshot, request, session.spark)
-        return rows(OPTIMIZED, [optimized_row(table.refresh().snapshot, result)])
+        result = table.optimize(
+            self.where, zorder_by=columns, spark=session.spark, full=self.full, time_zone=session.time_zone
+        )
+        return rows(OPTIMIZED, [optimized_row(table.snapshot, result)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
-"""Running SQL text: a statement over the tables of a catalog, or a query over registered views and tables by path."""
+"""Running SQL text: a statement over the tables of a catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,20 +13,11 @@ from deltaskip.doors import first_line
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError, advice_in
 from deltaskip.expr import with_parameters
-from deltaskip.records import dataclass
-from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import sql_error
-from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
-from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import Parts, StatementReader, StatementTable
-from deltaskip.statements.statement import Statement, StatementSession, path_of
-from deltaskip.table.table import DeltaTable, table_in
+from deltaskip.statements.reader import StatementReader
+from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.warning import warn
-
-if TYPE_CHECKING:
-    from deltaskip.statements.views import RegisteredView
-
 
 _WORDS = {"with schema_mode='merge'": "by WITH SCHEMA EVOLUTION", "leave it out with except_, or keep": "or keep"}
 
@@ -76,29 +66,6 @@ def parse_statement(text: str) -> Statement:
         raise PredicateError(f"The SQL text is nested too deeply: {text[:150]}") from None
 
 
-def query_views(
-    spark: Any,
-    views: Mapping[str, RegisteredView],
-    text: str,
-    params: Mapping[str, object] | Sequence[object] | None = None,
-) -> Any:
-    """Return the DataFrame of a query; see `deltaskip.sql`.
-
-    Args:
-        spark: The session.
-        views: Its registered views by their folded names.
-        text: The query.
-        params: Values of its parameters.
-    """
-    statement = parse_statement(str(with_parameters(unicode_text("text", text), params)))
-    if not isinstance(statement, Query):
-        raise InvalidArgument(
-            "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
-            "method sql of a catalog."
-        )
-    return _ViewSession(spark, views).query(statement.text)
-
-
 def _form(reader: StatementReader) -> StatementForm:
     """The form that reads the statement."""
     for form in GRAMMAR:
@@ -115,34 +82,3 @@ def _form(reader: StatementReader) -> StatementForm:
         raise reader.error("a statement begins with a word such as SELECT, INSERT, CREATE, ALTER or DESCRIBE")
     shown = " ".join(token.text for token in reader.tokens[:2] if token.kind == "word")
     raise InvalidArgument(f"{shown} is not supported: use {NEAREST[words]}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _ViewSession(QuerySession):
-    """A session whose registered views are tables of the queries."""
-
-    views: Mapping[str, RegisteredView]
-
-    def has_table(self, parts: Parts) -> bool:
-        """Whether a name is one of a registered view, or the path of a table."""
-        return path_of(parts) is not None or (len(parts) == 1 and fold_name(parts[0]) in self.views)
-
-    def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The latest version of the table of a view or path, or the version that the name has."""
-        named = name if isinstance(name, StatementTable) else StatementTable(name)
-        time = None if named.timestamp is None else self.moment(named.timestamp)
-        path = path_of(named.parts)
-        if path is not None:
-            return DeltaTable(path, named.version, time)
-        found = copy(self._view(named).table)
-        if named.version is None and time is None:
-            found.refresh()
-            return found
-        return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
-
-    def condition(self, name: StatementTable) -> str | None:
-        """The predicate of a view."""
-        return None if path_of(name.parts) is not None else self._view(name).where
-
-    def _view(self, name: StatementTable) -> RegisteredView:
-        return self.views[fold_name(name.parts[0])]

@@ -9,10 +9,15 @@ from typing import Any
 from deltaskip import arguments
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
-from deltaskip.errors import SchemaError
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.expr import with_parameters
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name, parse_names
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.table.table import DeltaTable
+from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.reader import Parts, StatementTable
+from deltaskip.statements.statement import path_of
+from deltaskip.table.table import DeltaTable, table_in
 
 # By the id of a session, then by the name of the view, folded.
 _VIEWS: dict[str, dict[str, RegisteredView]] = {}
@@ -139,11 +144,49 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
         InvalidArgument: The text is another statement.
         DeltaSkipError: A table cannot be read.
     """
-    from deltaskip.statements.run import query_views
+    from deltaskip.statements.from_the_log import Query
+    from deltaskip.statements.run import parse_statement
 
-    return query_views(spark, _views(spark), text, params)
+    statement = parse_statement(str(with_parameters(arguments.unicode_text("text", text), params)))
+    if not isinstance(statement, Query):
+        raise InvalidArgument(
+            "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
+            "method sql of a catalog."
+        )
+    return _ViewSession(spark, _views(spark)).query(statement.text)
 
 
 def _views(spark: Any) -> dict[str, RegisteredView]:
     """The views of a session by their folded names."""
     return _VIEWS.setdefault(engine("A view").session_id(spark), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewSession(QuerySession):
+    """A session whose registered views are tables of the queries."""
+
+    views: Mapping[str, RegisteredView]
+
+    def has_table(self, parts: Parts) -> bool:
+        """Whether a name is one of a registered view, or the path of a table."""
+        return path_of(parts) is not None or (len(parts) == 1 and fold_name(parts[0]) in self.views)
+
+    def table(self, name: Parts | StatementTable) -> DeltaTable:
+        """The latest version of the table of a view or path, or the version that the name has."""
+        named = name if isinstance(name, StatementTable) else StatementTable(name)
+        time = None if named.timestamp is None else self.moment(named.timestamp)
+        path = path_of(named.parts)
+        if path is not None:
+            return DeltaTable(path, named.version, time)
+        found = copy(self._view(named).table)
+        if named.version is None and time is None:
+            found.refresh()
+            return found
+        return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
+
+    def condition(self, name: StatementTable) -> str | None:
+        """The predicate of a view."""
+        return None if path_of(name.parts) is not None else self._view(name).where
+
+    def _view(self, name: StatementTable) -> RegisteredView:
+        return self.views[fold_name(name.parts[0])]

@@ -14,7 +14,6 @@ from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.recompute.recomputed import Recomputed, RecomputePlan
-    from deltaskip.maintenance.recompute.request import RecomputeRequest
 
 
 class RecomputingMethods(TableMethods):
@@ -82,6 +81,7 @@ class RecomputingMethods(TableMethods):
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
         from deltaskip.maintenance.recompute.recompute import recompute
+        from deltaskip.maintenance.recompute.request import recompute_request
 
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
         if not files_of_commit:
@@ -92,16 +92,16 @@ class RecomputingMethods(TableMethods):
         version = collation_version() if spark is None else engine(act).collation_version(spark)
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
-        request = self._recompute_request(
+        request = recompute_request(
+            self.snapshot,
             where,
             columns,
-            collations,
-            collation_versions,
+            self._chosen_collations(collations, collation_versions),
             mode,
             only_missing,
-            resume,
-            kernel_spelling,
-            version,
+            resume=resume,
+            kernel_spelling=kernel_spelling,
+            spark_version=version,
         )
         progress = arguments.function_or_none("progress", progress)
         return self._moved(recompute(self.snapshot, request, spark, files_of_commit, progress))
@@ -144,48 +144,34 @@ class RecomputingMethods(TableMethods):
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage cannot be accessed.
         """
-        from deltaskip.maintenance.recompute.request import recompute_plan
+        from deltaskip.maintenance.recompute.request import recompute_plan, recompute_request
 
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
-        request = self._recompute_request(
+        request = recompute_request(
+            self.snapshot,
             where,
             columns,
-            collations,
-            collation_versions,
+            self._chosen_collations(collations, collation_versions),
             mode,
             only_missing,
-            resume,
-            kernel_spelling,
-            collation_version(),
+            resume=resume,
+            kernel_spelling=kernel_spelling,
+            spark_version=collation_version(),
         )
         return recompute_plan(self.snapshot, request, arguments.flag("overlap", overlap))
 
-    def _recompute_request(
-        self,
-        where: object,
-        columns: Sequence[str] | None,
-        collations: Mapping[str, Sequence[str]] | None,
-        collation_versions: Sequence[str] | None,
-        mode: Literal["auto", "footer", "scan"],
-        only_missing: bool,
-        resume: bool,
-        kernel_spelling: bool,
-        spark_version: str | None,
-    ) -> RecomputeRequest:
-        from deltaskip.maintenance.recompute.request import recompute_request
-
-        if collations is not None and collation_versions is not None:
+    def _chosen_collations(
+        self, collations: Mapping[str, Sequence[str]] | None, collation_versions: Sequence[str] | None
+    ) -> Mapping[str, Sequence[str]] | Sequence[str] | None:
+        if collations is None:
+            return collation_versions
+        if collation_versions is not None:
             raise InvalidArgument(
                 f"Specify either collations or collation_versions to recompute statistics of "
                 f"{self.snapshot.table_root}, not both."
             )
-        if collations is not None:
-            arguments.mapping("collations", collations)
-        chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
-        return recompute_request(
-            self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling, spark_version=spark_version
-        )
+        return arguments.mapping("collations", collations)
 
     def retire_collation_version(self, collation: str, version: str) -> int:
         """Stop keeping statistics of a collation version for new files.

@@ -337,7 +337,7 @@ class DeltaTable(
         self,
         where: object = None,
         columns: Sequence[str] | None = None,
-        limit: int | None = None,
+        limit: None = None,
         time_zone: str | None = SESSION_ZONE,
         collation_version: str | None = None,
         *,
@@ -394,8 +394,8 @@ class DeltaTable(
             PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
                 fails to evaluate a constant of the predicate.
             NotProvable: `strict` is true, and no part of the predicate can skip a file.
-            InvalidArgument: `limit` is negative, `time_zone` is not a time zone, `params` does not fit `where`, or
-                `engine` is not one of its values.
+            InvalidArgument: `limit` is negative, `time_zone` is not a time zone, `params` does not fit `where`,
+                `engine` is not one of its values, or it is "spark" and there is a limit.
             InvalidArgumentType: An argument has the wrong type.
             SparkUnavailable: `where` is a PySpark Column, and PySpark cannot be loaded.
         """

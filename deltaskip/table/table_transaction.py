@@ -13,9 +13,9 @@ from deltaskip.alter.table_changes import TableChange
 from deltaskip.data_files.add_files import add_files_to
 from deltaskip.data_files.append import append_to, write_metrics
 from deltaskip.data_files.data import GivenRows
-from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.assignments import given_values
 from deltaskip.dml.changed_rows import write_inserts
+from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.dml.update import update_in
@@ -163,9 +163,9 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
         text = predicate_text(where, params, self.snapshot.schema)
-        options = overwrite_argument(text, partitions, schema_mode, partition_by)
+        replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))
+        self.add_metrics(overwrite_in(self, GivenRows(data), replaced, zone))
 
     def alter(self, *changes: TableChange) -> None:
         """Change columns, properties, constraints and clustering, as DeltaTable.alter does.

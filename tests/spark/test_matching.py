@@ -110,7 +110,7 @@ def test_without_ansi_mode_spark_decides(spark: Any, tmp_path: Path, monkeypatch
 
     table, _ = made(tmp_path, random.Random(7))
     calls = []
-    monkeypatch.setattr("deltaskip.spark.dml.spark_execution.matching_here", lambda *args: calls.append(args))
+    monkeypatch.setattr("deltaskip.spark.dml.table_frames.matching_here", lambda *args: calls.append(args))
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     try:
         for on in ("true", "false"):

@@ -283,7 +283,7 @@ def test_what_would_collect_is_refused_with_the_cure(large: Path) -> None:
     assert scan.count() == 20
     assert sum(len(batch) for batch in scan.file_batches()) == len(ds.DeltaTable(large).scan("id >= 20").files())
     with pytest.raises(ds.InvalidArgument, match=r"limit\(3\)"):
-        ds.DeltaTable(large).scan(limit=3, engine="spark").to_spark(None)
+        ds.DeltaTable(large).scan(limit=3, engine="spark")
     with pytest.raises(ds.InvalidArgument, match="no column 'name'"):
         scan.files_to_spark(None, columns=["name"])
 

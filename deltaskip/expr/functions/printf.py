@@ -1,26 +1,40 @@
-"""format_string, with Java's Formatter.
+"""format_string, with Java's Formatter as far as it needs it: `%s %d %x %o %c %b %f %e %n %%` with their flags.
 
-# Spark 4.1, FormatString in stringExpressions.scala
+# Spark 4.1, FormatString in stringExpressions.scala; Java 17, java.util.Formatter
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import shown
 from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.printf_format import Specifier, formatted, template_parts
+from deltaskip.expr.strings import check_length
 from deltaskip.expr.vectors import Values, constant, constant_of, is_constant, repeated, texts
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
+from deltaskip.schema.floats import float_text
+from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, DecimalType
 
 _WRITTEN = (*INTEGRAL_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
+_SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
+_FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
+_WIDEST = 1 << 20
+_MOST_PLACES = 300
+_EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
 def _signature(args: tuple[Node, ...]) -> Typed:
@@ -37,7 +51,7 @@ def _types(call: Call) -> list[DataType]:
 
 
 def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return None if args[0] is None else formatted(args[0], args[1:], _types(call))
+    return None if args[0] is None else _formatted(args[0], args[1:], _types(call))
 
 
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -45,7 +59,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if template is None:
         return texts([None])[0]
     rows = max(len(each) for each in args if not is_constant(each))
-    pieces = [_piece(part, args[1:], types) for part in template_parts(template)]
+    pieces = [_piece(part, args[1:], types) for part in _template_parts(template)]
     if not any(piece is None for piece in pieces):
         return repeated(pc.binary_join_element_wise(*pieces, NOTHING), rows)
     lists = [domain_values(repeated(each, rows)) for each in args[1:]]
@@ -54,12 +68,12 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     for values in zip(*lists, strict=True):
         key = tuple(map(repr, values))
         if key not in known:
-            known[key] = formatted(template, values, types)
+            known[key] = _formatted(template, values, types)
         found.append(known[key])
     return texts(found)
 
 
-def _piece(part: str | Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
+def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
     """A part of the texts of all rows; None for what is written one by one."""
     if isinstance(part, str):
         return constant_of(part, pa.string())
@@ -76,6 +90,198 @@ def _piece(part: str | Specifier, args: Sequence[Values], types: Sequence[DataTy
         return pc.utf8_lpad(found, part.width, "0")
     found = pc.fill_null(found, "null")
     return pc.utf8_lpad(found, part.width, " ") if part.width else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Specifier:
+    """One specifier: the argument from 0 on, and how it is written. kind: its letter, small."""
+
+    argument: int
+    flags: str
+    width: int
+    precision: int | None
+    kind: str
+    upper: bool
+
+
+def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -> str:
+    """`format_string(template, values)`.
+
+    Raises EvaluationError where Java refuses the template or a value, and Undecided for what is left to Spark.
+    """
+    found: list[str] = []
+    for part in _template_parts(template):
+        if isinstance(part, str):
+            found.append(part)
+            continue
+        if part.argument >= len(values):
+            raise EvaluationError(f"The format {shown(template)} needs more arguments than it has.")
+        text = _written(part, values[part.argument], types[part.argument])
+        text = text.upper() if part.upper else text
+        if part.upper and not text.isascii():
+            raise Undecided("Letters beyond ASCII in capitals are left to Spark.")
+        # Widths count the units of UTF-16.
+        missing = part.width - len(text) - sum(character > "\uffff" for character in text)
+        found.append(text + " " * missing if "-" in part.flags else " " * missing + text)
+    check_length(sum(map(len, found)))
+    return "".join(found)
+
+
+@lru_cache(maxsize=256)
+def _template_parts(template: str) -> tuple[str | _Specifier, ...]:
+    """Return the texts and specifiers of a template. Raises as `formatted`."""
+    found: list[str | _Specifier] = []
+    at = ordinary = 0
+    while at < len(template):
+        begin = template.find("%", at)
+        if begin < 0:
+            break
+        found.append(template[at:begin])
+        matched = _SPECIFIER.match(template, begin)
+        if matched is None or not matched[0].isascii():
+            raise Undecided(f"The format {shown(template)} is left to Spark.")
+        index, flags, width, precision, letter = matched.groups()
+        at = matched.end()
+        if letter in "n%":
+            if index or flags or width or precision:
+                raise Undecided(f"The specifier {matched[0]} is left to Spark.")
+            found.append("\n" if letter == "n" else "%")
+            continue
+        kind = letter.lower()
+        if "<" in flags or kind not in _FLAGS or letter in "DOF" or index == "0" or (index or "1").startswith("0"):
+            raise Undecided(f"The specifier {matched[0]} is left to Spark.")
+        _check(matched[0], kind, flags, width, precision)
+        argument = integer_of(index) - 1 if index else ordinary
+        ordinary += not index
+        places = integer_of(precision) if precision else None
+        found.append(_Specifier(argument, flags, integer_of(width or "0"), places, kind, letter != kind))
+    return (*found, template[at:])
+
+
+def _check(text: str, kind: str, flags: str, width: str | None, precision: str | None) -> None:
+    """Raise EvaluationError for a specifier that Java refuses."""
+    if kind in "xo" and set(flags) - set(_FLAGS[kind]):
+        # Java accepts them for NULL.
+        raise Undecided(f"The specifier {text} is left to Spark.")
+    doubled = len(set(flags)) < len(flags) or {"-", "0"} <= set(flags) or {"+", " "} <= set(flags)
+    if doubled or set(flags) - set(_FLAGS[kind]) or (set(flags) & {"-", "0"} and not width):
+        raise EvaluationError(f"The flags of the specifier {text} cannot be combined.")
+    if precision and kind in "cdxo":
+        raise EvaluationError(f"The specifier {text} has a precision, which integers do not allow.")
+    if integer_of(width or "0") > _WIDEST or integer_of(precision or "0") > _MOST_PLACES:
+        raise Undecided(f"The specifier {text} is left to Spark: it is too wide.")
+
+
+def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
+    """A value without the spaces around it."""
+    kind = specifier.kind
+    if kind in "sb":
+        text = _shown(value, type_) if kind == "s" else str(value is not None and value is not False).lower()
+        if specifier.precision is not None and not text.isascii():
+            raise Undecided("Truncating text that is not ASCII is left to Spark.")
+        return text if specifier.precision is None else text[: specifier.precision]
+    if value is None:
+        text = "null"
+        return text if specifier.precision is None or kind not in "fe" else text[: specifier.precision]
+    if kind in "fe" and type_ in (FLOAT, DOUBLE):
+        return _real(specifier, value)
+    if kind not in "fe" and type_ in INTEGRAL_BITS:
+        return _whole(specifier, value, INTEGRAL_BITS[type_])
+    raise EvaluationError(f"The specifier %{kind} does not accept this type (IllegalFormatConversionException).")
+
+
+def _shown(value: Any, type_: DataType) -> str:
+    """A value as Java writes it."""
+    if value is None:
+        return "null"
+    if type_ == STRING:
+        return str(value)
+    if type_ == BOOLEAN:
+        return str(value).lower()
+    if type_ in INTEGRAL_BITS:
+        return str(value)
+    text = float_text(value, type_ == FLOAT) if type_ in (FLOAT, DOUBLE) else None
+    if isinstance(type_, DecimalType):
+        text = _decimal_text(value)
+    if text is None:
+        raise Undecided(f"The digits of {value!r} depend on the version of Java.")
+    return text
+
+
+def _decimal_text(value: Decimal) -> str:
+    """BigDecimal.toString: with an exponent below 10⁻⁶."""
+    sign, figures, exponent = value.as_tuple()
+    point = len(figures) + int(exponent) - 1
+    if point >= -6:
+        return f"{value:f}"
+    digits = "".join(map(str, figures))
+    return f"{'-' if sign else ''}{digits[0]}{'.' + digits[1:] if digits[1:] else ''}E{point:+d}"
+
+
+def _whole(specifier: _Specifier, value: int, bits: int) -> str:
+    """An integer."""
+    if specifier.kind == "c":
+        if not 0 <= value <= 0x10FFFF or bits == 64:
+            raise EvaluationError(f"{value} is no character (IllegalFormatCodePointException).")
+        if 0xD800 <= value < 0xE000:
+            raise Undecided("Half of a surrogate pair is left to Spark.")
+        return chr(value)
+    if specifier.kind == "d":
+        return _signed(specifier, value < 0, _grouped(specifier, str(abs(value))))
+    value &= (1 << bits) - 1
+    text = f"{value:x}" if specifier.kind == "x" else f"{value:o}"
+    prefix = ("0x" if specifier.kind == "x" else "0") if "#" in specifier.flags else ""
+    return prefix + (text.rjust(specifier.width - len(prefix), "0") if "0" in specifier.flags else text)
+
+
+def _real(specifier: _Specifier, value: float) -> str:
+    """A floating point number, rounded half up from its shortest digits."""
+    if "#" in specifier.flags:
+        raise Undecided("The flag # of numbers with places is left to Spark.")
+    negative = math.copysign(1, value) < 0
+    if not math.isfinite(value):
+        if math.isnan(value):
+            return "NaN"
+        return "(Infinity)" if negative and "(" in specifier.flags else _sign(specifier, negative) + "Infinity"
+    places = 6 if specifier.precision is None else specifier.precision
+    if value != 0 and float_text(value, False) is None and not (value.is_integer() and abs(value) < 2**53):
+        raise Undecided(f"The digits of {value!r} depend on the version of Java.")
+    exact = abs(Decimal(repr(value)))
+    if specifier.kind == "f":
+        text = f"{exact.quantize(Decimal((0, (1,), -places)), context=_EXACT):f}"
+        return _signed(specifier, negative, _grouped(specifier, text))
+    if exact == 0:
+        digits, power = "0" * (places + 1), 0
+    else:
+        power = exact.adjusted()
+        scaled = exact.scaleb(-power, _EXACT).quantize(Decimal((0, (1,), -places)), context=_EXACT)
+        if scaled >= 10:
+            power += 1
+            scaled = scaled.scaleb(-1, _EXACT).quantize(Decimal((0, (1,), -places)), context=_EXACT)
+        digits = f"{scaled:f}".replace(".", "")
+    fraction = f".{digits[1:]}" if places else ""
+    return _signed(specifier, negative, f"{digits[0]}{fraction}e{power:+03d}")
+
+
+def _grouped(specifier: _Specifier, text: str) -> str:
+    """Digits with a comma before every third, if the specifier has this flag."""
+    if "," not in specifier.flags:
+        return text
+    whole, point, part = text.partition(".")
+    return f"{int(whole):,}{point}{part}"
+
+
+def _sign(specifier: _Specifier, negative: bool) -> str:
+    if negative:
+        return "-"
+    return "+" if "+" in specifier.flags else " " if " " in specifier.flags else ""
+
+
+def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
+    """Digits with their sign, and zeros between them up to the width."""
+    begin, end = ("(", ")") if negative and "(" in specifier.flags else (_sign(specifier, negative), "")
+    zeros = specifier.width - len(begin) - len(text) - len(end) if "0" in specifier.flags else 0
+    return begin + "0" * zeros + text + end
 
 
 PRINTF: Mapping[str, Row] = {

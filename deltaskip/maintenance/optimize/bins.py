@@ -80,7 +80,7 @@ class Plan:
     clustered: tuple[int, int, frozenset[str]] = field(default=(0, 0, frozenset()))
 
 
-def plan_of(scan: Scan, strategy: Strategy) -> Plan:
+def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
     """Return the files of a scan that are rewritten, by a predicate on partition columns alone.
 
     Raises:

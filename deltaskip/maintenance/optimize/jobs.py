@@ -83,7 +83,7 @@ class Execution:
         return nullcontext() if self.spark is None else engine("OPTIMIZE").writing_session(self.spark)
 
 
-def execution_of(
+def optimize_execution(
     plan: Plan, spark: Any, parameters: Mapping[str, object], finished: Callable[[Bin], None]
 ) -> Execution:
     """Return the execution of a plan. Arguments as the attributes of `Execution`."""

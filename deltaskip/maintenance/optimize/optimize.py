@@ -18,8 +18,8 @@ from deltaskip.dml.files_to_change import chosen_files
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
-from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
-from deltaskip.maintenance.optimize.jobs import CommittedBins, execution_of, intact, parts_in_memory, run_job
+from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, binned_plan
+from deltaskip.maintenance.optimize.jobs import CommittedBins, intact, optimize_execution, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 def optimize_plan(snapshot: Snapshot, request: OptimizeRequest) -> Plan:
     """Return what OPTIMIZE rewrites of a version of a table. Raises as `optimize` does for its arguments."""
     strategy = strategy_of(snapshot, request)
-    return plan_of(scan_of(snapshot, request), strategy)
+    return binned_plan(scan_of(snapshot, request), strategy)
 
 
 def optimize(
@@ -92,7 +92,7 @@ def optimize(
         rewritten += each.size_in_bytes
         progress(min(rewritten, total), total)
 
-    execution = execution_of(plan, spark, _parameters(plan.strategy, request), finished)
+    execution = optimize_execution(plan, spark, _parameters(plan.strategy, request), finished)
     while pending or txn is not None:
         job = list(_next_job(pending))
         latest = refresh(snapshot)
@@ -154,26 +154,26 @@ class _Running:
             deleted += exact_sum(marked)
         files, size, cubes = self.plan.clustered
         return OptimizeResult(
-            None,
-            (),
-            {},
-            strategy.kind,
-            tuple(strategy.names),
-            strategy.curve if strategy.columns else None,
-            added,
-            removed,
-            len({each.partition for each in bins}),
-            len(bins),
-            self.plan.considered,
-            self.plan.considered_bytes,
-            vectors,
-            deleted,
-            self.left_out,
-            (files, size, len(cubes)),
-            self.started,
-            _now(),
-            True,
-            strategy.operation,
+            version=None,
+            versions=(),
+            metrics={},
+            kind=strategy.kind,
+            columns=tuple(strategy.names),
+            curve=strategy.curve if strategy.columns else None,
+            added=added,
+            removed=removed,
+            partitions=len({each.partition for each in bins}),
+            bins=len(bins),
+            considered=self.plan.considered,
+            considered_bytes=self.plan.considered_bytes,
+            vectors_removed=vectors,
+            deleted_rows=deleted,
+            left_out=self.left_out,
+            clustered_before=(files, size, len(cubes)),
+            started_ms=self.started,
+            ended_ms=_now(),
+            dry_run=True,
+            operation=strategy.operation,
         )
 
 

@@ -26,7 +26,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
-from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.releases import held_rows
@@ -46,7 +46,7 @@ _TASK_BYTES = 32 << 20
 
 
 def target_rows(
-    execution: SparkExecution,
+    execution: TableFrames,
     files: pa.Table,
     row_ids: RowIdColumns | None,
     first: int = 0,
@@ -68,7 +68,7 @@ def target_rows(
     return _as_read(execution, frame, stored or {}, beside)
 
 
-def plain_rows(execution: SparkExecution, files: pa.Table, stored: Mapping[str, str] | None = None) -> DataFrame:
+def plain_rows(execution: TableFrames, files: pa.Table, stored: Mapping[str, str] | None = None) -> DataFrame:
     """Return the live rows of files in the columns of the table, as `target_rows`, without their places.
 
     Spark reads them faster, since no row is looked up in a list of files.
@@ -76,9 +76,7 @@ def plain_rows(execution: SparkExecution, files: pa.Table, stored: Mapping[str, 
     return _as_read(execution, execution.live_rows(files), stored or {}, [])
 
 
-def _as_read(
-    execution: SparkExecution, frame: DataFrame, stored: Mapping[str, str], beside: Sequence[str]
-) -> DataFrame:
+def _as_read(execution: TableFrames, frame: DataFrame, stored: Mapping[str, str], beside: Sequence[str]) -> DataFrame:
     """The rows with padded columns, and the stored values of some."""
     again = [F.col(quoted_name(name)).alias(alias) for name, alias in stored.items()]
     frame = frame.select("*", *again)
@@ -107,7 +105,7 @@ class PersistedRows(NewRows):
 
     def __init__(
         self,
-        execution: SparkExecution,
+        execution: TableFrames,
         frame: DataFrame,
         updates: RowPlan | None = None,
         inserts: RowPlan | None = None,

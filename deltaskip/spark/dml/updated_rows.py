@@ -22,7 +22,7 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.dml.persisted_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
-from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.write.stored_text import check_default
@@ -31,7 +31,7 @@ _STORED = "__deltaskip_stored_"
 
 
 def updated_rows(
-    execution: SparkExecution,
+    execution: TableFrames,
     scan: Scan,
     change: FilesToChange,
     assignments: Assignments,
@@ -88,7 +88,7 @@ def updated_rows(
     return ChangedRows(whole, partly, updated=found, new=new, updates_whole=True)
 
 
-def _found_here(execution: SparkExecution, scan: Scan, partly: DataFiles) -> RowPositions | None:
+def _found_here(execution: TableFrames, scan: Scan, partly: DataFiles) -> RowPositions | None:
     """The rows that match, if this process finds them sooner than a job; None if a job must."""
     if not len(partly):
         return RowPositions(())

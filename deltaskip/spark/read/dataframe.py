@@ -236,7 +236,17 @@ def source_of(
     partitions = partition_table(files, schema, table.partition_columns)
     if listing and len(paths) >= options.listed_files and len(partitions.tuples) <= options.listed_partitions:
         sizes, times = listed_here(spark, paths) or (sizes, None)
-    source = ScanSettings(spark, table.root, schema, table.mapping_mode, partitions, paths, data, sizes, times)
+    source = ScanSettings(
+        spark,
+        table.root,
+        schema,
+        mode=table.mapping_mode,
+        partitions=partitions,
+        paths=paths,
+        data=data,
+        sizes=sizes,
+        times=times,
+    )
     _check_paths(source, repeated)
     return source
 
