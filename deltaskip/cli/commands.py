@@ -35,7 +35,11 @@ PIPE_CLOSED = 141
 
 # How click begins its message.
 _EXTRA = "Got unexpected extra argument"
+_NO_COMMAND = "No such command"
 _NUMBER = re.compile(r"\(\d+\)")
+# Options after which an argument stands that has none here.
+_OF_NUMBERS = {"--version": "version", "--retention": "retention"}
+_OF_TEXTS = {"--where": "predicate"}
 
 # By what a message says to a caller of Python, what it says here.
 _WORDS = {
@@ -43,6 +47,7 @@ _WORDS = {
     "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
 }
 
+_PARAMS = re.compile(r"params=\{'(\w+)': …\}")
 _ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|False\b)")
 
 
@@ -89,23 +94,37 @@ def _sentence(error: Exception) -> str:
     match error:
         case click.UsageError(ctx=click.Context() as context):
             said = one_line(error.format_message()).rstrip(".")
-            options = {name for each in context.command.params for name in each.opts}
-            option = "--version" if _NUMBER.search(said) and "--version" in options else "--where"
-            if said.startswith(_EXTRA) and option in options:
-                said += f": a {'version' if option == '--version' else 'predicate'} stands after {option}"
-            if isinstance(error, click.NoSuchOption) and error.option_name == "--set":
-                form = f"{context.command_path} TABLE 'price = 2'"
-                said = f"No such option: --set. Assignments stand without an option: {form}"
+            said = _habit(said, getattr(error, "option_name", ""), context) or said
             return f"{said}{'' if said.endswith('?') else '.'} See '{context.command_path} --help'."
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            return one_line(_ARGUMENT.sub(_as_option, advised_in(str(error), _WORDS)))
+            said = _PARAMS.sub(r"--param \1=VALUE", advised_in(str(error), _WORDS))
+            return one_line(_ARGUMENT.sub(_as_option, said))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:
             said = redacted(str(error))
             return one_line(f"internal error: {type(error).__name__}: {said} (--debug prints the traceback)")
+
+
+def _habit(said: str, option: str, context: click.Context) -> str | None:
+    """What to write in place of what other programs take; None if that is not known."""
+    known = {name for each in context.command.params for name in each.opts}
+    if said.startswith(_EXTRA):
+        wanted = _OF_NUMBERS if _NUMBER.search(said) else _OF_TEXTS
+        return next((f"{said}: a {what} stands after {name}" for name, what in wanted.items() if name in known), None)
+    if said.startswith(_NO_COMMAND):
+        return f"{said}. A command stands first, as in deltaskip head TABLE"
+    if option == "--set":
+        return f"No such option: --set. Assignments stand without an option: {context.command_path} TABLE 'price = 2'"
+    if option[1:].isdigit() and "-n" in known:
+        return f"No such option: {option}. The number of rows stands after -n"
+    if context.command is program and any(
+        option in each.opts for one in program.commands.values() for each in one.params
+    ):
+        return f"No such option: {option}. Options of a command stand after it"
+    return None
 
 
 def _as_option(argument: re.Match[str]) -> str:

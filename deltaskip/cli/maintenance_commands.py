@@ -10,6 +10,7 @@ import click
 from deltaskip.cli.program import (
     debug_option,
     json_option,
+    names,
     pairs,
     param_option,
     program,
@@ -40,7 +41,9 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @written_table
 @where_option
 @param_option
-@click.option("--zorder-by", multiple=True, metavar="NAME", help="Column to order rows by. Can be repeated.")
+@click.option(
+    "--zorder-by", multiple=True, metavar="NAME", callback=names, help="Columns to order rows by. Can be repeated."
+)
 @click.option(
     "--target-file-size",
     "target_file_bytes",

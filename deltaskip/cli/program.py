@@ -136,6 +136,17 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
+def names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of an option that can be repeated, and has one name or several with commas between them."""
+    from deltaskip.schema.resolve import parse_names
+    from deltaskip.schema.sql_text import quoted_path
+
+    found: list[str] = []
+    for value in values:
+        found += map(quoted_path, parse_names(value, parameter.opts[0])) if "," in value else [value]
+    return tuple(found)
+
+
 class FileFormat(click.Choice):  # type: ignore[type-arg]
     """The value of --format. JSON lines have several names, and a command gets json for each."""
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.program import CommandTable, debug_option, opens_table, program, storage_option, takes_predicate
+from deltaskip.cli.program import (
+    CommandTable,
+    debug_option,
+    names,
+    opens_table,
+    program,
+    storage_option,
+    takes_predicate,
+)
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 if TYPE_CHECKING:
@@ -22,7 +30,9 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
 )
-@click.option("--column", "columns", multiple=True, metavar="NAME", help="Column to show. Can be repeated.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="NAME", callback=names, help="Columns to show. Can be repeated."
+)
 def _head(
     source: CommandTable,
     as_json: bool,

@@ -15,6 +15,7 @@ from deltaskip.cli.program import (
     float_bounds_option,
     json_option,
     may_open_table,
+    names,
     opens_table,
     param_option,
     program,
@@ -103,7 +104,14 @@ def _inspect(source: CommandTable, as_json: bool) -> None:
     help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
 )
 @param_option
-@click.option("--column", "columns", multiple=True, metavar="NAME", help="Recompute this column. Can be repeated.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    callback=names,
+    help="Recompute these columns. Can be repeated.",
+)
 @click.option(
     "--collation-version",
     "collation_versions",

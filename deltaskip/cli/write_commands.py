@@ -11,6 +11,7 @@ from deltaskip.cli.program import (
     debug_option,
     input_options,
     json_option,
+    names,
     pairs,
     program,
     show,
@@ -23,7 +24,9 @@ from deltaskip.cli.program import (
 @written_table
 @click.argument("columns", metavar="DDL")
 @click.option("--partition-by", multiple=True, metavar="NAME", help="Partition column. Can be repeated.")
-@click.option("--cluster-by", multiple=True, metavar="NAME", help="Clustering column. Can be repeated.")
+@click.option(
+    "--cluster-by", multiple=True, metavar="NAME", callback=names, help="Clustering columns. Can be repeated."
+)
 @click.option(
     "--property",
     "properties",

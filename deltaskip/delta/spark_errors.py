@@ -52,6 +52,7 @@ _WORDS = {
     "with schema_mode='merge'": "by withSchemaEvolution()",
     "leave it out with except_, or keep": "or keep",
     "when_matched_update_all()": "whenMatchedUpdateAll()",
+    "vacuum with enforce_retention=False if": "set spark.databricks.delta.retentionDurationCheck.enabled to false if",
 }
 _PREFIX = "io.delta.exceptions."
 _THEIRS = "delta.exceptions"

@@ -266,3 +266,26 @@ def test_the_help_says_in_a_line_what_each_command_does() -> None:
     )
     told = ran.stdout.partition("Commands:\n")[2].splitlines()
     assert len(told) > 25 and all(line.endswith(".") and not line.endswith("...") for line in told), told
+
+
+def test_habits_of_other_programs_are_answered(run: Run, customers: Path) -> None:
+    for given, said in (
+        (("orders", "head"), "No such command 'orders'. A command stands first, as in deltaskip head TABLE."),
+        (("head", "-5", customers), "No such option: -5. The number of rows stands after -n."),
+        (("vacuum", customers, "168"), "(168): a retention stands after --retention."),
+        (("--where", "id = 1", "head", customers), "No such option: --where. Options of a command stand after it."),
+        (("head", customers, "--where", "id = :n"), "pass --param n=VALUE, or"),
+    ):
+        assert said in sentence_of(run(*given)), given
+
+
+def test_a_csv_file_without_names_is_named(run: Run, customers: Path, tmp_path: Path) -> None:
+    (tmp_path / "no header.csv").write_text("1,2026-01-01\n2,2026-01-02\n")
+    said = sentence_of(run("append", customers, tmp_path / "no header.csv"))
+    assert "The first line of" in said and "no header.csv has no name of a column of the table, but '1'" in said
+
+
+def test_columns_are_separated_by_commas_or_repeated(run: Run, customers: Path) -> None:
+    together, alone = (run("head", customers, *given, "--format", "csv") for given in (
+        ("--column", "id,name"), ("--column", "id", "--column", "name")))  # fmt: skip
+    assert together.status == 0 and together.out == alone.out and together.out.splitlines()[0] == "id,name"
