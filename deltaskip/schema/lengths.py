@@ -42,6 +42,11 @@ def char_length(data_type: DataType) -> int | None:
     return None if char is None else int(char[1])
 
 
+def declares_char(field: StructField) -> bool:
+    """Whether a column or field is declared with the type char(n), itself or inside, so that Spark pads its values."""
+    return holds_char(with_lengths(field).type)
+
+
 def holds_char(data_type: DataType) -> bool:
     """Whether a type, as `with_lengths` returns it, is char(n), or has one inside."""
     match data_type:
