@@ -39,8 +39,7 @@ from deltaskip.schema.arrow_values import (
     true_rows,
 )
 from deltaskip.schema.json import schema_to_json
-from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
-from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
+from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField, StructType
 from deltaskip.shown import html_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain

@@ -55,6 +55,9 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
+MOST_VALUES, MOST_LITERALS = 250_000, 1_000
+"""Most integers and strings, which stay in one array, and most other values of a key that cost less than they prune."""
+
 _FALSE = Literal(False, BOOLEAN)
 _TRUE = Literal(True, BOOLEAN)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
