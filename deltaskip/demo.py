@@ -34,6 +34,7 @@ from deltaskip.engine import collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.table.table import DeltaTable
 
 T = TypeVar("T")
@@ -158,7 +159,7 @@ def make_table(root: Path, write: Callable[[Path], None], version: str | None = 
     Spark.
     """
     write(root)
-    log = root / "_delta_log"
+    log = root / LOG_FOLDER
     log.mkdir()
     lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version or collation_version())]
     (log / f"{0:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")

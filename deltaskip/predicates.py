@@ -13,6 +13,7 @@ import numpy as np
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
+from deltaskip.schema.sql_text import quoted_text
 from deltaskip.schema.types import StructType
 
 
@@ -83,8 +84,7 @@ def new_value_node(given: Any, table: str) -> Node:
 
 def in_quotes(text: str) -> str:
     """Return the sentence for a new value that may have been meant as a text, with a blank before it."""
-    written = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f" New values are SQL, in which a text is written in quotes: \"'{written}'\"."
+    return f' New values are SQL, in which a text is written in quotes: "{quoted_text(text)}".'
 
 
 def _of_polars(where: Any, schema: StructType) -> Node:

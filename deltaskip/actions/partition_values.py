@@ -38,9 +38,9 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
 from deltaskip.schema.calendar import (
+    GREATEST_OFFSET_MICROS,
     INSTANT_MAX,
     INSTANT_MIN,
-    MICROS_PER_SECOND,
     TRIM_ALL,
     TimestampText,
     format_date,
@@ -53,9 +53,6 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import java_text, nearest_float, to_float
 from deltaskip.schema.numerals import decimal_of, integer_of
-
-# The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
-ZONE_SPREAD_MICROS = 18 * 3600 * MICROS_PER_SECOND
 
 _WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
@@ -248,7 +245,7 @@ def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:
     if zone is None:
         local = _instant(parsed.local_micros, text, TIMESTAMP)
         return TimestampRange(
-            max(local - ZONE_SPREAD_MICROS, INSTANT_MIN), min(local + ZONE_SPREAD_MICROS, INSTANT_MAX)
+            max(local - GREATEST_OFFSET_MICROS, INSTANT_MIN), min(local + GREATEST_OFFSET_MICROS, INSTANT_MAX)
         )
     try:
         return _instant(instant_of(parsed.local_micros, zone_of(zone)), text, TIMESTAMP)

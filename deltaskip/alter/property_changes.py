@@ -21,9 +21,11 @@ from deltaskip.features.enabling import (
     with_materialized_columns,
     with_version_property,
 )
+from deltaskip.log.in_commit_timestamps import ENABLEMENT
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
+    UNIFORM_KEY,
     TableProperties,
     check_given_property,
     is_delta_property,
@@ -39,12 +41,10 @@ _COMMENT = "comment"
 _RESERVED = ("external", "location", "provider")
 _MAINTAINED = (
     TableProperties.max_column_id.name,
-    TableProperties.in_commit_timestamps_version.name,
-    TableProperties.in_commit_timestamps_since_ms.name,
+    *ENABLEMENT,
     TableProperties.checkpoint_protection_version.name,
     *MATERIALIZED_COLUMNS,
 )
-_UNIFORM = "delta.universalFormat.enabledFormats"
 
 
 def set_properties(state: TableState, changes: Iterable[SetProperty]) -> TableState:
@@ -153,7 +153,7 @@ def _set(state: TableState, name: str, value: str) -> TableState:
     _check_value(state, name, value)
     if name == TableProperties.mapping_mode.name:
         return _set_mode(state, value)
-    if name == _UNIFORM and value.strip():
+    if name == UNIFORM_KEY and value.strip():
         raise UnsupportedFeature(
             f"The property {name} cannot be set on {state.table}, because deltaskip does not write the metadata of "
             f"other formats: set it with a client that does."

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from deltaskip.alter.column_changes import column_json, refuse_dependents, set_metadata_key
@@ -16,7 +15,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import simple_string, type_to_json
-from deltaskip.schema.lengths import stored_field, with_lengths
+from deltaskip.schema.lengths import holds_all, is_text, stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import ColumnPath, column_path
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
@@ -39,11 +38,9 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
-    UnknownType,
 )
 from deltaskip.schema.user_schema import field_of
 
-_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 
 
@@ -55,7 +52,7 @@ def update_type(state: TableState, change: UpdateColumn) -> TableState:
     place = place_of(state.schema, column_path("column", change.column), state.table)
     given = with_lengths(field_of(place.field.name, change.type))
     old, new = place.type, given.type
-    if _is_text(old) and _is_text(new):
+    if is_text(old) and is_text(new):
         _refuse_collation(state, place, given)
     if old == new:
         return state
@@ -66,8 +63,8 @@ def update_type(state: TableState, change: UpdateColumn) -> TableState:
         raise _refused(state, place, new, "only single types can: change the fields, elements, keys or values in it")
     _refuse_own_rules(state, place, new)
     refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
-    if _is_text(old) or _is_text(new):
-        if not _is_longer(old, new):
+    if is_text(old) or is_text(new):
+        if not holds_all(new, old):
             raise _refused(state, place, new, "only VARCHAR(n) of a greater length and STRING hold its values")
         return _with_type(state, place, new, recorded=False)
     if not is_widening(old, new):
@@ -107,7 +104,7 @@ def _with_type(state: TableState, place: Place, new: DataType, recorded: bool) -
             metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), change]
         return replace(field, type=replace_type(field.type, place.inside, lambda _old: new), metadata=metadata)
 
-    parameters = {"column": column_json(replace(place, type=STRING if _is_text(new) else new))}
+    parameters = {"column": column_json(replace(place, type=STRING if is_text(new) else new))}
     if not recorded:
         after = stored_field(changed(place.field))
         parameters["column"]["metadata"] = {} if place.inside else dict(after.metadata)
@@ -124,24 +121,6 @@ def _collated_like(place: Place, given: StructField) -> Place:
     return replace(
         place, field=replace(place.field, metadata={**place.field.metadata, COLLATIONS_KEY: {**known, **named}})
     )
-
-
-def _is_text(data_type: DataType) -> bool:
-    return data_type == STRING or _length(data_type) is not None
-
-
-def _length(data_type: DataType) -> tuple[str, int] | None:
-    """char or varchar, and the length."""
-    found = _LENGTH.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
-    return None if found is None else (found[1], int(found[2]))
-
-
-def _is_longer(old: DataType, new: DataType) -> bool:
-    """Whether every value of one type of text is a value of the other."""
-    if not (_is_text(old) and _is_text(new)):
-        return False
-    before, after = _length(old), _length(new)
-    return after is None or (before is not None and after[0] == "varchar" and after[1] >= before[1])
 
 
 def _in_iceberg(old: DataType, new: DataType) -> bool:

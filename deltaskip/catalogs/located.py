@@ -39,7 +39,6 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
-from deltaskip.log.file_names import LOG_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.user_schema import schema_of
@@ -56,6 +55,7 @@ from deltaskip.storage.gate import (
     written_names,
 )
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 from deltaskip.table.creation import TableDefinition, creation, replacement
 from deltaskip.table.table import DeltaTable
@@ -393,10 +393,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str
     ) -> StagedTable:
         if described.location is not None and uri_of(described.location) != uri_of(entry.location):
-            raise InvalidArgument(
-                f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
-                f"{described.location}: drop it first, or leave the property location out."
-            )
+            raise elsewhere(entry, described.location)
         storage, root = open_storage(entry.location, self.storage_options)
         latest = load_snapshot(storage, root)
         transaction = replacement(latest, described.definition)
@@ -424,11 +421,13 @@ class LocatedCatalog(TransactionalTableCatalog):
         """The properties of a namespace. Raises NamespaceNotFound."""
         found = self.find_namespace(namespace)
         if found is None:
-            raise NamespaceNotFound(
-                f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with "
-                f"create_namespace."
-            )
+            raise self._no_namespace(namespace)
         return found
+
+    def _no_namespace(self, namespace: Namespace) -> NamespaceNotFound:
+        return NamespaceNotFound(
+            f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
+        )
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:
@@ -522,6 +521,14 @@ def _own_change(change: TableChange) -> TableChange:
                 f"drop_table and register_table change."
             )
     return change
+
+
+def elsewhere(entry: TableEntry, location: str) -> InvalidArgument:
+    """Return the error for a table that is replaced by one at another location."""
+    return InvalidArgument(
+        f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at {location}: drop it "
+        f"first, or leave the property location out."
+    )
 
 
 def withdraw(storage: Storage, transaction: Transaction) -> None:

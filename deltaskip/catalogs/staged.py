@@ -10,7 +10,7 @@ from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import InvalidCommit
+from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log.new_table import check_no_files
 
 if TYPE_CHECKING:
@@ -156,3 +156,11 @@ class StagedTable(Unpicklable):
     def _check_open(self) -> None:
         if self._ended:
             raise InvalidCommit(f"The staged table {self.identifier} was already committed or aborted: stage it again.")
+
+
+def changed_since_read(table: object) -> CommitConflict:
+    """Return the error for a table that is replaced by a query over itself, and that another writer has changed."""
+    return CommitConflict(
+        f"Another writer has changed the table {table}, which is replaced by a query over itself: run the statement "
+        f"again."
+    )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
 from deltaskip.doors import Unpicklable, door
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -320,3 +321,13 @@ class TransactionalTableCatalog(TableCatalog):
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
         """Return `stage_replace` if there is a table of this name, otherwise `stage_create`."""
+
+
+def transactional(catalog: TableCatalog, name: str) -> TransactionalTableCatalog:
+    """Return the catalog if it creates and replaces tables with their rows. Raises UnsupportedFeature with the name."""
+    if not isinstance(catalog, TransactionalTableCatalog):
+        raise UnsupportedFeature(
+            f"The catalog {name} cannot create or replace a table together with its rows: create the table, and INSERT "
+            f"INTO it."
+        )
+    return catalog

@@ -32,10 +32,11 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.json_text import parse_json
-from deltaskip.log.file_names import LOG_FOLDER, Kind, commit_name, parse_log_file
+from deltaskip.log.file_names import Kind, commit_name, parse_log_file
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
 from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -25,8 +25,7 @@ from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
-from deltaskip.schema.mapping import PHYSICAL_NAME_KEY
-from deltaskip.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField
+from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
 InferredType = Literal["insert", "delete"]
 

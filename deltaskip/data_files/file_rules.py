@@ -35,7 +35,7 @@ from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.mapping import ID_KEY, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -326,7 +326,7 @@ def _key(field: pa.Field, mode: MappingMode) -> str:
 
 
 def _wanted(field: StructField, mode: MappingMode) -> str:
-    return str(field.metadata.get("delta.columnMapping.id")) if mode == "id" else physical_name(field, mode)
+    return str(field.metadata.get(ID_KEY)) if mode == "id" else physical_name(field, mode)
 
 
 def _logical(arrow: pa.DataType, data_type: DataType, mode: MappingMode) -> pa.DataType:

@@ -13,9 +13,9 @@ from deltaskip.actions.partition_folders import encode_location, encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
 from deltaskip.json_text import parse_json
-from deltaskip.log import LOG_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 
 _LOG = "_spark_metadata"

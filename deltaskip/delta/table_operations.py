@@ -14,7 +14,7 @@ from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.locations import path_in_name
 from deltaskip.delta.spark_errors import feature_error
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
-from deltaskip.features.enabling import with_features, with_versions
+from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION, with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
@@ -26,7 +26,6 @@ from deltaskip.txn.result import WriteResult
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FEATURE = "delta.feature."
 
 
 def hours_or_none(value: object) -> float | None:
@@ -140,7 +139,7 @@ def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
     """
     before = table.refresh().protocol
     after = with_versions(before, reader, writer)
-    versions = {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
+    versions = {READER_VERSION: str(reader), WRITER_VERSION: str(writer)}
     _commit(table, before, after, versions)
 
 
@@ -153,7 +152,7 @@ def add_feature(table: DeltaTable, name: str) -> None:
     if known is None:
         raise feature_error("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", no_feature(name, table.uri))
     before = table.refresh().protocol
-    _commit(table, before, with_features(before, [known]), {f"{_FEATURE}{known}": "supported"})
+    _commit(table, before, with_features(before, [known]), {f"{FEATURE_PREFIX}{known}": "supported"})
 
 
 def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:

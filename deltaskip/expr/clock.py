@@ -49,6 +49,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
+    GREATEST_OFFSET_MICROS,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     local_of,
@@ -63,7 +64,6 @@ SLACK = 10 * 60 * MICROS_PER_SECOND
 # No query runs after the year 9000.
 _LATEST = 221_845_392_000 * MICROS_PER_SECOND
 _LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
-_GREATEST_OFFSET = 18 * 3600 * MICROS_PER_SECOND
 _SCALES = ("*", "/", "div")
 # Patterns whose texts have the order of the times.
 _ORDERED = re.compile(
@@ -218,7 +218,7 @@ class Clock:
     def _widened(self, value: int, least: bool) -> int:
         """An instant or local time that is converted: earlier or later by what a conversion can go back."""
         if self.time_zone is None:
-            by = _GREATEST_OFFSET
+            by = GREATEST_OFFSET_MICROS
         else:
             by = _LONGEST_CHANGE if near_clock_change(value, zone_of(self.time_zone)) else 0
         return value - by if least else value + by

@@ -33,6 +33,7 @@ from deltaskip.expr.nodes import (
     Variable,
 )
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.sql_text import quoted_text
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
 
 _MOST_VALUES = 8
@@ -62,7 +63,7 @@ def to_sql(node: Node) -> str:
         case In(child, values):
             return f"{_operand(child)} IN ({_values(values)})"
         case Like(child, pattern, escape, case_insensitive):
-            suffix = "" if escape == "\\" else f" ESCAPE {_quoted(escape)}"
+            suffix = "" if escape == "\\" else f" ESCAPE {quoted_text(escape)}"
             return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {to_sql(pattern)}{suffix}"
         case StartsWith(child, prefix):
             return f"startswith({to_sql(child)}, {to_sql(prefix)})"
@@ -152,10 +153,6 @@ def _name(part: str) -> str:
     return part if part.isidentifier() else "`" + part.replace("`", "``") + "`"
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def _literal(value: object, type_: DataType) -> str:
     match value:
         case tuple():
@@ -167,7 +164,7 @@ def _literal(value: object, type_: DataType) -> str:
         case int() | tuple() if type_ in INTERVALS:
             return interval_text(Literal(value, type_))
         case str():
-            return _quoted(value)
+            return quoted_text(value)
         case bytes():
             return f"X'{value.hex().upper()}'"
         case Decimal():
@@ -189,7 +186,7 @@ def _nested(value: tuple[Any, ...], type_: DataType) -> str:
             return f"map({', '.join(pairs)})"
         case StructType(fields):
             members = zip(value, fields, strict=True)
-            shown = [f"{_quoted(field.name)}, {_literal(each, field.type)}" for each, field in members]
+            shown = [f"{quoted_text(field.name)}, {_literal(each, field.type)}" for each, field in members]
             return f"named_struct({', '.join(shown)})"
         case _:
             return "a variant"

@@ -19,6 +19,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.time_patterns import Item, PatternField, Section, names_of, offset_zero, pattern_items
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
+    GREATEST_OFFSET_MICROS,
     INSTANT_MAX,
     INSTANT_MIN,
     MICROS_PER_DAY,
@@ -320,7 +321,7 @@ def _put(found: _Found, field: str, value: int) -> None:
 def _resolved(found: _Found) -> tuple[int, int | None]:
     """Local microseconds and the offset of the fields that have been read."""
     offset = found.pop("offset", None)
-    if offset is not None and abs(offset) > 18 * 3600:
+    if offset is not None and abs(offset) * MICROS_PER_SECOND > GREATEST_OFFSET_MICROS:
         raise _Unlike
     days, resolved = _day(found)
     nanos = _time(found)

@@ -60,7 +60,7 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
             case "u":
                 if len(text) < _UUID_CHARACTERS:
                     raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
-                prefix = text[:-_UUID_CHARACTERS]
+                prefix = folder_of(descriptor)
                 name = _file_name(UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:])))
                 # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
@@ -68,6 +68,11 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
                 raise ValueError(f"its storage type is {unknown!r}, not u, p or i")
     except ValueError as error:
         raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
+
+
+def folder_of(descriptor: DeletionVectorDescriptor) -> str:
+    """Return the folder of the vector's file below the table, as the descriptor of storage type u names it."""
+    return descriptor.path_or_inline_dv[:-_UUID_CHARACTERS]
 
 
 def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:

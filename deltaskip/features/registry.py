@@ -6,7 +6,7 @@ A new feature is one row here. The table of the documentation is `support_table(
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -209,11 +209,16 @@ def check_readable(
         )
     missing = _unreadable(listed)
     if missing:
-        raise UnsupportedFeature(
-            f"{where} needs the reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, which deltaskip "
-            f"does not support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
-        )
+        raise needs_features(where, "reader", missing)
     _check_column_mapping(protocol, properties, where)
+
+
+def needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
+    """Return the error for a table with features that are not supported. where: the start of the message."""
+    return UnsupportedFeature(
+        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(names)}, which deltaskip does not "
+        f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
+    )
 
 
 def check_format(provider: str, table: str, version: int) -> None:

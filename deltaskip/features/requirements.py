@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature
+from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature, needs_features
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FEATURES_WRITER_VERSION, TableProperties, TableProperty
@@ -80,10 +80,7 @@ def check_writable(
     active = [name for name in features if name in FEATURES and _is_active(name, properties, schema)]
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
-        raise UnsupportedFeature(
-            f"{where} needs the writer feature{_s(missing)} {', '.join(missing)}, which deltaskip does not support; "
-            f"use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
-        )
+        raise needs_features(where, "writer", missing)
     unchecked = [name for name in active if FEATURES[name].checks != "log" and not summary.rows_checked]
     of_files = [name for name in unchecked if FEATURES[name].checks == "files"]
     if of_files and summary.adds_files and not summary.adds_rows:

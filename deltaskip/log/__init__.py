@@ -1,7 +1,7 @@
 """The transaction log: file names, log segments, checkpoints, reconciliation, version checksums, snapshots, history."""
 
 from deltaskip.log.checkpoint.read import CheckpointPart
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
+from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.history import History, HistoryEntry, chosen_version, history, version_at_timestamp
 from deltaskip.log.loading import (
     advanced,
@@ -17,7 +17,6 @@ from deltaskip.log.segment import CheckpointRef, LogSegment
 from deltaskip.log.snapshot import Snapshot
 
 __all__ = [
-    "LOG_FOLDER",
     "CheckpointPart",
     "CheckpointRef",
     "History",

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.log.file_names import LOG_FOLDER, commit_name
+from deltaskip.log.file_names import commit_name
 from deltaskip.storage import CatalogLog, CatalogStorage, Storage, join
 from deltaskip.storage.catalog_storage import storage_below
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
 
 if TYPE_CHECKING:

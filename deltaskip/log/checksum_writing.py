@@ -10,13 +10,14 @@ from pathlib import Path
 
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
+from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import tail_of
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage.location import LOG_FOLDER
 
 # Each commit's checksum counts all files again, so that an error cannot spread from one checksum to the next. Up to
 # this number of files, counting takes less time than the commit.

@@ -17,7 +17,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
+from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
@@ -26,6 +26,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 _DAY = 86_400_000

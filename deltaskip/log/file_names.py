@@ -4,8 +4,8 @@ from enum import Enum
 
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
+from deltaskip.storage.location import LOG_FOLDER
 
-LOG_FOLDER = "_delta_log"
 # Writers and readers take every file below these folders for a file of the table around them.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, "_change_data", "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"

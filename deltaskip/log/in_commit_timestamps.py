@@ -19,10 +19,11 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage
 
 _ENABLED = TableProperties.in_commit_timestamps.name
-_ENABLEMENT = (
+ENABLEMENT = (
     TableProperties.in_commit_timestamps_version.name,
     TableProperties.in_commit_timestamps_since_ms.name,
 )
+"""Properties that say since when the table has in-commit timestamps. The commit that enables them sets them itself."""
 
 
 def commit_time(snapshot: Snapshot) -> int | None:
@@ -118,9 +119,9 @@ def with_enablement(
     # PROTOCOL, In-Commit Timestamps: a commit that enables them records the version and time of enablement.
     """
     if latest.table_properties.well_formed().in_commit_timestamps:
-        since = {name: latest.properties[name] for name in _ENABLEMENT if name in latest.properties}
+        since = {name: latest.properties[name] for name in ENABLEMENT if name in latest.properties}
     else:
-        since = dict(zip(_ENABLEMENT, (str(version), str(timestamp)), strict=True))
+        since = dict(zip(ENABLEMENT, (str(version), str(timestamp)), strict=True))
     return {**configuration, **since}
 
 

@@ -22,7 +22,7 @@ from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
+from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
@@ -33,6 +33,7 @@ from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent
+from deltaskip.storage.location import LOG_FOLDER
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20

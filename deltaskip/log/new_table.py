@@ -8,14 +8,14 @@ from uuid import uuid4
 
 from deltaskip.actions import Format, Metadata, Protocol
 from deltaskip.errors import CorruptLog, InvalidArgument, TableAlreadyExists
-from deltaskip.log.file_names import FOLDERS_OF_TABLES, LOG_FOLDER, parse_log_file
+from deltaskip.log.file_names import FOLDERS_OF_TABLES, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.log.segment import LogSegment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.storage import Storage, is_local, join
-from deltaskip.storage.location import split_authority
+from deltaskip.storage.location import LOG_FOLDER, split_authority
 
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""

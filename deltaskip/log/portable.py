@@ -9,7 +9,6 @@ import pyarrow as pa
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.catalog_commits import Maintenance, is_managed, published_path
-from deltaskip.log.file_names import LOG_FOLDER
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.stats_provenance import Writers
@@ -28,6 +27,7 @@ from deltaskip.storage import (
     scheme_of,
     storage_below,
 )
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 

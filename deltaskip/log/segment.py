@@ -5,17 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log.compaction import cover
-from deltaskip.log.file_names import (
-    LOG_FOLDER,
-    Kind,
-    LogFile,
-    commit_name,
-    parse_log_file,
-    restore_or_go_back,
-    version_prefix,
-)
+from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, restore_or_go_back, version_prefix
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage.location import LOG_FOLDER
 
 
 @dataclass(frozen=True, slots=True)

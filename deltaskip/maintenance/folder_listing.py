@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
-from deltaskip.log import LOG_FOLDER, Snapshot
+from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.properties import UNIFORM_KEY
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 
@@ -35,7 +37,6 @@ _VISIBLE = ("_delta_index", "_change_data")
 _TEMPORARY_FILE = rf"(^|/){TEMPORARY}$"
 _TEMPORARY_FOLDER = r"((^|/)part-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})/_temporary(/.*)?$"
 _ICEBERG_METADATA = "metadata"
-_FORMATS = "delta.universalFormat.enabledFormats"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class HiddenNames:
     @classmethod
     def of(cls, snapshot: Snapshot) -> HiddenNames:
         """Return the names that are hidden in a table."""
-        formats = snapshot.properties.get(_FORMATS, "").lower().split(",")
+        formats = snapshot.properties.get(UNIFORM_KEY, "").lower().split(",")
         return cls(tuple(snapshot.partition_columns), "iceberg" in map(str.strip, formats))
 
     @cached_property

@@ -17,7 +17,7 @@ from deltaskip.actions import listed_keys, table_keys
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.json_text import parse_json
-from deltaskip.log import LOG_FOLDER, Snapshot
+from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
@@ -28,6 +28,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
+from deltaskip.storage.location import LOG_FOLDER
 
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 _S3 = ("s3", "s3a", "s3n")

@@ -18,7 +18,7 @@ from deltaskip.features import CommitSummary, check_maintainable, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER
+from deltaskip.log.file_names import SIDECAR_FOLDER
 from deltaskip.maintenance.folder_listing import HiddenNames, is_temporary
 from deltaskip.maintenance.results import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
@@ -35,6 +35,7 @@ from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.txn.transaction import Transaction
 
 _START, _END = "VACUUM START", "VACUUM END"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.doors import first_line
-from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
@@ -406,10 +406,7 @@ class StoredRows:
         try:
             yield
         except FileNotFoundError as error:
-            raise DataFileMissing(
-                f"The log of {self._root} lists the data file {location}, which does not exist; it may have "
-                f"been vacuumed: open a newer version or restore the file."
-            ) from error
+            raise missing_file(self._root, location) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, DeltaSkipError):
                 raise
@@ -608,6 +605,19 @@ def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
     if any(each.type != arrays[0].type for each in arrays):
         arrays = [without_dictionary(each) for each in arrays]
     return pa.concat_arrays(arrays)
+
+
+def missing_file(table: str, location: str) -> DataFileMissing:
+    """Return the error for a data file that the log lists and that does not exist."""
+    return DataFileMissing(
+        f"The log of {table} lists the data file {location}, which does not exist; it may have been vacuumed: open a "
+        f"newer version or restore the file."
+    )
+
+
+def listed_twice(table: str, location: str) -> CorruptLog:
+    """Return the error for a data file that the log lists twice."""
+    return CorruptLog(f"The log of {table} lists {location} twice, which would duplicate its rows.")
 
 
 def without_dictionary(array: pa.Array) -> pa.Array:

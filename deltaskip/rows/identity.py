@@ -50,11 +50,6 @@ class IdentityColumn:
     mark: int | None
     explicit: bool
 
-    @property
-    def next_value(self) -> int:
-        """The value of the next row. Raises SchemaError if it is beyond BIGINT."""
-        return self._checked(self._next())
-
     def block(self, count: int) -> tuple[IdentityBlock, IdentityColumn]:
         """Return the values of the next `count` rows, and the column's state after them.
 

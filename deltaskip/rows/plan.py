@@ -14,13 +14,14 @@ from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, map_new_columns, with_nested_ids
+from deltaskip.schema.mapping import ID_KEY, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     DEFAULT_KEY,
     GENERATION_KEY,
+    PHYSICAL_NAME_KEY,
     STRING,
     VOID,
     StructField,

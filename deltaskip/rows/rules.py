@@ -16,6 +16,7 @@ from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_type_text
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, invariant_expression, simple_string
+from deltaskip.schema.lengths import text_length
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_name
@@ -225,8 +226,8 @@ def _short(limit: int, value: str) -> str:
 def _lengths(data_type: DataType, path: tuple[Step, ...]) -> Iterator[tuple[tuple[Step, ...], int, str]]:
     """Path, length and name of each char(n) and varchar(n) in a declared type."""
     match data_type:
-        case UnknownType() if data_type.name.startswith(("char(", "varchar(")):
-            yield path, int(data_type.name.partition("(")[2].rstrip(")")), data_type.name
+        case UnknownType() if (length := text_length(data_type)) is not None:
+            yield path, length[1], data_type.name
         case StructType(fields):
             for field in fields:
                 yield from _lengths(field.type, (*path, ("field", field.name)))

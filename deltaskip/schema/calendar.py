@@ -18,6 +18,9 @@ from deltaskip.records import dataclass
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
 
+# The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
+GREATEST_OFFSET_MICROS = 18 * 3600 * MICROS_PER_SECOND
+
 # The range of a timestamp: 64 bits of microseconds.
 INSTANT_MIN, INSTANT_MAX = -(2**63), 2**63 - 1
 
@@ -306,7 +309,7 @@ def _offset_seconds(text: str, name: str) -> int:
         parts = [p for p in pairs if p is not None]
     hours, minutes, seconds = (int(p) for p in [*parts, "0"][:3])
     total = hours * 3600 + minutes * 60 + seconds
-    if total > 18 * 3600 or minutes > 59 or seconds > 59:
+    if total * MICROS_PER_SECOND > GREATEST_OFFSET_MICROS or minutes > 59 or seconds > 59:
         raise LookupError(f"{shown(name)} is not a time zone.")
     return -total if sign == "-" else total
 

@@ -14,6 +14,7 @@ from typing import Any
 from deltaskip.errors import SchemaError
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
+    PHYSICAL_NAME_KEY,
     STRING,
     ArrayType,
     DataType,
@@ -23,9 +24,6 @@ from deltaskip.schema.types import (
     UnknownType,
     declared_collation,
 )
-
-# PROTOCOL, Column Mapping
-_PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 
 
 def string_paths(field: StructField) -> list[str]:
@@ -83,7 +81,7 @@ def carry_collations(old: StructType, new: StructType) -> StructType:
 
 def _identity(field: StructField) -> tuple[object, ...]:
     """The physical name of a field, apart from names; its name if it has none."""
-    return "physical", field.metadata.get(_PHYSICAL_NAME_KEY, field.name)
+    return "physical", field.metadata.get(PHYSICAL_NAME_KEY, field.name)
 
 
 def _carried(old: StructField, new: StructField) -> StructField:

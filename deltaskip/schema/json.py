@@ -36,7 +36,8 @@ from deltaskip.schema.types import (
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
-_CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
+CHAR_VARCHAR = re.compile(r"(char|varchar)\(\s*(\d+)\s*\)")
+"""The name of a type with a length: the kind and the length."""
 
 # Characters of a text that is kept with its schema: the versions of a table that is changed again and again have one.
 _SHORT = 1 << 18
@@ -192,7 +193,7 @@ def _is_deep(value: Any, left: int) -> bool:
 def _without_lengths(data_type: DataType) -> DataType:
     """char(n) and varchar(n) replaced by string, up to nested structs, whose fields keep their own."""
     match data_type:
-        case UnknownType() if _CHAR_VARCHAR.fullmatch(data_type.name):
+        case UnknownType() if CHAR_VARCHAR.fullmatch(data_type.name):
             return STRING
         case ArrayType(element, contains_null):
             return ArrayType(_without_lengths(element), contains_null)

@@ -5,17 +5,14 @@ Spark stores such a column as string, and the declared type of the whole top-lev
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import parse_type_text, type_text, without_lengths
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.json import CHAR_VARCHAR, CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
-
-_CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 
 def char_type(struct: StructType, path: Sequence[str]) -> str:
@@ -38,8 +35,35 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
 
 def char_length(data_type: DataType) -> int | None:
     """Return n of a type char(n), as `with_lengths` returns it; None for other types."""
-    char = _CHAR.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
-    return None if char is None else int(char[1])
+    found = text_length(data_type)
+    return None if found is None or found[0] != "char" else found[1]
+
+
+def text_length(data_type: DataType) -> tuple[str, int] | None:
+    """Return `char` or `varchar`, and n, of a type as `with_lengths` returns it; None for other types."""
+    found = CHAR_VARCHAR.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
+    return None if found is None else (found[1], int(found[2]))
+
+
+def is_text(data_type: DataType) -> bool:
+    """Whether a type, as `with_lengths` returns it, is string, char(n) or varchar(n)."""
+    return data_type == STRING or text_length(data_type) is not None
+
+
+def holds_all(new: DataType, old: DataType) -> bool:
+    """Whether every value of one type of text is a value of another, both as `with_lengths` returns them.
+
+    The values of char(n) are padded, so each has n characters.
+    """
+    if not (is_text(old) and is_text(new)):
+        return False
+    before, after = text_length(old), text_length(new)
+    return old == new or after is None or (before is not None and after[0] == "varchar" and after[1] >= before[1])
+
+
+def declares_char(field: StructField) -> bool:
+    """Whether a column or field is declared with the type char(n), itself or inside, so that Spark pads its values."""
+    return holds_char(with_lengths(field).type)
 
 
 def holds_char(data_type: DataType) -> bool:

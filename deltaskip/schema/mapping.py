@@ -13,9 +13,8 @@ from uuid import uuid4
 from deltaskip.errors import SchemaError
 from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.properties import FEATURES_READER_VERSION, MappingMode, TableProperties
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, StructField, StructType
 
-PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 ID_KEY = "delta.columnMapping.id"
 NESTED_IDS_KEY = "delta.columnMapping.nested.ids"
 """Metadata of a field: the ids of the elements, keys and values of arrays and maps below it, by their path.

@@ -23,6 +23,9 @@ FloatBounds = Literal["auto", "exact"]
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
 
+# The formats in which the table can be read, too, such as iceberg (UniForm).
+UNIFORM_KEY = "delta.universalFormat.enabledFormats"
+
 # The transforms by which a table is partitioned; deltaskip.transforms.partitioning_property reads the value.
 PARTITIONING_KEY = "deltaskip.partitioning"
 
@@ -326,7 +329,7 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.parquet.format.version": _TEXT,
     "delta.sampleRetentionDuration": _INTERVAL,
     "delta.tuneFileSizesForRewrites": _BOOLEAN,
-    "delta.universalFormat.enabledFormats": _TEXT,
+    UNIFORM_KEY: _TEXT,
     "delta.writePartitionColumnsToParquet": _BOOLEAN,
 }
 

@@ -129,6 +129,12 @@ def quoted_path(parts: tuple[str, ...]) -> str:
     return ".".join(map(quoted_name, parts))
 
 
+def quoted_text(text: str) -> str:
+    """Return a string as a literal of SQL, in which a backslash begins an escape."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
     """Return an expression in which the first parts of names, such as `t` of `t.id`, are replaced.
 

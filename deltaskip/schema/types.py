@@ -20,6 +20,8 @@ DEEPEST = 100
 """Most levels of a schema. Deeper ones would exhaust Python's stack in functions that walk over types."""
 
 COLLATIONS_KEY = "__COLLATIONS"
+# PROTOCOL, Column Mapping
+PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 
 # Keys of a field's metadata; the last is the prefix of several.
 INVARIANTS_KEY = "delta.invariants"

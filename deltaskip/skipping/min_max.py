@@ -24,7 +24,7 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_type
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.batches import FileBatch, candidates
@@ -80,6 +80,8 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     name = display_name(column.logical)
     in_partition = fold_name(column.logical[0]) in {fold_name(p) for p in snapshot.partition_columns}
+    if char_type(snapshot.schema, column.logical) or collation_of(column) is not None:
+        raise _refusal(snapshot, side, name, "its values are not compared in binary order")
     reason = None if in_partition else _unfit(column)
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
@@ -109,9 +111,6 @@ def _unfit(column: Resolved) -> str | None:
         return f"columns of type {simple_string(column.type)} have no min/max statistics"
     if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
         return "statistics contain timestamps truncated to milliseconds"
-    padded = str(column.field.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
-    if padded or collation_of(column) is not None:
-        return "its values are not compared in binary order"
     if kind is BoundKind.DOUBLE and widened_types(column.field.metadata):
         return "older files contain it in a narrower type, which makes its bounds wide"
     return None

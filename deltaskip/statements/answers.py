@@ -16,6 +16,7 @@ from deltaskip.actions.partition_folders import partition_folder
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.table_catalog import NamespaceDescription
 from deltaskip.errors import SchemaError
+from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.arrow import arrow_schema
 from deltaskip.schema.arrow_values import domain_values
@@ -23,6 +24,7 @@ from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import quoted_text
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, StructField, StructType
 from deltaskip.skipping.table_coverage import clustering_columns
 from deltaskip.table.table import DeltaTable
@@ -100,11 +102,11 @@ def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:
     protocol = table.protocol
     shown = {
         **table.properties,
-        "delta.minReaderVersion": str(protocol.min_reader_version),
-        "delta.minWriterVersion": str(protocol.min_writer_version),
+        READER_VERSION: str(protocol.min_reader_version),
+        WRITER_VERSION: str(protocol.min_writer_version),
     }
     for feature in sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())}):
-        shown.setdefault(f"delta.feature.{feature}", "supported")
+        shown.setdefault(f"{FEATURE_PREFIX}{feature}", "supported")
     if key is not None:
         shown = {key: shown.get(key, f"Table {name} does not have property: {key}")}
     return rows("key STRING NOT NULL, value STRING NOT NULL", sorted(shown.items()))
@@ -194,11 +196,11 @@ def create_statement(table: DeltaTable, name: str) -> str:
     if clustered:
         found.append(f"CLUSTER BY ({', '.join(clustered)})")
     if table.metadata.description is not None:
-        found.append(f"COMMENT {_literal(table.metadata.description)}")
-    found.append(f"LOCATION {_literal(table.snapshot.root)}")
+        found.append(f"COMMENT {quoted_text(table.metadata.description)}")
+    found.append(f"LOCATION {quoted_text(table.snapshot.root)}")
     properties = {key: value for key, value in table.properties.items() if key not in _OWN_PROPERTIES}
     if properties:
-        shown = (f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
+        shown = (f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in sorted(properties.items()))
         found.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     return "\n".join(found) + "\n"
 
@@ -217,7 +219,7 @@ def _definition(field: StructField) -> str:
     if DEFAULT_KEY in field.metadata:
         found.append(f"DEFAULT {field.metadata[DEFAULT_KEY]}")
     if COMMENT_KEY in field.metadata:
-        found.append(f"COMMENT {_literal(str(field.metadata[COMMENT_KEY]))}")
+        found.append(f"COMMENT {quoted_text(str(field.metadata[COMMENT_KEY]))}")
     return " ".join(found)
 
 
@@ -230,11 +232,6 @@ def _described(field: StructField) -> tuple[str, str, str | None]:
 def _type_at(schema: StructType, column: str) -> str:
     named = {field.name: field for field in schema.fields}
     return simple_string(named[column].type, named[column]) if column in named else ""
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def matching(pattern: str) -> Callable[[str], bool]:

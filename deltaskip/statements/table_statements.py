@@ -15,13 +15,12 @@ from deltaskip.alter.table_changes import (
 )
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import PROVIDERS, LocatedCatalog, TableEntry
-from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+from deltaskip.catalogs.staged import changed_since_read
+from deltaskip.catalogs.table_catalog import TableCatalog, transactional
 from deltaskip.errors import (
-    CommitConflict,
     InvalidArgument,
     TableAlreadyExists,
     TableNotFound,
-    UnsupportedFeature,
 )
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name, fold_name
@@ -146,15 +145,11 @@ class CreateTable(Statement):
             if frame is None and self.creating == "create":
                 catalog.create_table(ident, schema, partitions, properties)
                 return NOTHING
-            if not isinstance(catalog, TransactionalTableCatalog):
-                raise UnsupportedFeature(
-                    f"The catalog {catalog.name} cannot create or replace a table together with its rows: create the "
-                    f"table, and INSERT INTO it."
-                )
+            staging = transactional(catalog, catalog.name)
             stage = {
-                "create": catalog.stage_create,
-                "replace": catalog.stage_replace,
-                "create or replace": catalog.stage_create_or_replace,
+                "create": staging.stage_create,
+                "replace": staging.stage_replace,
+                "create or replace": staging.stage_create_or_replace,
             }[self.creating]
             with stage(ident, schema, partitions, properties=properties) as staged:
                 if frame is not None:
@@ -373,10 +368,7 @@ def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: 
     """Raise CommitConflict if the table that is replaced has rows that a query over itself has not seen."""
     read = [scan.snapshot.version for scan in scans if scan.snapshot.table_root == location]
     if read and catalog.table_exists(ident) and catalog.load_table(ident).version != max(read):
-        raise CommitConflict(
-            f"Another writer has changed the table {ident}, which is replaced by a query over itself: run the "
-            f"statement again."
-        )
+        raise changed_since_read(ident)
 
 
 def _nullable(schema: StructType) -> StructType:

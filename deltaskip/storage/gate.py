@@ -21,20 +21,19 @@ from deltaskip.errors import StorageError
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
-from deltaskip.storage.location import is_local, join, split_authority
+from deltaskip.storage.location import LOG_FOLDER, is_local, join, split_authority
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 Names = Callable[[pa.Array], pa.BooleanArray]
 """Which paths below the root have a name that the caller deletes."""
 
-_LOG = "_delta_log"
 # No path, dots that lead elsewhere, and a character that ends a path for C.
 _NOT_BELOW = r"^$|^/|(^|/)\.{1,2}(/|$)|\x00"
 # The name of a log, and dots however often they are escaped: no writer names a file so, and one that decodes once too
 # often would take them for dots.
-_NOT_WRITTEN = rf"(?i)(^|/)({_LOG}|(\.|%(25)*2e){{1,2}})(/|$)"
+_NOT_WRITTEN = rf"(?i)(^|/)({LOG_FOLDER}|(\.|%(25)*2e){{1,2}})(/|$)"
 _LOG_NAME = (
-    rf"^{_LOG}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|{LOG_TEMPORARY}"
+    rf"^{LOG_FOLDER}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|{LOG_TEMPORARY}"
     rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
 )
 # Files by which a warehouse knows its namespaces and the tables that are elsewhere.
@@ -127,7 +126,7 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
     if _is_local(storage) and os.path.islink(root):
         return
     names = [entry.name for entry in _listed(storage, root)]
-    if _LOG not in names and (names or storage.exists(root)):
+    if LOG_FOLDER not in names and (names or storage.exists(root)):
         raise _kept(root, "it is not a Delta table")
     for found in other_tables_below(storage, root):
         raise _kept(root, f"{join(root, found) if found else root} is another table or namespace")
@@ -151,23 +150,23 @@ def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
     if isinstance(storage, LocalStorage):
         for top, folders, files in os.walk(root):
             below = top[len(root) :].strip("/")
-            if (below and _LOG in folders) or any(map(_MARK.search, files)):
+            if (below and LOG_FOLDER in folders) or any(map(_MARK.search, files)):
                 yield below
-            folders[:] = [name for name in folders if name != _LOG]
+            folders[:] = [name for name in folders if name != LOG_FOLDER]
     elif hasattr(storage, "list_below"):
         for batch in storage.list_below(root):
             paths = batch["path"]
-            for path in paths.filter(pc.match_substring_regex(paths, rf"/{_LOG}/|{_MARK.pattern}")).to_pylist():
-                if not path.startswith(f"{_LOG}/"):
-                    yield path.partition(f"/{_LOG}/")[0] if f"/{_LOG}/" in path else path.rpartition("/")[0]
+            for path in paths.filter(pc.match_substring_regex(paths, rf"/{LOG_FOLDER}/|{_MARK.pattern}")).to_pylist():
+                if not path.startswith(f"{LOG_FOLDER}/"):
+                    yield path.partition(f"/{LOG_FOLDER}/")[0] if f"/{LOG_FOLDER}/" in path else path.rpartition("/")[0]
     else:
         pending = [""]
         while pending:
             folder = pending.pop()
             for entry in _listed(storage, join(root, folder) if folder else root):
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.name == _LOG or not entry.is_file:
-                    if entry.name != _LOG:
+                if entry.name == LOG_FOLDER or not entry.is_file:
+                    if entry.name != LOG_FOLDER:
                         pending.append(path)
                     elif folder:
                         yield folder

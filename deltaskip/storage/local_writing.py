@@ -19,6 +19,7 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import temporary_name
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
@@ -26,7 +27,6 @@ _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 _AT_FDCWD = -100
 _TREE_TRIES = 100
-_LOG = "_delta_log"
 _LATER_COMMIT = re.compile(r"(?!0{20})[0-9]{20}\.json")
 _RENAME_NOREPLACE = 1
 _HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
@@ -49,7 +49,7 @@ def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
     is not the first needs the folder, so that it is not made to a table that no reader finds.
     """
     folder, name = os.path.split(path)
-    in_log = os.path.basename(folder) == _LOG
+    in_log = os.path.basename(folder) == LOG_FOLDER
     is_later = in_log and _LATER_COMMIT.fullmatch(name) is not None
     try:
         with _written(path, data, makes_folder=not is_later, after=after) as temporary:
@@ -282,7 +282,7 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     """
     _check_name(path)
     folder, name = os.path.split(path)
-    temporary = f"{folder}/{temporary_name(name, hidden=_LOG in folder.split('/'))}"
+    temporary = f"{folder}/{temporary_name(name, hidden=LOG_FOLDER in folder.split('/'))}"
     made: list[str] = []
     try:
         os.close(_create_empty(temporary, folder if makes_folder else None, made))

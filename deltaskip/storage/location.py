@@ -10,6 +10,9 @@ from urllib.parse import quote, unquote
 
 from deltaskip.errors import StorageError
 
+LOG_FOLDER = "_delta_log"
+"""The folder of a table that has its log."""
+
 HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 """Schemes that are read through the running Spark session; pyarrow can read some of them through libhdfs."""
 

@@ -18,7 +18,7 @@ from deltaskip.errors import (
     StorageError,
     TableNotFound,
 )
-from deltaskip.log import LOG_FOLDER, Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
+from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
@@ -33,6 +33,7 @@ from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent

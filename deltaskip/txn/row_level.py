@@ -43,7 +43,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, absolute_uris
 from deltaskip.errors import DeltaSkipError
-from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector, write_deletion_vectors
+from deltaskip.features.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -58,7 +58,6 @@ _Rows = npt.NDArray[Any]
 
 # More files than this are not looked up; the transaction is repeated instead.
 _MOST_FILES = 10_000
-_UUID_CHARACTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +241,7 @@ def _metrics(intent: Intent, already_gone: int) -> dict[str, str]:
 def _prefix(adds: Sequence[AddFile]) -> str:
     """The folder of the vectors that are replaced."""
     vectors = (add.deletion_vector for add in adds)
-    texts = [each.path_or_inline_dv for each in vectors if each is not None and each.storage_type == "u"]
-    return texts[0][:-_UUID_CHARACTERS] if texts else ""
+    return next((folder_of(each) for each in vectors if each is not None and each.storage_type == "u"), "")
 
 
 def _vector_files(root: str, adds: Iterable[AddFile]) -> set[str]:

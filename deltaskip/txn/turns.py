@@ -17,8 +17,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Literal
 
-from deltaskip.log import LOG_FOLDER, Snapshot
+from deltaskip.log import Snapshot
 from deltaskip.storage import LocalStorage, join
+from deltaskip.storage.location import LOG_FOLDER
 
 _LONGEST_SECONDS = 5.0
 # A commit waits for other commits only, and an operation that has not lost may go on without its turn.

@@ -288,4 +288,4 @@ def test_a_csv_file_without_names_is_named(run: Run, customers: Path, tmp_path: 
 def test_columns_are_separated_by_commas_or_repeated(run: Run, customers: Path) -> None:
     together, alone = (run("head", customers, *given, "--format", "csv") for given in (
         ("--column", "id,name"), ("--column", "id", "--column", "name")))  # fmt: skip
-    assert together.status == 0 and together.out == alone.out and together.out.splitlines()[0] == "id,name"
+    assert together.status == 0 and together.out == alone.out and together.out.startswith('"id","name"')

@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -132,6 +133,21 @@ def test_missing_statistics_are_named(tmp_path: Path) -> None:
     table = opened(tmp_path, LONG, add("a", bounds(2, c=(1, 2))), add("b", {"numRecords": 2}), add("c"))
     with pytest.raises(ds.NotProvable, match=r"version 0 .* minimum of c: 2 files have no usable statistics"):
         table.scan().min("c")
+
+
+def test_strings_of_type_char_are_padded_when_they_are_read(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "s STRUCT<c: CHAR(3), v: VARCHAR(3)>, c CHAR(3), p CHAR(3)", ["p"])
+    table.append(pa.table({"s": [{"c": "x", "v": "y"}], "c": ["x"], "p": ["a"]}))
+    assert both(table.scan(), "s.v") == ("y", "y")
+    for column in ("s.c", "c", "p"):
+        with pytest.raises(ds.NotProvable, match="not compared in binary order"):
+            table.scan().min(column)
+    capitals = json.dumps({"__CHAR_VARCHAR_TYPE_STRING": "CHAR(3)"})
+    schema = f'{{"type":"struct","fields":[{{"name":"c","type":"string","nullable":true,"metadata":{capitals}}}]}}'
+    other = ds.DeltaTable.create(tmp_path / "capitals", schema)
+    other.append(pa.table({"c": ["x"]}))
+    with pytest.raises(ds.NotProvable, match="not compared in binary order"):
+        other.scan().min("c")
 
 
 def test_partition_columns(tmp_path: Path) -> None:

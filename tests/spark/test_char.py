@@ -84,3 +84,20 @@ def test_the_change_feed_has_the_padded_strings(spark: Any, tmp_path: Path) -> N
     rows = changes.to_arrow().select(["id", "c", "a"]).to_pylist()
     assert rows == [{"id": 1, "c": "x  ", "a": ["y ", None]}]
     assert [row.asDict() for row in changes.to_spark(spark).select("id", "c", "a").collect()] == rows
+
+
+@pytest.mark.parametrize("change", ["update", "merge"])
+def test_columns_that_are_not_set_are_written_as_they_were_stored(
+    spark: Any, table: ds.DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr("deltaskip.settings.options.spark_jobs", "always")
+    before = pq.read_table(tmp_path / "t" / "f.parquet", columns=["s", "a", "m", "c"])
+    if change == "update":
+        table.update({"id": "id + 10"}, "id < 3", spark)
+    else:
+        source = spark.createDataFrame([(1,), (2,)], "id BIGINT")
+        table.merge(source, "t.id = s.id", "s", "t").when_matched_update({"id": "s.id + 10"}).execute()
+    written = [path for path in (tmp_path / "t").rglob("*.parquet") if path.name != "f.parquet"]
+    rows = sorted((row for path in written for row in pq.read_table(path).to_pylist()), key=lambda row: row["id"])
+    assert [row.pop("id") for row in rows] == [11, 12]
+    assert rows == before.to_pylist()

@@ -167,11 +167,6 @@ class SqlCatalog(LocatedCatalog):
             return self._no_namespace(ident.namespace)
         return TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
 
-    def _no_namespace(self, namespace: Namespace) -> NamespaceNotFound:
-        return NamespaceNotFound(
-            f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
-        )
-
 
 def _rows(url: str, catalog: str) -> CatalogRows:
     install = f"pip install 'deltaskip[{'postgres' if url.startswith('postgres') else 'sql'}]'"

@@ -16,13 +16,14 @@ from deltaskip.catalogs.unity.contract import check_kept, told
 from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
-from deltaskip.log import LOG_FOLDER, Snapshot
+from deltaskip.log import Snapshot
 from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 
 _TRIES = 6
 _PAUSE_SECONDS = 0.05

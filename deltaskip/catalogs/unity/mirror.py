@@ -10,23 +10,23 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
+from deltaskip.features.enabling import FEATURE_PREFIX, ROW_TRACKING_DOMAIN, VERSION_PROPERTIES
 from deltaskip.json_text import parse_json
-from deltaskip.log import LOG_FOLDER, Kind, LogFile, Snapshot
+from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.table_state import StateChange
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, join
+from deltaskip.storage.location import LOG_FOLDER
 
 # The server derives them; clients neither write them into the log nor send them.
 _DERIVED = frozenset(
     (
-        "delta.minReaderVersion", "delta.minWriterVersion", "delta.clusteringColumns",
+        *VERSION_PROPERTIES, "delta.clusteringColumns",
         "delta.rowTracking.rowIdHighWaterMark", "delta.lastUpdateVersion", "delta.lastCommitTimestamp",
     )
 )  # fmt: skip
-_DERIVED_PREFIX = "delta.feature."
 _NAMES = {
     "elementType": "element-type",
     "containsNull": "contains-null",
@@ -123,7 +123,7 @@ def creation_request(table: Snapshot, location: str, managed: bool, timestamp_ms
 def _own(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties without those that the server derives."""
     return {
-        name: text for name, text in properties.items() if name not in _DERIVED and not name.startswith(_DERIVED_PREFIX)
+        name: text for name, text in properties.items() if name not in _DERIVED and not name.startswith(FEATURE_PREFIX)
     }
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
-from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry, withdraw
+from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry, elsewhere, withdraw
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
@@ -338,10 +338,7 @@ class UnityCatalog(LocatedCatalog):
     ) -> StagedTable:
         assert isinstance(entry, _UnityEntry)
         if described.location is not None and _place(described.location) != _place(entry.location):
-            raise InvalidArgument(
-                f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
-                f"{described.location}: drop it first, or leave the property location out."
-            )
+            raise elsewhere(entry, described.location)
         given = described.definition.properties
         check_lengths(given, str(entry.identifier))
         storage, root = self._storage(entry)

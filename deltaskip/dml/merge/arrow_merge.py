@@ -29,7 +29,7 @@ from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, 
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
+from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.literal_list import SHORTEST, integers, texts
@@ -55,9 +55,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# As through Spark.
-_MOST_VALUES = 250_000
-_MOST_LITERALS = 1_000
 # Bytes of rows that are joined at once, at least; and of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20
 _AHEAD_BYTES = 256 << 20
@@ -161,7 +158,7 @@ class ArrowSourceRows(SourceRows):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
         # Most rows of a large source have a key of their own, which the first of them show.
-        many = distinct and len(known.slice(0, 2 * _MOST_VALUES).unique()) > _MOST_VALUES
+        many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
         values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
         return KeyValues(least, greatest, found.null_count > 0, values)
 
@@ -184,11 +181,11 @@ def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
 
 def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
     """The values as literals, if they are few."""
-    if SHORTEST <= len(values) <= _MOST_VALUES and type_ == STRING:
+    if SHORTEST <= len(values) <= MOST_VALUES and type_ == STRING:
         return texts(values.cast(pa.string()))
-    if SHORTEST <= len(values) <= _MOST_VALUES and type_ in INTEGRAL_BITS:
+    if SHORTEST <= len(values) <= MOST_VALUES and type_ in INTEGRAL_BITS:
         return integers(values.cast(pa.int64()))
-    if len(values) > _MOST_LITERALS or type_ in (FLOAT, DOUBLE):
+    if len(values) > MOST_LITERALS or type_ in (FLOAT, DOUBLE):
         return None
     return tuple(Literal(value, type_) for value in domain_values(values))
 

@@ -38,7 +38,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -54,6 +54,9 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+
+MOST_VALUES, MOST_LITERALS = 250_000, 1_000
+"""Most integers and strings, which stay in one array, and most other values of a key that cost less than they prune."""
 
 _FALSE = Literal(False, BOOLEAN)
 _TRUE = Literal(True, BOOLEAN)
@@ -240,7 +243,7 @@ class _Template:
         if not isinstance(node, FieldRef):
             return False
         field = next(field for field in self._snapshot.schema.fields if field.name == node.logical[0])
-        return "char(" in str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower().replace("varchar(", "")
+        return declares_char(field)
 
     def _on_side(self, node: Node, side: str) -> Node | None:
         """The expression with columns named without alias; None if a column is not certainly one of this side."""

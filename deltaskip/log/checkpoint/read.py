@@ -25,7 +25,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.log.checkpoint.parquet_columns import wrong_column
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
+from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
@@ -34,6 +34,7 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_value
 from deltaskip.stats.bound_rules import hybrid_calendar
 from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found
+from deltaskip.storage.location import LOG_FOLDER
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -29,7 +29,7 @@ from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
+from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
@@ -39,6 +39,7 @@ from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.location import LOG_FOLDER
 
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.dml.files_to_change import DataFiles, chosen_files
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
-from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster
+from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.batches import FileBatch
@@ -33,8 +33,6 @@ READ_COLUMNS = (
     "clustering_provider",
 )
 """Columns of FILE_SCHEMA that are read of files to rewrite."""
-
-_MOST_DELETED = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +139,7 @@ def _many_deleted(batch: FileBatch, rows: pa.Array) -> npt.NDArray[Any]:
     deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64(), safe=False)
     total = pc.fill_null(one_chunk(records), 0).cast(pa.float64(), safe=False)
     gone, of = numpy_values(deleted), numpy_values(total)
-    found: npt.NDArray[Any] = gone > of * _MOST_DELETED
+    found: npt.NDArray[Any] = gone > of * MOST_DELETED
     return found
 
 
@@ -182,7 +180,7 @@ def _packed(files: DataFiles, numbers: npt.NDArray[Any], target_bytes: int) -> I
     rest = np.array(sorted(alone, key=lambda number: sizes[number]), np.int64)
     for start, end in _runs(sizes[rest], target_bytes):
         chosen = files.take(rest[start:end].tolist())
-        if end - start > 1 or _share_deleted(chosen) > _MOST_DELETED:
+        if end - start > 1 or _share_deleted(chosen) > MOST_DELETED:
             yield chosen
 
 

@@ -28,10 +28,12 @@ _COLUMNS = "ZCUBE_ZORDER_BY"
 LARGEST_CUBE = 100 << 30
 """Cubes of this size are not clustered again, as in delta-spark."""
 
+MOST_DELETED = 0.05
+"""Files with a greater share of deleted rows are rewritten."""
+
 # A cube is clustered again with new files once these have this share of its size, so that every row is rewritten a
 # number of times that grows with the logarithm of the table.
 _GROWTH = 2
-_MOST_DELETED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +133,4 @@ def _cube_of(tags: Mapping[str, Any]) -> tuple[str | None, list[str] | None]:
 def _many_deleted(records: int | None, vector: Mapping[str, Any] | None) -> bool:
     if vector is None:
         return False
-    return not records or (vector["cardinality"] or 0) > _MOST_DELETED * records
+    return not records or (vector["cardinality"] or 0) > MOST_DELETED * records

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import quoted_name, sql_tokens
+from deltaskip.schema.sql_text import quoted_name, quoted_text, sql_tokens
 
 PROVIDER = "delta"
 
@@ -157,12 +157,6 @@ def sql_name(*parts: str) -> str:
     return ".".join(map(quoted_name, (SESSION_CATALOG, *parts)))
 
 
-def sql_text(text: str) -> str:
-    """Return a text as a literal of SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _in_session_catalog(parts: tuple[str, ...]) -> tuple[str, ...]:
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return parts[1:]
@@ -230,7 +224,7 @@ def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
 def _create_by_sql(spark: SparkSession, parts: tuple[str, ...], location: str) -> None:
     name = ".".join(map(quoted_name, parts))
     try:
-        spark.sql(f"CREATE TABLE {name} USING {PROVIDER} LOCATION {sql_text(location)}")
+        spark.sql(f"CREATE TABLE {name} USING {PROVIDER} LOCATION {quoted_text(location)}")
     except Exception as error:  # the classes of Connect's errors differ between releases
         if is_taken(error):
             raise TableAlreadyExists(f"The table {name} already exists in the catalog of the session.") from error

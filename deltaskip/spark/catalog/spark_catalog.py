@@ -23,13 +23,12 @@ from deltaskip.errors import (
     InvalidArgument,
     NamespaceAlreadyExists,
     NamespaceNotEmpty,
-    NamespaceNotFound,
     TableAlreadyExists,
     TableNotFound,
     UnsupportedFeature,
 )
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_path
+from deltaskip.schema.sql_text import quoted_path, quoted_text
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -42,7 +41,6 @@ from deltaskip.spark.catalog.session_tables import (
     named_table,
     register_table,
     sql_name,
-    sql_text,
     table_identifier,
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
@@ -295,8 +293,8 @@ class SparkCatalog(LocatedCatalog):
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(
-            f"CREATE VIEW {sql_name(*parts)} TBLPROPERTIES ({sql_text(POINTER)} = {sql_text(location)}) AS "
-            f"SELECT 1 AS delta WHERE raise_error({sql_text(why)}) IS NULL"
+            f"CREATE VIEW {sql_name(*parts)} TBLPROPERTIES ({quoted_text(POINTER)} = {quoted_text(location)}) AS "
+            f"SELECT 1 AS delta WHERE raise_error({quoted_text(why)}) IS NULL"
         )
 
     def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
@@ -326,11 +324,6 @@ class SparkCatalog(LocatedCatalog):
     def _gone(self, ident: CatalogIdentifier) -> TableNotFound:
         return TableNotFound(f"The catalog {self.name} has no table {ident}.")
 
-    def _no_namespace(self, namespace: Namespace) -> NamespaceNotFound:
-        return NamespaceNotFound(
-            f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
-        )
-
 
 def _location(uri: str) -> str:
     """The location that a URI of Java names."""
@@ -358,9 +351,9 @@ def _create_database(spark: SparkSession, name: str, properties: Mapping[str, st
     own = _settable(spark, properties)
     clauses = [f"CREATE NAMESPACE {sql_name(name)}"]
     if COMMENT in properties:
-        clauses.append(f"COMMENT {sql_text(properties[COMMENT])}")
+        clauses.append(f"COMMENT {quoted_text(properties[COMMENT])}")
     if LOCATION in properties:
-        clauses.append(f"LOCATION {sql_text(properties[LOCATION])}")
+        clauses.append(f"LOCATION {quoted_text(properties[LOCATION])}")
     if own:
         clauses.append(f"WITH DBPROPERTIES ({_pairs(own)})")
     spark.sql(" ".join(clauses))
@@ -375,7 +368,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             state = java_state(spark).catalog()
             state.alterDatabase(copied(state.getDatabaseMetadata(name), 1, comment))
         else:
-            spark.sql(f"COMMENT ON NAMESPACE {sql_name(name)} IS {sql_text(comment)}")
+            spark.sql(f"COMMENT ON NAMESPACE {sql_name(name)} IS {quoted_text(comment)}")
         if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
             raise UnsupportedFeature(
                 f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
@@ -403,9 +396,9 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             f"has no statement for it: set it to another value, or use a classic session."
         )
     if gone:
-        spark.sql(f"ALTER NAMESPACE {sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(sql_text, gone))})")
+        spark.sql(f"ALTER NAMESPACE {sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(quoted_text, gone))})")
     if after.get(LOCATION) not in (None, before.get(LOCATION)):
-        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET LOCATION {sql_text(after[LOCATION])}")
+        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET LOCATION {quoted_text(after[LOCATION])}")
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
@@ -424,7 +417,7 @@ def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, s
 
 
 def _pairs(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
+    return ", ".join(f"{quoted_text(key)} = {quoted_text(value)}" for key, value in properties.items())
 
 
 def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:

@@ -28,7 +28,7 @@ from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import (
@@ -298,4 +298,4 @@ def _is_special(field: StructField) -> bool:
     types: list[DataType] = list(nested_types(field.type))
     if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
         return True
-    return COLLATIONS_KEY in field.metadata or "char(" in str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower()
+    return COLLATIONS_KEY in field.metadata or declares_char(field)

@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
+from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.literal_list import SHORTEST, integers, texts
 from deltaskip.expr.nodes import Literal, Node
@@ -36,9 +36,6 @@ from deltaskip.spark.session.session_settings import described_jobs
 SOURCE_ROW = "__deltaskip_source_row"
 """The number of a row of the source."""
 
-# Lists up to these lengths prune for less than they cost. Integers and strings stay in one array.
-_MOST_VALUES = 250_000
-_MOST_LITERALS = 1_000
 # Bytes of a value of a DataFrame in memory, if Spark does not report them.
 _VALUE_BYTES = 40
 
@@ -129,10 +126,10 @@ def _key_values(
     found = []
     for i, key in enumerate(keys):
         least, greatest = (_received(value, key.type) for value in row[1 + 3 * i : 3 + 3 * i])
-        most = _MOST_VALUES if key.type in INTEGRAL_BITS or key.type == STRING else _MOST_LITERALS
+        most = MOST_VALUES if key.type in INTEGRAL_BITS or key.type == STRING else MOST_LITERALS
         values = None
         exact = distinct and key.equal and key.type not in (FLOAT, DOUBLE)
-        if exact and row[0] <= max(most, _MOST_LITERALS) and least is not None:
+        if exact and row[0] <= max(most, MOST_LITERALS) and least is not None:
             values = _distinct(rows, columns[i], key.type)
         found.append(KeyValues(least, greatest, row[3 + 3 * i] > 0, values))
     return row[0], found
@@ -150,7 +147,7 @@ def _distinct(rows: DataFrame, column: Column, type_: DataType) -> Sequence[Node
     values = rows.select(column.alias("key")).where(F.col("key").isNotNull()).distinct()
     sent = values.select(_sent(F.col("key"), type_).alias("key"))
     array = _collected(sent)
-    if len(array) > (_MOST_VALUES if type_ in INTEGRAL_BITS or type_ == STRING else _MOST_LITERALS):
+    if len(array) > (MOST_VALUES if type_ in INTEGRAL_BITS or type_ == STRING else MOST_LITERALS):
         return None
     if len(array) >= SHORTEST and type_ in INTEGRAL_BITS:
         return integers(array)

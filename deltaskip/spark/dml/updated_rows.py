@@ -15,9 +15,9 @@ from deltaskip.dml.files_to_change import DataFiles, FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr import Node
 from deltaskip.expr.clock import reads_clock
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.sql_text import quoted_name, quoted_path
-from deltaskip.schema.types import DEFAULT_KEY, DataType, StructField, StructType
+from deltaskip.schema.types import DEFAULT_KEY, DataType, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.to_column import to_column
@@ -44,7 +44,7 @@ def updated_rows(
     stored = {
         field.name: f"{_STORED}{i}"
         for i, field in enumerate(schema.fields)
-        if (feed and field.name in changed) or (field.name not in changed and _is_padded(field))
+        if (feed and field.name in changed) or (field.name not in changed and declares_char(field))
     }
     partly, whole = change.partly, change.whole
     table = execution.snapshot.table_root
@@ -133,8 +133,3 @@ def _incoming(assignments: Assignments, frame: DataFrame) -> StructType:
     computed = [quoted_name(name) for name in assignments.values if name not in assignments.computed]
     types = {field.name: field for field in schema_of(frame.select(*computed).schema).fields} if computed else {}
     return StructType(tuple(types.get(field.name, field) for field in assignments.given))
-
-
-def _is_padded(field: StructField) -> bool:
-    """Whether Spark pads the values of a column when it reads them."""
-    return str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower().startswith("char")

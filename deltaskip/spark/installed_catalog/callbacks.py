@@ -27,7 +27,7 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
-from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
@@ -287,12 +287,7 @@ class SparkPlugin(Proxy):
         return self._catalog.namespace_exists(name.namespace) and self._catalog.table_exists(name)
 
     def _transactional(self) -> TransactionalTableCatalog:
-        if not isinstance(self._catalog, TransactionalTableCatalog):
-            raise UnsupportedFeature(
-                f"The catalog {self._name} cannot create or replace a table together with its rows: create the table, "
-                f"and INSERT INTO it."
-            )
-        return self._catalog
+        return transactional(self._catalog, self._name)
 
     def _staged(self, ident: Any, given: tuple[Any, ...], stage: Any) -> Any:
         name = self._named(ident)

@@ -14,6 +14,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.properties import CONSTRAINT_PREFIX
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
@@ -138,7 +139,7 @@ def _check(constraint: Any) -> tuple[str, str]:
     """The property that is a CHECK constraint."""
     if constraint.getClass().getSimpleName() != "Check":
         raise UnsupportedFeature(f"Delta tables support only CHECK constraints, not {constraint.toDDL()}.")
-    return f"delta.constraints.{constraint.name().lower()}", str(constraint.predicateSql())
+    return f"{CONSTRAINT_PREFIX}{constraint.name().lower()}", str(constraint.predicateSql())
 
 
 def _transform(transform: Any) -> Transform | ClusterBy:

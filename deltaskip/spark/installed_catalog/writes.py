@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.catalogs.staged import StagedTable
-from deltaskip.errors import CommitConflict, UnsupportedFeature
+from deltaskip.catalogs.staged import StagedTable, changed_since_read
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
@@ -73,10 +73,7 @@ class Target:
         frame = DataFrame(rows, self.jvm.spark)
         if isinstance(self.table, StagedTable):
             if read and self.latest is not None and read != {self.latest()}:
-                raise CommitConflict(
-                    f"Another writer has changed the table {self.name}, which is replaced by a query over itself: run "
-                    f"the statement again."
-                )
+                raise changed_since_read(self.name)
             self.table.append(frame)
             return
         frame = _computed(frame, self.table, self.name)

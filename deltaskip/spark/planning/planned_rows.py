@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.errors import SchemaError
 from deltaskip.expr.nodes import Opaque, columns_of, walk
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
@@ -24,7 +23,7 @@ from deltaskip.spark.columns.spark_types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching, planned_for
-from deltaskip.spark.read.projection import check_returned_by_python, with_declared_lengths
+from deltaskip.spark.read.projection import check_has_columns, check_returned_by_python, with_declared_lengths
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
@@ -84,10 +83,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 def _read_fields(scan: LogScan) -> list[StructField]:
     """The columns to read: the requested ones and those of the predicate; all if the latter are not known."""
     schema = scan.snapshot.schema
-    if not schema.fields:
-        raise SchemaError(
-            f"The table {scan.snapshot.table_root} has no columns, so there is nothing to read; add columns first."
-        )
+    check_has_columns(schema, scan.snapshot.table_root)
     parsed = scan.parsed
     if scan.columns is None or (parsed is not None and any(isinstance(part, Opaque) for part in walk(parsed))):
         return list(schema.fields)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from deltaskip.errors import CorruptLog
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.stored_rows import StoredRows
+from deltaskip.reading.stored_rows import StoredRows, listed_twice
 
 PIECE, PIECES = "__deltaskip_piece", "__deltaskip_pieces"
 """Columns after those of a file: which share of its row groups to read, and of how many."""
@@ -38,7 +37,7 @@ def rows_runner(
                 file = listed.slice(number, 1)
                 key = file["uri"][0].as_py(), piece
                 if key in seen:
-                    raise CorruptLog(f"The log of {table_root} lists {key[0]} twice, which would duplicate its rows.")
+                    raise listed_twice(table_root, key[0])
                 seen.add(key)
                 groups = None if pieces == 1 else _share(rows, file, piece, pieces)
                 if groups is None or groups.numbers:

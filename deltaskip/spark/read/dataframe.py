@@ -16,7 +16,6 @@ from pyspark.sql import types as spark_types
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
 from deltaskip.errors import (
-    CorruptLog,
     DeltaSkipError,
     InvalidArgument,
     InvalidArgumentType,
@@ -29,6 +28,7 @@ from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.nodes import columns_of
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.properties import MappingMode
@@ -45,7 +45,7 @@ from deltaskip.spark.read.file_index import check_unlisted, listed_here, millise
 from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
-from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.read.projection import check_has_columns, with_declared_lengths
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
@@ -252,8 +252,7 @@ def source_of(
 
 
 def _check_readable(spark: SparkSession, table_root: str, schema: StructType) -> None:
-    if not schema.fields:
-        raise SchemaError(f"The table {table_root} has no columns, so there is nothing to read; add columns first.")
+    check_has_columns(schema, table_root)
     if not spark.version.startswith("3."):
         return
     widened = [f.name for f in schema.fields if TYPE_CHANGES_KEY in f.metadata]
@@ -267,7 +266,7 @@ def _check_readable(spark: SparkSession, table_root: str, schema: StructType) ->
 def _check_paths(source: ScanSettings, repeated: bool) -> None:
     if not repeated and len(set(source.paths)) != len(source.paths):
         twice = Counter(source.paths).most_common(1)[0][0]
-        raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")
+        raise listed_twice(source.table_root, twice)
     check_not_hidden(source.paths, source.table_root)
 
 

@@ -16,7 +16,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from deltaskip.errors import DataFileMissing, UnsupportedFeature
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading.stored_rows import missing_file
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.read.file_paths import is_local, local_name, metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
@@ -228,7 +229,4 @@ def missing_files_named(table_root: str) -> Iterator[None]:
         if found is None:
             raise
         path = _ESCAPED.sub(r"\1", (error.getMessageParameters() or {}).get("path") or found[1])
-        raise DataFileMissing(
-            f"The log of {table_root} lists the data file {path}, which does not exist; it may have been vacuumed: "
-            "open a newer version or restore the file."
-        ) from None
+        raise missing_file(table_root, path) from None

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql.pandas.types import from_arrow_type
 
+from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_date
@@ -26,7 +27,6 @@ from deltaskip.spark.columns.spark_types import logical_type
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
 _UNESCAPED = re.compile(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,6 @@ def _directory_text(value: Any, data_type: DataType) -> str | None:
     if data_type == DATE:
         text = format_date(value)
         return text if len(text) == len("yyyy-MM-dd") else None
-    if data_type == STRING and value != _HIVE_NULL and _UNESCAPED.fullmatch(value):
+    if data_type == STRING and value != HIVE_NULL and _UNESCAPED.fullmatch(value):
         return str(value)
     return None

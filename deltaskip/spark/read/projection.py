@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.mapping import physical_name
@@ -63,6 +63,12 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
     if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
     return frame.select(*map(_declared, struct.fields), *beside)
+
+
+def check_has_columns(schema: StructType, table: str) -> None:
+    """Raise SchemaError for a table without columns."""
+    if not schema.fields:
+        raise SchemaError(f"The table {table} has no columns, so there is nothing to read; add columns first.")
 
 
 def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:

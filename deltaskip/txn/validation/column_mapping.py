@@ -18,9 +18,9 @@ from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.segment import list_commits
 from deltaskip.schema import StructField, StructType, parse_schema
-from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, field_id, physical_name
+from deltaskip.schema.mapping import ID_KEY, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import ArrayType, DataType, MapType, nested_types
+from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 
 _BATCH_ROWS = 1 << 16

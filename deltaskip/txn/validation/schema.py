@@ -35,6 +35,7 @@ from deltaskip.schema.types import (
     GENERATION_KEY,
     IDENTITY_PREFIX,
     INVARIANTS_KEY,
+    PHYSICAL_NAME_KEY,
     DecimalType,
     PrimitiveType,
     nested_types,
@@ -162,7 +163,7 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
                 "schema.names",
                 f"{why}: rename the column, or enable column mapping with delta.columnMapping.mode = name",
             )
-        physical = field.metadata.get("delta.columnMapping.physicalName") if state.mode != "none" else None
+        physical = field.metadata.get(PHYSICAL_NAME_KEY) if state.mode != "none" else None
         for each in {field.name, physical if isinstance(physical, str) else field.name}:
             if each.lower() in reserved:
                 yield "schema.reserved", f"has the column {each}, a name that {reserved[each.lower()]} uses"

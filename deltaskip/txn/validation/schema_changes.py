@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,15 +17,14 @@ from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
-from deltaskip.schema.lengths import with_lengths
+from deltaskip.schema.lengths import holds_all, text_length, with_lengths
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
-from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, UnknownType, nested_types
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
 
 _RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
-_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
 
 
 def check_changes(candidate: Candidate) -> bool:
@@ -169,7 +167,7 @@ def _widens(candidate: Candidate) -> bool:
 
 
 def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
-    """Whether values of the old type may be too long for a char(n) or varchar(n) in the new one."""
+    """Whether values of the old type may be none of a char(n) or varchar(n) in the new one."""
     match old, new:
         case StructType(), StructType():
             before = {physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
@@ -179,15 +177,8 @@ def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
             return _shortened(candidate, a, b)
         case MapType(k, v), MapType(l, w):
             return _shortened(candidate, k, l) or _shortened(candidate, v, w)
-        case _, UnknownType() if old not in (new, VOID):
-            length = _LENGTH.fullmatch(new.name)
-            limited = _LENGTH.fullmatch(old.name) if isinstance(old, UnknownType) else None
-            if length is None:
-                return False
-            shorter = limited is None or int(length[2]) < int(limited[2])
-            return shorter or (limited is not None and (limited[1], length[1]) == ("varchar", "char"))
         case _:
-            return False
+            return old != VOID and text_length(new) is not None and not holds_all(new, old)
 
 
 def _check_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> None:

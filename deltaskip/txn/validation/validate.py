@@ -7,6 +7,8 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.features.enabling import FEATURE_PREFIX, MATERIALIZED_COLUMNS, VERSION_PROPERTIES
+from deltaskip.log.in_commit_timestamps import ENABLEMENT
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
@@ -31,14 +33,6 @@ from deltaskip.txn.validation.schema_changes import check_changes
 _MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
 _PREFIX = "delta."
-_FEATURE_PREFIX = "delta.feature."
-_IN_PROTOCOL = ("delta.minReaderVersion", "delta.minWriterVersion")
-# A commit sets them itself.
-_ENABLEMENT = (
-    TableProperties.in_commit_timestamps_version.name,
-    TableProperties.in_commit_timestamps_since_ms.name,
-)
-_MATERIALIZED = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
 
 
 def validate(candidate: Candidate) -> bool:
@@ -176,7 +170,7 @@ def _check_properties(candidate: Candidate) -> None:
 def _check_value(candidate: Candidate, name: str, text: str) -> None:
     if name.startswith(CONSTRAINT_PREFIX) or not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
         return
-    if name in _IN_PROTOCOL or name.startswith(_FEATURE_PREFIX):
+    if name in VERSION_PROPERTIES or name.startswith(FEATURE_PREFIX):
         why = f"sets the property {name}, which is not a table property: set the protocol action instead"
         candidate.refuse_metadata("properties.unknown", why)
     if not is_delta_property(name):
@@ -196,7 +190,7 @@ def _check_value(candidate: Candidate, name: str, text: str) -> None:
 def _check_guarded(candidate: Candidate) -> None:
     old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
     rule, dropped = "properties.guarded", candidate.intent.dropped_features
-    for name in _ENABLEMENT:
+    for name in ENABLEMENT:
         if name in new and new[name] != old.get(name):
             candidate.refuse_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
     both = candidate.properties.row_tracking and candidate.properties.row_tracking_suspended
@@ -210,12 +204,12 @@ def _check_guarded(candidate: Candidate) -> None:
     if candidate.properties.checkpoint_protection_version < highest and "checkpointProtection" not in dropped:
         why = f"lowers {protected.name} below {highest}, which protects the log of earlier versions"
         candidate.refuse_metadata(rule, f"{why}: keep it")
-    for name in _MATERIALIZED:
+    for name in MATERIALIZED_COLUMNS:
         if name in old and new.get(name) != old[name] and not (name not in new and "rowTracking" in dropped):
             change = f"changes {name} to {new[name]}" if name in new else f"removes {name}"
             why = f"{change}, but files of the table may have row ids in the column {old[name]}: keep it"
             candidate.refuse_metadata("row-ids.columns", why)
-    names = [new[name].lower() for name in _MATERIALIZED if name in new]
+    names = [new[name].lower() for name in MATERIALIZED_COLUMNS if name in new]
     if "" in names or len(set(names)) < len(names):
-        why = f"must set {' and '.join(_MATERIALIZED)} to different names of columns"
+        why = f"must set {' and '.join(MATERIALIZED_COLUMNS)} to different names of columns"
         candidate.refuse_metadata("row-ids.columns", why)

@@ -384,6 +384,14 @@ CHANGES = {
         changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))),
         schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(5)")), files=[file("a")],
     ),
+    "longer char": Case(
+        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="char(9)"))), "schema.existing-files",
+        "char(9)", schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="char(5)")), files=[file("a")],
+    ),
+    "varchar of char": Case(
+        changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar( 5 )"))),
+        schema=only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="CHAR(5)")), files=[file("a")],
+    ),
     "varchar of text": Case(
         changed(only(column("t", STRING, __CHAR_VARCHAR_TYPE_STRING="varchar(9)"))), "schema.existing-files",
         schema=only(column("t", STRING)), files=[file("a")],
