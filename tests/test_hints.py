@@ -50,8 +50,8 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
     rows = pa.table({"id": pa.array([1], pa.int32())})
     for call, said in (
         (lambda: table.update(updates={"id": "1"}, predicate="id = 1"), "set for updates and where for predicate"),
-        (lambda: table.append(rows, **{"mode": "overwrite"}), r"To replace rows, call overwrite\(rows\)"),
-        (lambda: table.append(rows, **{"mergeSchema": True}), "schema_mode for mergeSchema"),
+        (lambda: table.append(rows, mode="overwrite"), r"To replace rows, call overwrite\(rows\)"),  # type: ignore[call-arg]
+        (lambda: table.append(rows, mergeSchema=True), "schema_mode for mergeSchema"),  # type: ignore[call-arg]
         (lambda: table.scan(colums=["id"]), "columns for colums"),
         (lambda: table.append({"id": 1}), r"data\['id'\] must be a list of values, not int"),
         (lambda: table.append([1]), "Each row of data must be a dict, not int"),

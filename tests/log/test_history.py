@@ -99,7 +99,7 @@ def test_versions_that_cannot_be_rebuilt_are_not_found_by_time(hourly: TableBuil
 
 def test_a_log_of_checkpoints_alone_has_no_times(table: TableBuilder) -> None:
     table.checkpoint(3)
-    with pytest.raises(VersionNotFound, match="no commit with the time"):
+    with pytest.raises(VersionNotFound, match="no commit with a usable timestamp"):
         at(table, HOUR)
 
 
