@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path
+from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path, table_key
 from deltaskip.alter.column_changes import (
     add_column,
     column_json,
@@ -288,11 +288,14 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
 
     # PROTOCOL, Row Tracking: it is enabled only if every file has row ids.
     """
-    snapshot = transaction.snapshot
+    snapshot, changed = transaction.snapshot, transaction.changed_files
     for batch in snapshot.add_batches(_BATCH_FILES):
         has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))
         for file in add_files(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
+            if table_key(snapshot.table_root, file.path) in changed:
+                # The transaction has removed it, or adds it again itself.
+                continue
             again = replace(file, data_change=False)
             if numbered:
                 transaction.add_again(replace(again, base_row_id=None, default_row_commit_version=None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
@@ -298,6 +298,11 @@ class Transaction(Unpicklable):
             match: Returns whether rows that other writers removed may match: a scan, a path as logged, positions.
         """
         self._pending.rows_match = match
+
+    @property
+    def changed_files(self) -> Collection[str]:
+        """The files that the transaction adds or removes so far, by `table_key`."""
+        return self._pending.touched.keys()
 
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +95,52 @@ def test_the_table_moves_to_what_its_transaction_commits(tmp_path: Path) -> None
     assert (table.version, other.version) == (1, 2)
     earlier.commit()
     assert (table.version, table.scan().count(), other.version) == (3, 3, 2)
+
+
+def test_row_tracking_is_enabled_after_a_change_in_one_transaction(tmp_path: Path) -> None:
+    changes: dict[str, Callable[[Any], object]] = {
+        "delete": lambda txn: txn.delete("k = 1"),
+        "delete a file": lambda txn: txn.delete("k = 4"),
+        "overwrite": lambda txn: txn.overwrite({"k": [9], "v": [9]}),
+        "overwrite where": lambda txn: txn.overwrite({"k": [1], "v": [9]}, "k = 1"),
+        "update": lambda txn: txn.update({"v": "v + 1"}, "k = 2"),
+        "append": lambda txn: txn.append({"k": [7], "v": [7]}),
+    }
+    for (name, change), vectors in product(changes.items(), ("true", "false")):
+        alone, together = (
+            ds.DeltaTable.create(tmp_path / f"{name} {vectors} {number}", "k BIGINT, v INT",
+                                 properties={"delta.enableDeletionVectors": vectors})
+            for number in range(2)
+        )  # fmt: skip
+        for table in (alone, together):
+            table.append({"k": [1, 2, 3], "v": [1, 2, 3]})
+            table.append({"k": [4], "v": [4]})
+        change(alone)
+        with together.transaction() as txn:
+            change(txn)
+            txn.alter(ds.SetProperty("delta.enableRowTracking", "true"))
+        rows, wanted = (sorted(map(tuple, table.scan().to_pandas().to_numpy().tolist())) for table in (together, alone))
+        assert rows == wanted, name
+        ids: list[int] = []
+        for file in together.snapshot.adds(["base_row_id", "default_row_commit_version", "stats"]).to_pylist():
+            ids += range(file["base_row_id"], file["base_row_id"] + json.loads(file["stats"])["numRecords"])
+            assert file["default_row_commit_version"] == together.version, name
+        assert len({*ids}) == len(ids) >= len(rows), name
+
+
+def test_the_change_feed_is_enabled_before_the_change_that_it_has(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "k BIGINT")
+    table.append({"k": [1, 2]})
+    feed = ds.SetProperty("delta.enableChangeDataFeed", "true")
+    early = table.transaction()
+    early.delete("k = 1")
+    early.alter(feed)
+    with pytest.raises(ds.UnsupportedFeature, match=r"before it enables the change data feed.*enable it first"):
+        early.commit()
+    assert table.version == 1
+    with table.transaction() as txn:
+        txn.alter(feed)
+        txn.delete("k = 1")
+    assert table.changes(start=2).to_arrow().select(["k", "_change_type"]).to_pylist() == [
+        {"k": 1, "_change_type": "delete"}
+    ]

@@ -253,6 +253,12 @@ def _check_changes(candidate: Candidate) -> None:
     )
     if removed and added and not overwrites:
         base = candidate.base
+        if not base.table_properties.change_data_feed:
+            raise unsupported(
+                "files.cdc",
+                f"This transaction on {base.root} changes rows before it enables the change data feed, so that the "
+                f"feed would lack them; enable it first",
+            )
         raise unsupported(
             "files.cdc",
             f"Version {base.version} of {base.root} has change data feed enabled (table feature changeDataFeed), and "
