@@ -102,7 +102,7 @@ def test_other_text_is_refused_with_its_place() -> None:
             ("ADD COLUMN c INT DEFAULT 5", "SET DEFAULT"),
             ("ADD COLUMN c BIGINT GENERATED ALWAYS AS IDENTITY", "cannot be added"),
             ("ADD COLUMNS (c INT", "is expected"),
-            ("ADD COLUMN c INT d INT", "no option"),
+            ("ADD COLUMN c INT d INT", "not an option"),
             ("ADD CONSTRAINT c PRIMARY KEY (a)", "only CHECK"),
             ("ADD CONSTRAINT a.b CHECK (id > 0)", "only CHECK"),
             ("ADD CONSTRAINT c CHECK ()", "empty"),
