@@ -147,13 +147,14 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
     from deltaskip.statements.from_the_log import Query
     from deltaskip.statements.run import parse_statement
 
+    views = _views(spark)
     statement = parse_statement(str(with_parameters(arguments.unicode_text("text", text), params)))
     if not isinstance(statement, Query):
         raise InvalidArgument(
             "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
             "method sql of a catalog."
         )
-    return _ViewSession(spark, _views(spark)).query(statement.text)
+    return _ViewSession(spark, views).query(statement.text)
 
 
 def _views(spark: Any) -> dict[str, RegisteredView]:
