@@ -147,7 +147,7 @@ def test_tables_of_other_formats_are_listed_and_refused_by_name(
         lambda: catalog.rename_table("db.parquet_one", "db.x"), lambda: catalog.drop_namespace("db", cascade=True),
         lambda: catalog.stage_create_or_replace("db.parquet_one", "id BIGINT"),
     ):  # fmt: skip
-        with pytest.raises(UnsupportedFeature, match="format parquet: use Spark"):
+        with pytest.raises(UnsupportedFeature, match="its format is parquet: use Spark"):
             use()
     with pytest.raises(TableAlreadyExists):
         catalog.create_table("db.parquet_one", "id BIGINT")
