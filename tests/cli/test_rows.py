@@ -154,6 +154,8 @@ def test_every_other_query_is_run_by_duckdb(run: Run, table: Path, tmp_path: Pat
     )
     ran = run("query", f"SELECT nope(id) FROM '{table}'")
     assert ran.status == 1 and "DuckDB refuses the query" in ran.err and ran.err.count("\n") == 1
+    ran = run("query", f"SELECT id FROM '{table}' WHERE id > 1 && id < 3")
+    assert ran.status == 1 and ran.err.endswith("Write AND for &&.\n")
 
 
 def test_a_query_that_is_none_is_refused(run: Run, table: Path) -> None:
