@@ -15,7 +15,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
-from deltaskip.statements.reader import Parts, StatementTable
+from deltaskip.statements.reader import Parts, StatementTable, path_of
 from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.table.table import DeltaTable
 
@@ -35,12 +35,27 @@ class QuerySession(ABC):
     spark: Any
 
     @abstractmethod
-    def has_table(self, parts: Parts) -> bool:
-        """Whether a name is one of a table."""
+    def has_named(self, parts: Parts) -> bool:
+        """Whether a name that is no path is one of a table."""
 
     @abstractmethod
+    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+        """The table of a name that is no path, at a version or time. Raises TableNotFound."""
+
+    def has_table(self, parts: Parts) -> bool:
+        """Whether a name is one of a table, or the path of one."""
+        return path_of(parts) is not None or self.has_named(parts)
+
     def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The table of a name, at the version that it names. Raises TableNotFound."""
+        """The table of a name or path, at the version that it names. Raises TableNotFound."""
+        named = name if isinstance(name, StatementTable) else StatementTable(name)
+        time = None if named.timestamp is None else self.moment(named.timestamp)
+        path = path_of(named.parts)
+        return (
+            self.named_table(named.parts, named.version, time)
+            if path is None
+            else DeltaTable(path, named.version, time)
+        )
 
     def condition(self, name: StatementTable) -> str | None:
         """The predicate, as SQL text, of the rows that the name stands for; None for all rows."""

@@ -21,6 +21,12 @@ Parts = tuple[str, ...]
 Creating = Literal["create", "replace", "create or replace"]
 
 
+def path_of(parts: Parts) -> str | None:
+    """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
+    is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
+    return parts[1] if is_path else None
+
+
 @dataclass(frozen=True, slots=True)
 class StatementTable:
     """A table as a statement names it.

@@ -10,8 +10,8 @@ from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements import answers
 from deltaskip.statements.answers import rows
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import PartitionValue, Parts, StatementReader, StatementTable
-from deltaskip.statements.statement import ReadStatement, StatementSession, path_of
+from deltaskip.statements.reader import PartitionValue, Parts, StatementReader, StatementTable, path_of
+from deltaskip.statements.statement import ReadStatement, StatementSession
 from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from datetime import datetime
 from typing import Any
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
@@ -12,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import Parts, StatementTable
+from deltaskip.statements.reader import Parts, path_of
 from deltaskip.table.table import DeltaTable
 
 
@@ -42,18 +43,13 @@ class StatementSession(QuerySession):
         own = bool(parts) and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:1])
         return parts[1:] if own else parts
 
-    def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The table of a name, at the version that it names. Raises TableNotFound."""
-        named = name if isinstance(name, StatementTable) else StatementTable(name)
-        time = None if named.timestamp is None else self.moment(named.timestamp)
-        path = path_of(named.parts)
-        if path is not None:
-            return DeltaTable(path, named.version, time)
-        return self.catalog.load_table(self.ident(named.parts), version=named.version, timestamp=time)
+    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+        """The table of the catalog."""
+        return self.catalog.load_table(self.ident(parts), version=version, timestamp=time)
 
-    def has_table(self, parts: Parts) -> bool:
-        """Whether the catalog has a table of a name, or the name is the path of one."""
-        return path_of(parts) is not None or self.catalog.table_exists(self.ident(parts))
+    def has_named(self, parts: Parts) -> bool:
+        """Whether the catalog has a table of a name."""
+        return self.catalog.table_exists(self.ident(parts))
 
     def own(self, text: str, parts: Parts, alias: str | None, table: DeltaTable) -> str:
         """An expression over the columns of a table, without its name or alias before them."""
@@ -63,12 +59,6 @@ class StatementSession(QuerySession):
 def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
     """The qualifiers of a table's columns: its alias, or its name with all or only some of the names before it."""
     return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
-
-
-def path_of(parts: Parts) -> str | None:
-    """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
-    is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
-    return parts[1] if is_path else None
 
 
 def catalog_name(session: StatementSession, parts: Parts) -> CatalogIdentifier:

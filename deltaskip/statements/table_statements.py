@@ -32,8 +32,8 @@ from deltaskip.statements.answers import NOTHING, rows
 from deltaskip.statements.namespace_statements import (
     NAMESPACES,
 )
-from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable
-from deltaskip.statements.statement import Statement, StatementSession, catalog_name, path_of
+from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable, path_of
+from deltaskip.statements.statement import Statement, StatementSession, catalog_name
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.parse_transforms import parse_transform
 

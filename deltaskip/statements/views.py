@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from datetime import datetime
 from typing import Any
 
 from deltaskip import arguments
@@ -15,8 +16,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name, parse_names
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import Parts, StatementTable
-from deltaskip.statements.statement import path_of
+from deltaskip.statements.reader import Parts, StatementTable, path_of
 from deltaskip.table.table import DeltaTable, table_in
 
 # By the id of a session, then by the name of the view, folded.
@@ -168,26 +168,21 @@ class _ViewSession(QuerySession):
 
     views: Mapping[str, RegisteredView]
 
-    def has_table(self, parts: Parts) -> bool:
-        """Whether a name is one of a registered view, or the path of a table."""
-        return path_of(parts) is not None or (len(parts) == 1 and fold_name(parts[0]) in self.views)
+    def has_named(self, parts: Parts) -> bool:
+        """Whether a name is one of a registered view."""
+        return len(parts) == 1 and fold_name(parts[0]) in self.views
 
-    def table(self, name: Parts | StatementTable) -> DeltaTable:
-        """The latest version of the table of a view or path, or the version that the name has."""
-        named = name if isinstance(name, StatementTable) else StatementTable(name)
-        time = None if named.timestamp is None else self.moment(named.timestamp)
-        path = path_of(named.parts)
-        if path is not None:
-            return DeltaTable(path, named.version, time)
-        found = copy(self._view(named).table)
-        if named.version is None and time is None:
+    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+        """The latest version of the table of a view, or the version that is given."""
+        found = copy(self._view(parts).table)
+        if version is None and time is None:
             found.refresh()
             return found
-        return table_in(found.snapshot.storage, found.snapshot.root, named.version, time)
+        return table_in(found.snapshot.storage, found.snapshot.root, version, time)
 
     def condition(self, name: StatementTable) -> str | None:
         """The predicate of a view."""
-        return None if path_of(name.parts) is not None else self._view(name).where
+        return None if path_of(name.parts) is not None else self._view(name.parts).where
 
-    def _view(self, name: StatementTable) -> RegisteredView:
-        return self.views[fold_name(name.parts[0])]
+    def _view(self, parts: Parts) -> RegisteredView:
+        return self.views[fold_name(parts[0])]

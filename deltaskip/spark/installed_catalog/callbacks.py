@@ -34,7 +34,8 @@ from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
-from deltaskip.statements.statement import by_path, path_of
+from deltaskip.statements.reader import path_of
+from deltaskip.statements.statement import by_path
 from deltaskip.table.table import DeltaTable
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"

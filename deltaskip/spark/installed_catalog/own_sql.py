@@ -16,7 +16,7 @@ from deltaskip.expr import parameter_names
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.spark.session.jvm import Jvm
-from deltaskip.statements.statement import path_of
+from deltaskip.statements.reader import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
 # Patterns that Spark converts to a prefix or an equality; it hands over no other pattern.
