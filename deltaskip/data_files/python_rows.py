@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,18 +32,18 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
     if isinstance(data, list) and all(isinstance(row, dict) for row in data):
         names = dict.fromkeys(key for row in data for key in row)
         columns = {key: [row.get(key) for row in data] for key in names}
-    elif isinstance(data, dict) and any(map(_is_one, data.values())):
-        one = next(key for key, each in data.items() if _is_one(each))
-        raise InvalidArgumentType(
-            f"{name}[{one!r}] must be a list of values, not {type(data[one]).__name__}: write a dict of "
-            f"lists, or a list of dicts such as [{{'id': 1}}]."
-        )
     elif isinstance(data, list):
         odd = next(each for each in data if not isinstance(each, dict))
         raise InvalidArgumentType(
             f"Each row of {name} must be a dict, not {type(odd).__name__}: write a list of dicts such as [{{'id': 1}}]."
         )
-    elif isinstance(data, dict) and all(isinstance(values, list | np.ndarray) for values in data.values()):
+    elif isinstance(data, dict):
+        for key, values in data.items():
+            if not isinstance(values, list | np.ndarray):
+                raise InvalidArgumentType(
+                    f"{name}[{key!r}] must be a list of values, not {type(values).__name__}: write a dict of lists, or "
+                    f"a list of dicts such as [{{'id': 1}}]."
+                )
         columns = data
     else:
         return None
@@ -54,11 +53,6 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
         lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
         raise InvalidArgument(f"The columns of {name} must have the same number of values, not {lengths}.")
     return pa.table({key: _column(values, key, name) for key, values in columns.items()})
-
-
-def _is_one(value: object) -> bool:
-    """Whether a value is one of a row, and not those of a column."""
-    return value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date)
 
 
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:

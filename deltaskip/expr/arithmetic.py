@@ -33,6 +33,9 @@ MOST_PLACES = 400
 # Every version of Java writes all digits of halves below, which are no more than 15.
 FEW_DIGITS = 1e14
 
+BY_ZERO = "Division by zero: use try_divide or nullif for NULL."
+"""What a division by zero raises."""
+
 ROUNDINGS: Mapping[str, tuple[str, str]] = {
     "round": ("half up", ROUND_HALF_UP),
     "bround": ("half even", ROUND_HALF_EVEN),
@@ -55,7 +58,7 @@ def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None
 def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> object:
     """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as in ANSI mode."""
     if op in ("/", "%", "div") and right == 0:
-        raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
+        raise EvaluationError(BY_ZERO)
     match left, right:
         case (Decimal(), Decimal()):
             return _decimal(op, left, right, type_)

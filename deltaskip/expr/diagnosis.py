@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deltaskip.errors import meant
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -37,7 +36,7 @@ from deltaskip.expr.nodes import (
     children_of,
 )
 from deltaskip.expr.render import to_sql
-from deltaskip.expr.spark_functions import FUNCTION_NAMES
+from deltaskip.expr.spark_functions import FUNCTION_NAMES, is_unknown, meant_function
 from deltaskip.expr.type_names import EXAMPLES, sql_name
 from deltaskip.schema.floats import to_float
 from deltaskip.schema.resolve import fold_name
@@ -134,13 +133,11 @@ def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
 def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
     """Yield the name of each function that Spark does not have, and a sentence about it."""
     for part in _walk(parsed):
-        if isinstance(part, Call) and part.name not in FUNCTION_NAMES and part.name.isidentifier():
-            if part.name in ("negative", "positive", "add_interval"):
-                continue
+        if isinstance(part, Call) and is_unknown(part.name):
             yield (
                 part.name,
                 f"{part.name} is not a built-in function of Spark, so {to_sql(part)} skips no file; without a "
-                f"user-defined function of this name, Spark fails.{meant(part.name, FUNCTION_NAMES, 0.75)}",
+                f"user-defined function of this name, Spark fails.{meant_function(part.name)}",
             )
         elif (
             isinstance(part, Opaque) and (method := _METHOD.fullmatch(part.sql)) and method[2].lower() in FUNCTION_NAMES

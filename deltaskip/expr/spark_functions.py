@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from deltaskip.errors import meant
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -168,6 +170,20 @@ _SYNTAX = ("cast", "try_cast", "timestampadd", "timestampdiff", "in", "between",
 
 FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS, *_SYNTAX))
 """Names of all built-in functions."""
+
+
+def is_unknown(name: str) -> bool:
+    """Whether a call of this name is one of a function that Spark does not have.
+
+    Operators have no identifier as name, and `add_interval` is the sum of a time and an interval.
+    """
+    return name.isidentifier() and name not in FUNCTION_NAMES and name != "add_interval"
+
+
+def meant_function(name: str) -> str:
+    """Return the question after the name of an unknown function, as `errors.meant` does."""
+    return meant(name, FUNCTION_NAMES, 0.75)
+
 
 CHANGING = _words(
     """

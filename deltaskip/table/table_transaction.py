@@ -25,7 +25,6 @@ from deltaskip.errors import InvalidArgumentType
 from deltaskip.table.methods import TableMethods, time_zone_argument
 from deltaskip.table.write_methods import overwrite_argument
 from deltaskip.transforms import Transform
-from deltaskip.txn.latest import latest_after
 from deltaskip.txn.transaction import Transaction
 
 
@@ -62,8 +61,7 @@ class TableTransaction(Transaction):
         version = super().commit()
         if self._table.snapshot is self.snapshot:
             self.snapshot.followed_by = self.after
-        self._table.snapshot = latest_after(self._table.snapshot)
-        return version
+        return self._table._moved(version)
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         if not isinstance(files, Sequence):

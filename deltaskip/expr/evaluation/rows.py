@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from deltaskip.errors import meant
 from deltaskip.expr.casts import cast_value, try_cast_value
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
@@ -39,7 +38,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.render import to_sql
-from deltaskip.expr.spark_functions import FUNCTION_NAMES
+from deltaskip.expr.spark_functions import is_unknown, meant_function
 from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
@@ -85,9 +84,9 @@ def left_to_spark(node: Node) -> str | None:
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
         if isinstance(part, Call) and part.type is None:
-            if part.name.isidentifier() and part.name not in FUNCTION_NAMES:
-                known = meant(part.name, FUNCTION_NAMES, 0.75)
-                return f"{part.name} is not a built-in function of Spark.{known or ' A session may have it.'}"
+            if is_unknown(part.name):
+                known = meant_function(part.name) or " A session may have it."
+                return f"{part.name} is not a built-in function of Spark.{known}"
             # Functions without a name of their own have another notation.
             return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import dates
-from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated
+from deltaskip.expr.arithmetic import BY_ZERO, absolute, arithmetic, arithmetic_type, negated
 from deltaskip.expr.coerce import (
     DATETIMES,
     INTEGRAL_BITS,
@@ -162,9 +162,9 @@ def _check_divisor(left: Values, right: Values) -> None:
     """Raise for a number over zero."""
     if is_constant(right):
         if constant(right) == 0 and (is_constant(left) or left.null_count < len(left)):
-            raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
+            raise EvaluationError(BY_ZERO)
     elif any_of(np.asarray(numbers(right) == 0), left, right):
-        raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
+        raise EvaluationError(BY_ZERO)
 
 
 def _no_trap(divisor: np.ndarray) -> np.ndarray:
@@ -196,7 +196,7 @@ def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: 
     operands = repeated(left, rows), repeated(right, rows)
     found, states = compute(*operands, one.scale, other.scale, call.name, precision, scale)
     if (numpy_values(states) == _BY_ZERO).any():
-        raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
+        raise EvaluationError(BY_ZERO)
     values = decimals(found, states, precision)
     if call.type != LONG:
         return values
@@ -300,7 +300,7 @@ def _pmod_signature(args: tuple[Node, ...]) -> Typed:
 
 def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[1] == 0:
-        raise EvaluationError("Division by zero: use try_divide or nullif for NULL.")
+        raise EvaluationError(BY_ZERO)
     remainder: Any = arithmetic("%", args[0], args[1], call.type)
     if remainder >= 0:
         return remainder
