@@ -44,16 +44,16 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, from which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
-# Arguments of other libraries, and those that stand for them here.
-_ELSEWHERE = {
-    **dict.fromkeys(("condition", "filter", "filters", "predicate"), "where"),
-    **dict.fromkeys(("updates", "new_values"), "set"),
-    **dict.fromkeys(("merge_schema", "mergeSchema"), "schema_mode"),
-    **dict.fromkeys(("partitionBy", "partition_columns"), "partition_by"),
-    **dict.fromkeys(("configuration", "tblproperties"), "properties"),
-    **dict.fromkeys(("versionAsOf", "version_as_of"), "version"),
-    **dict.fromkeys(("timestampAsOf", "timestamp_as_of"), "timestamp"),
-}
+# Arguments of one meaning: names of this and of other libraries.
+_SAME_ARGUMENT = (
+    ("where", "condition", "filter", "filters", "predicate"),
+    ("set", "values", "updates", "new_values"),
+    ("schema_mode", "merge_schema", "mergeSchema"),
+    ("partition_by", "partitionBy", "partition_columns"),
+    ("properties", "configuration", "tblproperties"),
+    ("version", "versionAsOf", "version_as_of"),
+    ("timestamp", "timestampAsOf", "timestamp_as_of"),
+)
 # The names of an argument that is a session; the second one is delta-spark's.
 _SESSION_NAMES = ("spark", "sparkSession")
 _LONGEST = 300
@@ -264,14 +264,16 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
         wanted = f" Did you mean {' and '.join(cures)}?" if cures else ""
         if named.get("mode") == "overwrite":
             wanted += " To replace rows, call overwrite(rows)."
+        if parameters[:1] == ["spark"] and args and isinstance(args[0], str):
+            wanted += " The first one is a SparkSession."
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
 
 
 def _meant(name: str, parameters: list[str]) -> str | None:
     """The argument that is meant by another name; None if that is not known."""
-    there = _ELSEWHERE.get(name)
-    return there if there in parameters else nearest(name, parameters)
+    same = next((group for group in _SAME_ARGUMENT if name in group), ())
+    return next((each for each in parameters if each in same), None) or nearest(name, parameters)
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, list[str]]:

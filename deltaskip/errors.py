@@ -246,7 +246,7 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write stored other values than it was given, or nothing, because the version in `txn` is too low."""
+    """A write stored other values than it was given, a property that Delta ignores, or nothing: `txn` is too low."""
 
 
 class ReadWarning(UserWarning):

@@ -50,6 +50,9 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
     rows = pa.table({"id": pa.array([1], pa.int32())})
     for call, said in (
         (lambda: table.update(updates={"id": "1"}, predicate="id = 1"), "set for updates and where for predicate"),
+        (lambda: table.update(values={"id": "1"}), "set for values"),
+        (lambda: table.merge(rows, "true").when_matched_update(set={"id": "1"}), "values for set"),  # type: ignore[call-arg]
+        (lambda: ds.sql("SELECT 1"), "'text'. The first one is a SparkSession"),  # type: ignore[call-arg]
         (lambda: table.append(rows, mode="overwrite"), r"To replace rows, call overwrite\(rows\)"),  # type: ignore[call-arg]
         (lambda: table.append(rows, mergeSchema=True), "schema_mode for mergeSchema"),  # type: ignore[call-arg]
         (lambda: table.scan(colums=["id"]), "columns for colums"),

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable, transforms
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidCommit, SchemaError, TableAlreadyExists
+from deltaskip.errors import (
+    DeltaSkipError,
+    InvalidArgument,
+    InvalidCommit,
+    SchemaError,
+    TableAlreadyExists,
+    WriteWarning,
+)
 from deltaskip.features.enabling import features_of
 from tests.looped import looped
 
@@ -215,6 +222,13 @@ def test_properties_in_any_letter_case_and_versions_of_the_protocol(
     table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
     assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == versions
     assert dict(table.snapshot.properties) == configuration
+
+
+def test_a_property_without_its_prefix_is_kept_with_a_warning(tmp_path: Path) -> None:
+    for name in ("appendOnly", "appendonly"):
+        with pytest.warns(WriteWarning, match=rf"ignores the property {name}, .* Did you mean delta\.appendOnly\?"):
+            table = DeltaTable.create(tmp_path / name, "id BIGINT", properties={name: "true", "mine": "1"})
+        assert table.snapshot.properties == {name: "true", "mine": "1"}
 
 
 @looped("version, message", [("x", "must be a version"), ("9", "reader versions 1 to 3")])

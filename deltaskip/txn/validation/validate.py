@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import InvalidArgument, SchemaError, WriteWarning
 from deltaskip.features.enabling import FEATURE_PREFIX, MATERIALIZED_COLUMNS, VERSION_PROPERTIES
 from deltaskip.log.in_commit_timestamps import ENABLEMENT
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
+    delta_property,
     is_delta_property,
     meant_property,
     parse_property,
@@ -29,6 +30,7 @@ from deltaskip.txn.validation.protocol import check_features, check_protocol, ch
 from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
 from deltaskip.txn.validation.schema import check_schema
 from deltaskip.txn.validation.schema_changes import check_changes
+from deltaskip.warning import warn
 
 _MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
@@ -168,7 +170,14 @@ def _check_properties(candidate: Candidate) -> None:
 
 
 def _check_value(candidate: Candidate, name: str, text: str) -> None:
-    if name.startswith(CONSTRAINT_PREFIX) or not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
+    if name.startswith(CONSTRAINT_PREFIX):
+        return
+    if not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
+        meant = delta_property(_PREFIX + name)
+        if meant is not None:
+            warn(
+                f"Delta ignores the property {name}, which {candidate.place} sets. Did you mean {meant}?", WriteWarning
+            )
         return
     if name in VERSION_PROPERTIES or name.startswith(FEATURE_PREFIX):
         why = f"sets the property {name}, which is not a table property: set the protocol action instead"
