@@ -144,3 +144,27 @@ def test_the_change_feed_is_enabled_before_the_change_that_it_has(tmp_path: Path
     assert table.changes(start=2).to_arrow().select(["k", "_change_type"]).to_pylist() == [
         {"k": 1, "_change_type": "delete"}
     ]
+
+
+def test_a_column_is_added_and_widened_in_one_transaction(tmp_path: Path) -> None:
+    def append(txn: Any, value: pa.Scalar) -> None:
+        txn.append(pa.table({"k": [2], "v": pa.array([value])}), schema_mode="merge")
+
+    begins: list[Callable[[Any], object]] = [
+        lambda txn: append(txn, pa.scalar(3, pa.int32())), lambda txn: txn.alter(ds.AddColumn("v", "INT"))
+    ]  # fmt: skip
+    widens: list[Callable[[Any], object]] = [
+        lambda txn: append(txn, pa.scalar(2**40)), lambda txn: txn.alter(ds.UpdateColumn("v", "BIGINT"))
+    ]  # fmt: skip
+    for number, (begin, widen) in enumerate(product(begins, widens)):
+        enabled = {"delta.enableTypeWidening": "true"}
+        table = ds.DeltaTable.create(tmp_path / str(number), "k BIGINT", properties=enabled)
+        table.append({"k": [1]})
+        with table.transaction() as txn:
+            begin(txn)
+            append(txn, pa.scalar(7, pa.int32()))
+            widen(txn)
+            append(txn, pa.scalar(2**41))
+        values = table.scan().to_arrow()["v"]
+        assert values.type == pa.int64() and {None, 7, 2**41} <= {*values.to_pylist()}
+        assert table.scan("v = 7").count() == 1 and table.scan("v > 7").count() >= 1

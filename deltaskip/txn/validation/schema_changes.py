@@ -103,8 +103,6 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
             if known is None or key != GENERATION_KEY or not _is_renamed(candidate, known.metadata.get(key), value):
                 yield f"sets {key} of the column {name}"
         if known is None:
-            if TYPE_CHANGES_KEY in field.metadata:
-                yield f"claims type changes of the new column {name}"
             continue
         if _shortened(candidate, with_lengths(known).type, with_lengths(field).type):
             yield f"sets the type of the column {name} to {field.metadata[CHAR_VARCHAR_KEY]}"

@@ -315,7 +315,7 @@ CHANGES = {
     ),
     "of a new column": Case(
         changed(more(column("c", LONG, delta__typeChanges=[{"fromType": "integer", "toType": "long"}]))),
-        "schema.existing-files", "claims", files=[file("a")], **WIDENING,
+        files=[file("a")], **WIDENING,
     ),
     "entries dropped": Case(
         changed(more(column("c"))), "schema.type-changes", "drops entries", files=[file("a")],
