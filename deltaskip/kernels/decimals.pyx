@@ -47,6 +47,8 @@ cdef enum Rounding:
     TOWARDS_ZERO
 
 cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, "%": REMAINDER, "div": WHOLE}
+# Of the bits 1 (less), 2 (equal) and 4 (greater) those for which a comparison is true.
+cdef dict TRUE_FOR = {"<": 1, "=": 2, "<=": 3, ">": 4, "!=": 5, ">=": 6}
 cdef dict ROUNDINGS = {
     "half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING, "towards zero": TOWARDS_ZERO
 }
@@ -57,7 +59,8 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
 
     Args:
         left: The left operands, a decimal128 array.
-        right: The right operands, of the same length.
+        right: The right operands, of the same length. One side may have a single value instead, which is that of every
+            row.
         left_scale: The scale of the left operands.
         right_scale: The scale of the right operands.
         op: One of + - * / % (with the sign of the left operand) and div (towards zero).
@@ -68,23 +71,45 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
     """
     cdef PrimitiveView first = primitive_view(left)
     cdef PrimitiveView second = primitive_view(right)
-    check_decimal128(first)
-    check_decimal128(second)
-    same_length(second.length, first.length)
+    cdef int64_t rows = _rows(first, second)
     if op not in OPERATIONS:
         raise ValueError(f"{op!r} is no operator of decimals.")
     cdef Operation operation = OPERATIONS[op]
     _check_scales(left_scale, right_scale, precision, scale)
-    cdef int64_t rows = first.length
     cdef ByteBuffer found = new_bytes(16 * rows)
     cdef ByteBuffer validity = new_bytes((rows + 7) // 8)
     cdef ByteBuffer states = new_bytes(rows)
     with nogil:
         _compute(
-            first, second, left_scale, right_scale, operation, precision, scale,
+            first, second, rows, left_scale, right_scale, operation, precision, scale,
             <int128*>found.data, validity.data, states.data,
         )
     return _arrays(found, validity, states, rows, scale)
+
+
+def compare(object left, object right, str op):
+    """Return the truth of `left op right` for decimals of one scale, as boolean; null where an operand is.
+
+    Args:
+        left: The left operands, a decimal128 array.
+        right: The right operands, as for `compute`.
+        op: One of = != < <= > >=.
+
+    Raises TypeError for arrays of another type, and ValueError for lengths that differ and other operators.
+    """
+    cdef PrimitiveView first = primitive_view(left)
+    cdef PrimitiveView second = primitive_view(right)
+    cdef int64_t rows = _rows(first, second)
+    if op not in TRUE_FOR:
+        raise ValueError(f"{op!r} is no comparison of decimals.")
+    cdef int true_for = TRUE_FOR[op]
+    cdef bint has_nulls = first.validity != NULL or second.validity != NULL
+    cdef ByteBuffer truth = new_bytes((rows + 7) // 8)
+    cdef ByteBuffer validity = new_bytes((rows + 7) // 8 if has_nulls else 0)
+    with nogil:
+        _compare(first, second, rows, true_for, truth.data, validity.data if has_nulls else NULL)
+    buffers = [pa.py_buffer(validity) if has_nulls else None, pa.py_buffer(truth)]
+    return pa.Array.from_buffers(pa.bool_(), rows, buffers)
 
 
 def rescale(object values, int old_scale, int precision, int scale, str rounding="half up", int zeros=0):
@@ -117,6 +142,17 @@ def rescale(object values, int old_scale, int precision, int scale, str rounding
     return _arrays(found, validity, states, rows, scale)
 
 
+cdef int64_t _rows(PrimitiveView first, PrimitiveView second) except -1:
+    """The number of rows of two operands, of which one may be a single value."""
+    check_decimal128(first)
+    check_decimal128(second)
+    if second.length == 1:
+        return first.length
+    if first.length != 1:
+        same_length(second.length, first.length)
+    return second.length
+
+
 cdef int _check_scales(int one, int other, int precision, int scale) except -1:
     if not (0 <= one <= 38 and 0 <= other <= 38 and 0 <= scale <= 38 and 1 <= precision <= 38):
         raise ValueError("Scales are from 0 to 38, and precisions from 1 to 38.")
@@ -132,8 +168,8 @@ cdef object _arrays(ByteBuffer found, ByteBuffer validity, ByteBuffer states, in
 
 
 cdef int _compute(
-    PrimitiveView first, PrimitiveView second, int left_scale, int right_scale, Operation op, int precision,
-    int scale, int128* out, uint8_t* validity, uint8_t* states,
+    PrimitiveView first, PrimitiveView second, int64_t rows, int left_scale, int right_scale, Operation op,
+    int precision, int scale, int128* out, uint8_t* validity, uint8_t* states,
 ) noexcept nogil:
     cdef const int128* a = <const int128*>first.values
     cdef const int128* b = <const int128*>second.values
@@ -157,18 +193,33 @@ cdef int _compute(
         if common > scale:
             unit = power(common - scale)
     limit = power(precision)
-    for i in range(first.length):
-        if not is_valid(first.validity, first.offset + i) or not is_valid(second.validity, second.offset + i):
+    # Numbers of 64 bits, which times up to 10^18 or each other have less than 127.
+    cdef bint narrow = fits and unit == 1 and common == scale and op <= PRODUCT and up <= 18 and down <= 18
+    cdef int64_t j, left_step = first.length != 1, right_step = second.length != 1
+    for i in range(rows):
+        j = i * right_step
+        if not is_valid(first.validity, first.offset + i * left_step) or not is_valid(second.validity, second.offset + j):
+            continue
+        one, other = unaligned(a + i * left_step), unaligned(b + j)
+        if narrow and one == <int64_t>one and other == <int64_t>other:
+            if op == PRODUCT:
+                result = one * other
+            elif op == SUM:
+                result = one * left_factor + other * right_factor
+            else:
+                result = one * left_factor - other * right_factor
+            states[i] = LEFT_OVER
+            store(result, limit, i, out, validity, states)
             continue
         states[i] = LEFT_OVER
-        if op >= QUOTIENT and unaligned(b + i) == 0:
+        if op >= QUOTIENT and other == 0:
             states[i] = BY_ZERO
             continue
         if not fits or common < scale:
             continue
-        if multiplied_beyond(unaligned(a + i), left_factor, &one):
+        if multiplied_beyond(one, left_factor, &one):
             continue
-        if multiplied_beyond(unaligned(b + i), right_factor, &other):
+        if multiplied_beyond(other, right_factor, &other):
             continue
         if op == SUM:
             if added_beyond(one, other, &result):
@@ -188,6 +239,29 @@ cdef int _compute(
         if unit != 1:
             result = half_up(result, unit)
         store(result, limit, i, out, validity, states)
+    return 0
+
+
+cdef int _compare(
+    PrimitiveView first, PrimitiveView second, int64_t rows, int true_for, uint8_t* truth, uint8_t* validity
+) noexcept nogil:
+    cdef const int128* a = <const int128*>first.values
+    cdef const int128* b = <const int128*>second.values
+    cdef int64_t start, i, left_step = first.length != 1, right_step = second.length != 1
+    cdef int128 one, other
+    cdef int order, bits
+    # Eight rows at once, since each of their bits would wait for the one before.
+    for start in range(0, rows, 8):
+        bits = 0
+        for i in range(start, start + 8 if start + 8 < rows else rows):
+            one, other = unaligned(a + i * left_step), unaligned(b + i * right_step)
+            order = (one < other) | (one == other) << 1 | (one > other) << 2
+            bits |= ((order & true_for) != 0) << (i & 7)
+        truth[start >> 3] = <uint8_t>bits
+    if validity != NULL:
+        for i in range(rows):
+            if is_valid(first.validity, first.offset + i * left_step):
+                validity[i >> 3] |= <uint8_t>(is_valid(second.validity, second.offset + i * right_step) << (i & 7))
     return 0
 
 

@@ -51,6 +51,23 @@ def test_results_are_those_of_the_twin_or_left_over(
     wanted = twin.compute(left, right, one, other, op, precision, scale)
     for here, there in zip(found, wanted, strict=True):
         assert here == there or here == (None, twin.LEFT_OVER) != (None, there[1]), (here, there)
+    # One value stands for as many as the other side has.
+    for sides in ((left, right[:1]), (left[:1], right)):
+        wide = [side * len(pairs) if len(side) == 1 else side for side in sides]
+        assert results(decimals.compute(*map(array, sides), one, other, op, precision, scale)) == results(
+            decimals.compute(*map(array, wide), one, other, op, precision, scale)
+        )
+
+
+@settings(max_examples=300)
+@given(PAIRS, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(0, 9))
+def test_comparisons_are_those_of_the_twin(pairs: list[tuple[int | None, int | None]], op: str, start: int) -> None:
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    for one, other in ((left, right), (left, left), (left, left[:1]), (right[:1], left)):
+        wide = [side * len(pairs) if len(side) == 1 else side for side in (one, other)]
+        assert decimals.compare(array(one), array(other), op).to_pylist() == twin.compare(*wide, op)
+    found = decimals.compare(array(left).slice(start), array(right).slice(start), op)
+    assert found.to_pylist() == twin.compare(left[start:], right[start:], op)
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -103,7 +120,7 @@ def test_a_slice_is_read_from_its_offset() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((array([1]), array([1, 2]), 0, 0, "+", 38, 0), ValueError),
+        ((array([1, 2]), array([1, 2, 3]), 0, 0, "+", 38, 0), ValueError),
         ((array([1]), array([1]), 0, 0, "^", 38, 0), ValueError),
         ((array([1]), array([1]), 39, 0, "+", 38, 0), ValueError),
         ((array([1]), array([1]), 0, 0, "+", 0, 0), ValueError),
@@ -115,7 +132,9 @@ def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], error: type[Exc
         decimals.compute(*arguments)
 
 
-def test_another_rounding_is_refused() -> None:
+def test_another_rounding_or_comparison_is_refused() -> None:
+    with pytest.raises(ValueError, match="is no comparison"):
+        decimals.compare(array([1]), array([1]), "<=>")
     with pytest.raises(ValueError, match="is no rounding"):
         decimals.rescale(array([1]), 0, 38, 0, "even")
     with pytest.raises(ValueError, match="at most 38"):

@@ -191,9 +191,8 @@ def _signed(change: Callable[[Any], Any], values: Values, call: Call) -> Values:
 
 
 def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: DecimalType) -> Values | Partly:
-    rows = len(left) if isinstance(left, pa.Array) else len(right)
     precision, scale = (call.type.precision, call.type.scale) if isinstance(call.type, DecimalType) else (38, 0)
-    operands = repeated(left, rows), repeated(right, rows)
+    operands = repeated(left, 1), repeated(right, 1)
     found, states = compute(*operands, one.scale, other.scale, call.name, precision, scale)
     if (numpy_values(states) == _BY_ZERO).any():
         raise EvaluationError(BY_ZERO)
