@@ -18,9 +18,9 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
     cdef uint8_t* end = out + size
     cdef uint8_t* stop
     cdef const uint8_t* source
-    cdef uint64_t length, word
+    cdef uint64_t length, word, mask, listed
     cdef int64_t offset
-    cdef uint32_t tag, extra
+    cdef uint32_t tag, extra, wanted
     cdef bint short
     if read_varint32(&cursor, &length) != FINE or length != <uint64_t>size:
         return SHORT
@@ -55,6 +55,25 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
             length = 4 + ((tag >> 2) & 7) if short else (tag >> 2) + 1
             offset = (tag >> 5 << 8) | (extra & 0xFF) if short else extra & 0xFFFF
             cursor.at += 1 if short else 2
+            if offset == 8 and 4 <= length < 8 and out - first >= 8 and extra >> 8 & 0xFF == (7 - length) << 2 and short:
+                # Integers that follow each other: the first bytes are those of the number before, and the others are
+                # listed. No number waits for memory or for the length of the one before.
+                memcpy(&word, out - 8, 8)
+                mask = (<uint64_t>1 << (8 * length)) - 1
+                wanted = tag | 8 << 8 | (extra >> 8 & 0xFF) << 16
+                source = cursor.at - 2
+                while cursor.end - source >= 16 and end - out >= 8:
+                    memcpy(&extra, source, 4)
+                    if extra & 0xFFFFFF != wanted:
+                        break
+                    memcpy(&listed, source + 3, 8)
+                    word = word & mask | listed << (8 * length)
+                    memcpy(out, &word, 8)
+                    out += 8
+                    source += 11 - length
+                if source > cursor.at:
+                    cursor.at = source
+                    continue
             if 8 <= offset <= out - first and 4 <= length <= 8 and end - out >= <int64_t>length:
                 # Numbers of eight bytes that are nearly alike. What is read here was written as one word, since bytes
                 # of two writes would have to wait for both.

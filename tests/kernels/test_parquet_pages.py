@@ -246,6 +246,35 @@ def test_copies_of_snappy_at_every_distance(start: bytes, copies: list[tuple[int
     assert taker.finish()[2].to_pybytes() == pa.decompress(packed, size, codec="snappy", asbytes=True)
 
 
+@given(
+    st.binary(min_size=1, max_size=20),
+    st.lists(st.tuples(st.integers(4, 11), st.integers(1, 12), st.integers(0, 9), st.integers(1, 9)), max_size=12),
+    st.integers(0, 40),
+)
+def test_integers_that_follow_each_other_in_snappy(
+    start: bytes, runs: list[tuple[int, int, int, int]], left_out: int
+) -> None:
+    """Each run repeats a copy and a listed text, as of numbers of eight bytes; a body that is cut short is refused."""
+    parts, size = [bytes([len(start) - 1 << 2]), start], len(start)
+    for copied, listed, times, distance in runs:
+        distance = 8 if distance > 4 and size >= 8 else min(distance, size)
+        for number in range(times):
+            parts.append(
+                bytes([(copied - 4) << 2 | 1, distance, listed - 1 << 2]) + bytes(range(number, number + listed))
+            )
+            size += copied + listed
+    packed = varint(size) + b"".join(parts)
+    for body in (packed, packed[: len(packed) - left_out]):
+        header = struct_bytes({1: 0, 2: size, 3: len(body), 5: {1: size, 2: PLAIN, 3: RLE, 4: RLE}})
+        taker = RowTaker(None, size, 1, 1, False, False)
+        if len(body) < len(packed):
+            with pytest.raises(ValueError):
+                taker.take_chunk(header + body, size, SNAPPY)
+        else:
+            taker.take_chunk(header + body, size, SNAPPY)
+            assert taker.finish()[2].to_pybytes() == pa.decompress(packed, size, codec="snappy", asbytes=True)
+
+
 @pytest.mark.parametrize(
     ("rows", "page", "values", "encoding"),
     [
