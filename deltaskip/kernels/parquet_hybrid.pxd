@@ -77,6 +77,11 @@ cdef inline uint32_t packed_item(const Hybrid* hybrid, int64_t i) noexcept nogil
     return <uint32_t>(word & ((<uint64_t>1 << hybrid.width) - 1))
 
 
+cdef inline int64_t whole_words(const Hybrid* hybrid) noexcept nogil:
+    """How many items of the packed run are in eight bytes that can be read: all but the last."""
+    return 0 if hybrid.width == 0 else max(0, ((hybrid.count >> 3) * hybrid.width - 8) * 8 // hybrid.width)
+
+
 cdef inline int item_at(Hybrid* hybrid, int64_t i, uint32_t* value) noexcept nogil:
     """Item i, which is not before the one that was asked for last."""
     cdef int fault
@@ -102,9 +107,7 @@ cdef inline int pass_items(Hybrid* hybrid, int64_t n, uint64_t limit) noexcept n
         if not hybrid.packed:
             most = max(most, hybrid.value)
         elif limit <= mask:
-            # As many as eight bytes can be read of, which are all but the last.
-            fast = 0 if hybrid.width == 0 else ((hybrid.count >> 3) * hybrid.width - 8) * 8 // hybrid.width
-            fast = max(0, min(stop, fast))
+            fast = min(stop, whole_words(hybrid))
             bit = 0
             for i in range(fast):
                 memcpy(&word, hybrid.bits + (bit >> 3), 8)

@@ -34,6 +34,7 @@ from deltaskip.kernels.parquet_hybrid cimport (
     pass_items,
     pass_levels,
     popcount32,
+    whole_words,
 )
 
 __all__ = ["CODECS", "RowTaker"]
@@ -622,6 +623,10 @@ cdef class RowTaker:
         cdef uint64_t* longs = <uint64_t*>self.out
         cdef uint32_t* ints = <uint32_t*>self.out
         cdef int wide = 0 if self.width != self.out_width or self.big_endian else self.width
+        cdef int64_t fast, bit, done, entries, width
+        cdef uint64_t mask, word, item
+        cdef const uint8_t* bits
+        cdef const uint8_t* dictionary
         cdef int fault = FINE
         while source.passed < end:
             if source.passed >= numbers.first + numbers.count:
@@ -635,7 +640,24 @@ cdef class RowTaker:
                 if fault:
                     return fault
             elif wide == 8 or wide == 4:
-                for i in range(source.passed, stop):
+                fast = max(source.passed, min(stop, numbers.first + whole_words(numbers)))
+                mask = (<uint64_t>1 << numbers.width) - 1
+                bit = (source.passed - numbers.first) * numbers.width
+                done = self.done
+                # Local names, since what is written could be any member of another name.
+                bits, entries, dictionary, width = numbers.bits, self.entries, self.dictionary.at, numbers.width
+                for i in range(fast - source.passed):
+                    memcpy(&word, bits + (bit >> 3), 8)
+                    item = (word >> (bit & 7)) & mask
+                    if item >= <uint64_t>entries:
+                        return INDEX
+                    if wide == 8:
+                        memcpy(&longs[done + i], dictionary + item * 8, 8)
+                    else:
+                        memcpy(&ints[done + i], dictionary + item * 4, 4)
+                    bit += width
+                self.done += fast - source.passed
+                for i in range(fast, stop):
                     index = packed_item(numbers, i)
                     if index >= self.entries:
                         return INDEX
