@@ -1,4 +1,7 @@
-"""How much data this process reads and writes in the time that a Spark job takes to start.
+"""Whether this process carries out a part of a change that was given a Spark session, instead of a job.
+
+It does if there is little data: as much as it reads and writes in the time that a job takes to start. The option
+`spark_jobs` leaves everything to jobs. Each function here answers for one part; none is asked without a session.
 
 Measured on one core: numbers are decoded and compared in 13 ns, text in 60 to 100 ns, and a value is copied into a new
 file in about 50 ns, by Spark in twice that. A job costs about a second beside its work. Over a network each file costs
@@ -43,10 +46,26 @@ def is_little_to_copy(
 
 def is_little_to_collect(rows: int, schema: StructType) -> bool:
     """Return whether this number of rows of a table may be held in the memory of this process."""
-    return rows * len(leaves(schema)) <= options.values_copied_here
+    return not _all_by_jobs() and rows * len(leaves(schema)) <= options.values_copied_here
+
+
+def is_little_source(size_in_bytes: int) -> bool:
+    """Return whether the source of a merge, of a size that Spark estimates, is collected by this process."""
+    return not _all_by_jobs() and size_in_bytes <= options.source_bytes
+
+
+def is_little_to_rewrite(size_in_bytes: int) -> bool:
+    """Return whether this process rewrites files of this size in OPTIMIZE."""
+    return not _all_by_jobs() and size_in_bytes <= options.optimize_here_bytes
+
+
+def _all_by_jobs() -> bool:
+    return options.spark_jobs == "always"
 
 
 def _is_little(snapshot: Snapshot, num_records: Sequence[int | None], width: int, most: int) -> bool:
+    if _all_by_jobs():
+        return False
     known = [count for count in num_records if count is not None]
     values = sum(known) * max(1, width)
     if len(known) < len(num_records):

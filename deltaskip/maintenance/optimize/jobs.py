@@ -28,6 +28,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowIdColumns, row_id_columns
 from deltaskip.dml.files_to_change import remove_actions
+from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, UnsupportedFeature
 from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
@@ -39,7 +40,6 @@ from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
-from deltaskip.settings import options
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES, record_version
 from deltaskip.txn.transaction import Transaction
@@ -87,8 +87,7 @@ def optimize_execution(
     plan: Plan, spark: Any, parameters: Mapping[str, object], finished: Callable[[Bin], None]
 ) -> Execution:
     """Return the execution of a plan. Arguments as the attributes of `Execution`."""
-    total = sum(each.size_in_bytes for each in plan.bins)
-    small = options.spark_jobs == "auto" and total <= options.optimize_here_bytes
+    small = is_little_to_rewrite(sum(each.size_in_bytes for each in plan.bins))
     return Execution(plan.strategy, parameters, spark, small, finished)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
+from deltaskip.dml.little_data import is_little_source
 from deltaskip.dml.merge.arrow_join import divided
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource, ArrowSourceRows
 from deltaskip.dml.merge.clauses import Kind
@@ -42,7 +43,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 from deltaskip.schema.user_schema import schema_of
-from deltaskip.settings import options
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
@@ -162,12 +162,12 @@ class SparkMergeSource(MergeSource):
     def _is_collected_quickly(self) -> bool:
         """Whether Spark estimates few rows, and evaluates expressions under its settings as deltaskip does."""
         java = getattr(self._data, "_jdf", None)
-        if options.spark_jobs == "always" or java is None or not hasattr(self._data, "toArrow"):
+        if java is None or not hasattr(self._data, "toArrow"):
             return False
         settings = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
         if any(str(self._spark.conf.get(name)).lower() != value for name, value in settings.items()):
             return False
-        return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())) <= options.source_bytes
+        return is_little_source(int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes())))
 
     def release(self) -> None:
         if self._persisted is not None:

@@ -22,7 +22,6 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
-from deltaskip.settings import options
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import StoredTable, source_of
@@ -146,14 +145,10 @@ class TableFrames:
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
         # This process evaluates as ANSI mode does.
-        if options.spark_jobs == "always" or not in_ansi(self._spark):
-            return None
-        return matching_here(scan, files, self.time_zone)
+        return matching_here(scan, files, self.time_zone) if in_ansi(self._spark) else None
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows sooner than a job does."""
-        if options.spark_jobs == "always":
-            return False
         return is_little_to_copy(self._snapshot, parts, schema, is_local(self._spark.conf.get("spark.master", "")))
 
     def _rows(
