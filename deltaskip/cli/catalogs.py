@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltaskip.catalogs.identifier import CatalogIdentifier, identifier_of, namespace_of, shown_namespace
 from deltaskip.cli.display import print_facts, print_line, print_table
-from deltaskip.cli.tables import open_catalog, open_table, session_for_catalog
+from deltaskip.cli.opening import open_catalog, open_table, session_for_catalog
 from deltaskip.errors import SparkUnavailable, TableNotFound
 from deltaskip.schema.json import simple_string
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
+from deltaskip.cli.opening import open_table
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
-from deltaskip.cli.tables import open_table
 from deltaskip.errors import SchemaError
 from deltaskip.schema.sql_text import sql_tokens
 from deltaskip.shown import human_bytes

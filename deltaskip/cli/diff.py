@@ -31,7 +31,7 @@ def _diff(
     so that rows which were only rewritten are not shown. A column that one version lacks is NULL in its rows.
     """
     from deltaskip.cli.diff_rows import differing_rows
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.opening import open_table
 
     before, after = (open_table(table, storage_options, version) for version in (first, second))
     write_rows(differing_rows(before, after), file_format, output)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from deltaskip.cli.display import counted, print_line, printable, progress_bar
-from deltaskip.cli.tables import open_table
+from deltaskip.cli.opening import open_table
 from deltaskip.maintenance.clone import clone as clone_table
 from deltaskip.maintenance.restore import restore as restore_table
 from deltaskip.maintenance.vacuum import vacuum as vacuum_table

@@ -70,9 +70,9 @@ def _optimize(
 
     No row changes. --where takes partition columns only. A clustered table is ordered by its clustering columns.
     """
+    from deltaskip.cli.opening import open_table
     from deltaskip.cli.optimize import optimize, print_optimized
     from deltaskip.cli.predicates import predicate
-    from deltaskip.cli.tables import open_table
 
     opened = open_table(table, storage_options)
     bar = not as_json and not chosen["dry_run"] and sys.stderr.isatty()

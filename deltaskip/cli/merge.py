@@ -67,7 +67,7 @@ def _merge(
     """
     from deltaskip.cli import writing
     from deltaskip.cli.display import counted, nothing_done, print_line
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.opening import open_table
 
     opened = open_table(table, storage_options)
     source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])

@@ -64,7 +64,7 @@ class CommandTable:
         """Open the table."""
         if self.version is not None and self.timestamp is not None:
             raise click.UsageError("Specify either --version or --timestamp, not both.")
-        from deltaskip.cli.tables import open_table
+        from deltaskip.cli.opening import open_table
 
         if self.table is None:
             raise click.UsageError("Missing argument 'TABLE'.")

@@ -93,7 +93,7 @@ def _append(
     input. Values of text have the types of the table's columns: nothing is guessed.
     """
     from deltaskip.cli import writing
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.opening import open_table
 
     opened = open_table(table, storage_options)
     source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
@@ -122,7 +122,7 @@ def _alter(
     if any(len(each.split()) == 1 for each in statements):
         raise click.UsageError(f"Each STATEMENT is one argument, in quotes: {' '.join(statements)!r}.")
     from deltaskip.cli import writing
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.opening import open_table
 
     opened = open_table(table, storage_options)
     show(writing.alter(opened, statements, dry_run), as_json, writing.print_altered)

@@ -12,8 +12,8 @@ from deltaskip.catalogs import TransactionalTableCatalog
 from deltaskip.cli.display import counted, nothing_done, print_facts, print_line, print_table, progress_bar
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
+from deltaskip.cli.opening import given_catalog, open_catalog
 from deltaskip.cli.spark import session_for_location
-from deltaskip.cli.tables import given_catalog, open_catalog
 from deltaskip.data_files.data import GivenRows
 from deltaskip.errors import DeltaSkipError, InvalidArgument, TableAlreadyExists
 from deltaskip.rows.arrow_conversion import ArrowRows
