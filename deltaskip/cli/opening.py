@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.spark import session_for_location
+from deltaskip.cli.spark import session, session_for_location
 from deltaskip.errors import InvalidArgument
-from deltaskip.table.table import DeltaTable
 
 if TYPE_CHECKING:
     from deltaskip.catalogs import TableCatalog
+    from deltaskip.table.table import DeltaTable
 
 
 def given_catalog() -> str | None:
@@ -43,8 +43,6 @@ def open_catalog(storage_options: Mapping[str, str]) -> TableCatalog:
 
 def session_for_catalog() -> Any:
     """Start a session until the command ends, and return it."""
-    from deltaskip.cli.spark import session
-
     return click.get_current_context().with_resource(session("The statement"))
 
 
@@ -57,6 +55,8 @@ def open_table(
 ) -> DeltaTable:
     """Return a table, by its name if `--catalog` is given, otherwise by its path or URI."""
     if given_catalog() is None:
+        from deltaskip.table.table import DeltaTable
+
         session_for_location(table)
         return DeltaTable(table, version, timestamp, storage_options or None, float_bounds=float_bounds)
     found = open_catalog(storage_options).load_table(table, version=version, timestamp=timestamp)

@@ -202,6 +202,7 @@ storage_option = click.option(
     callback=pairs,
     help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
 )
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

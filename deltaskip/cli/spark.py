@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from deltaskip.engine import engine
 from deltaskip.errors import SparkUnavailable
-from deltaskip.storage import HADOOP_SCHEMES, scheme_of
 
 
 @contextmanager
@@ -25,6 +23,8 @@ def session(act: str) -> Iterator[Any]:
         SparkUnavailable: PySpark is not installed, or Spark does not start.
     """
     import tempfile
+
+    from deltaskip.engine import engine
 
     local_session = engine(act).local_session
     with ExitStack() as stack:
@@ -41,5 +41,7 @@ def session(act: str) -> Iterator[Any]:
 
 def session_for_location(table: str) -> None:
     """Start a session until the command ends if the table is on HDFS or another Hadoop file system."""
+    from deltaskip.storage import HADOOP_SCHEMES, scheme_of
+
     if scheme_of(table) in HADOOP_SCHEMES:
         click.get_current_context().with_resource(session(f"Opening {table}"))
