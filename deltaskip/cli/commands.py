@@ -29,6 +29,7 @@ from deltaskip.cli import (  # noqa: F401
     explain,
     files,
     generate,
+    head,
     history,
     inspect,
     merge,
