@@ -18,8 +18,8 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowIdColumns, RowsOfFiles
-from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of
+from deltaskip.errors import PredicateError
+from deltaskip.expr import PASS_SESSION, Node, bind_expression, columns_of, needs_session, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
@@ -171,14 +171,8 @@ class ArrowUpdates(NewRows):
     def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
         if isinstance(node, FieldRef):
             return one_chunk(column_at(columns, node.logical))
-        try:
+        with public_errors(lambda: _described(node), self._table, PASS_SESSION):
             return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
-        except Undecided as error:
-            raise self._needs_session(to_sql(node), error) from error
-        except EvaluationError as error:
-            raise PredicateError(
-                f"The new value {to_sql(node)} fails for a row of {self._table}: {error} Nothing was written."
-            ) from error
 
     def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
         """The new value with its columns resolved; for a struct, the new values of its fields."""
@@ -197,14 +191,15 @@ class ArrowUpdates(NewRows):
             ) from error
         why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
         if why is not None:
-            raise self._needs_session(to_sql(node), why)
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
         self._check_padding(bound)
         return bound
 
     def _check_padding(self, node: Node) -> None:
         for path in columns_of(node):
             if declared := char_type(self._assignments.schema, path):
-                raise self._needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
+                why = f"{display_name(path)} is {declared} and padded by Spark."
+                raise needs_session(_described(node), self._table, why, PASS_SESSION)
 
     def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
         """The type of a new value."""
@@ -218,12 +213,9 @@ class ArrowUpdates(NewRows):
         )
         return StructType(tuple(fields))
 
-    def _needs_session(self, text: str, why: object) -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"The new value {text} cannot be computed for rows of {self._table} without Spark: {why} Pass a session "
-            f"as spark.",
-            needs_session=True,
-        )
+
+def _described(value: Node) -> str:
+    return f"The new value {to_sql(value)}"
 
 
 def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) -> pa.Array:
