@@ -108,6 +108,12 @@ VARIANT = PrimitiveType("variant")
 
 PRIMITIVES: Mapping[str, PrimitiveType] = MappingProxyType({n: PrimitiveType(n) for n in sorted(_PRIMITIVE_NAMES)})
 
+BOOLEAN_TEXTS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
+"""What CAST reads texts as, in lower case."""
+
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(DataType):

@@ -187,24 +187,16 @@ def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
 
 
-def _exists(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
+    decisive = call.name == "exists"
     unknown = False
     for each in args[0]:
         found = args[1](each)
-        if found is True:
-            return True
+        if found is decisive:
+            return decisive
         unknown |= found is None
-    return None if unknown else False
-
-
-def _forall(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    unknown = False
-    for each in args[0]:
-        found = args[1](each)
-        if found is False:
-            return False
-        unknown |= found is None
-    return None if unknown else True
+    return None if unknown else not decisive
 
 
 def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -294,7 +286,6 @@ def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
     lists, owners, _, given = _elements(args, False)
     truth = args[1](given, owners)
     decisive = call.name == "exists"
@@ -427,10 +418,10 @@ LAMBDAS: Mapping[str, Row] = {
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
     ),
     "exists": Function(
-        _of_condition(lambda given: BOOLEAN), _exists, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "forall": Function(
-        _of_condition(lambda given: BOOLEAN), _forall, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "aggregate": Function(
         _aggregate_signature,
