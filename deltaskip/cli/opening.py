@@ -1,14 +1,15 @@
-"""The table that a command works on: by its path, or by its name if `--catalog` is given."""
+"""The table that a command works on, by its path, or by its name if `--catalog` is given; its session of Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.spark import session, session_for_location
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, SparkUnavailable
 
 if TYPE_CHECKING:
     from deltaskip.catalogs import TableCatalog
@@ -63,3 +64,38 @@ def open_table(
     if float_bounds is not None:
         found.snapshot.float_bounds = float_bounds
     return found
+
+
+@contextmanager
+def session(act: str) -> Iterator[Any]:
+    """Yield the active Spark session, or a local one that stops at the end of the block.
+
+    Args:
+        act: The operation as the beginning of a sentence, such as `Opening hdfs://host/table`.
+
+    Raises:
+        SparkUnavailable: PySpark is not installed, or Spark does not start.
+    """
+    import tempfile
+
+    from deltaskip.engine import engine
+
+    local_session = engine(act).local_session
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="deltaskip-"))
+        try:
+            spark = stack.enter_context(local_session(Path(scratch)))
+        except RuntimeError as error:
+            raise SparkUnavailable(
+                f"{act} needs Spark, which did not start: {' '.join(str(error).split())} Spark needs Java 17 or newer, "
+                f"on PATH or named by JAVA_HOME."
+            ) from error
+        yield spark
+
+
+def session_for_location(table: str) -> None:
+    """Start a session until the command ends if the table is on HDFS or another Hadoop file system."""
+    from deltaskip.storage import HADOOP_SCHEMES, scheme_of
+
+    if scheme_of(table) in HADOOP_SCHEMES:
+        click.get_current_context().with_resource(session(f"Opening {table}"))

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
+from deltaskip.cli.opening import session
 from deltaskip.cli.program import CommandTable, float_bounds_option, names, opens_table, param_option, program, show
-from deltaskip.cli.spark import session
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 

@@ -17,8 +17,8 @@ from deltaskip.expr import columns_of, top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
-from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
+from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
@@ -28,7 +28,6 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
-from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type

@@ -22,14 +22,22 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
-from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
 from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_types import in_files, is_readable_as, without_views
+from deltaskip.reading.stored_columns import (
+    FileLayout,
+    NamedColumns,
+    field_key,
+    in_files,
+    is_readable_as,
+    parts_of,
+    stored_key,
+    without_views,
+)
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
