@@ -170,8 +170,8 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
             earliest = min(listing.commits, default=snapshot.version)
             if version < earliest:
                 raise VersionNotFound(
-                    f"The log of {root} no longer contains version {version}, where the stream goes on: the "
-                    f"earliest is {earliest}; begin a new stream with another checkpoint location."
+                    f"The log of {root} no longer contains version {version}, from which the stream continues: "
+                    f"the earliest is {earliest}; begin a new stream with another checkpoint location."
                 )
             raise CorruptLog(
                 f"The log of {root} is damaged: {commit_name(version)} (version {version}) is missing; "

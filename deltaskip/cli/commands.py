@@ -62,7 +62,7 @@ _NUMBER = re.compile(r"\(\d+\)")
 _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
 
-# By what a message says to a caller of Python, what it says here.
+# Words of messages for callers of Python, and the words of the command line in their place.
 _WORDS = {
     "create it with create_namespace": "create it with the command namespaces --create NAME",
     "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
@@ -130,7 +130,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _habit(said: str, option: str, context: click.Context) -> str | None:
-    """What to write in place of what other programs take; None if that is not known."""
+    """The message for an option or argument of other programs, with its spelling here; None if it is not known."""
     known = {name for each in context.command.params for name in each.opts}
     if said.startswith(_EXTRA):
         wanted = _OF_NUMBERS if _NUMBER.search(said) else _OF_TEXTS

@@ -189,7 +189,7 @@ class InputFiles:
                         self.advance(path, batch.num_rows)
                         yield self._aligned(batch, schema)
         except DeltaSkipError as error:
-            # Arrow's stream hands on only the text.
+            # Arrow's stream passes on only the text of an error.
             self.error = error
             raise
 

@@ -34,7 +34,7 @@ from deltaskip.cli.program import debug_option, input_options, json_option, prog
     type=click.Choice(["insert", "ignore"]),
     default="insert",
     show_default=True,
-    help="What happens with a row of the files that matches none.",
+    help="What happens to a row of the files that matches no row of the table.",
 )
 @click.option(
     "--not-matched-by-source",

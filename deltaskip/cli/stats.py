@@ -187,7 +187,7 @@ def _gains(report: StatisticsReport) -> Iterator[str]:
 
 
 def _hidden_nan(coverage: TableCoverage) -> Iterator[str]:
-    """The float columns whose bounds serve only some predicates, and the cure."""
+    """A line about float columns whose bounds can be used for some predicates only, with the cure."""
     from deltaskip.schema.properties import TableProperties
 
     files = [(column.name, column.files_that_may_hide_nan or 0) for column in coverage.columns]

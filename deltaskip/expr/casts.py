@@ -106,7 +106,7 @@ def _cast_inside(
     target: DataType,
     cast: Callable[[object, DataType, DataType], object],
 ) -> object:
-    """An array, map or struct with what is in it cast."""
+    """An array, map or struct with its inner values cast."""
     match source, target:
         case ArrayType(one), ArrayType(other, nullable):
             return tuple([_checked(cast(each, one, other), nullable) for each in value])

@@ -1,4 +1,4 @@
-"""Columns with what files do not contain: fields of type void, and the padding of strings of type char(n).
+"""Columns with parts that files do not contain: fields of type void, and the padding of strings of type char(n).
 
 # PROTOCOL, Void Type
 """

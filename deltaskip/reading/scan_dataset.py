@@ -86,7 +86,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         scan = self._scan
         names = every = list(scan.paths_by_name)
         found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
-        # The filter applies to the rows that the limit leaves, and not the limit to those of the filter.
+        # The limit applies first, and the filter to the rows that it leaves.
         exact = filter is None or (found.exact and scan.limit is None)
         read = () if exact else found.columns
         if columns is not None and not isinstance(columns, dict) and read is not None:

@@ -105,7 +105,7 @@ class NamedColumns:
 
 
 def stored_key(stored: pa.Field, mode: MappingMode) -> str:
-    """Return what tells a field of a file's struct from the others in a column mapping mode."""
+    """Return the key of a field of a file's struct: its field id in the mode `id`, otherwise its name."""
     return (stored.metadata or {}).get(FIELD_ID, b"").decode() if mode == "id" else str(stored.name)
 
 
@@ -115,7 +115,7 @@ def field_key(field: StructField, mode: MappingMode) -> str:
 
 
 def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:
-    """Return the paths of what is read of a file's column: of structs those fields that the table's type has."""
+    """Return the paths to read in a file's column: for a struct, those of the fields that the table's type has."""
     if not (pa.types.is_struct(stored.type) and isinstance(data_type, StructType)):
         return (stored.name,)
     fields = {field_key(each, mode): each for each in data_type.fields}
@@ -124,7 +124,7 @@ def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequen
         field = fields.get(stored_key(each, mode))
         if field is not None:
             found += [f"{stored.name}.{path}" for path in parts_of(each, field.type, mode)]
-    # A struct of which the file has no such field is read for where it is null.
+    # If the file has none of the fields, the struct is still read, because it may be null.
     return found if found and not any("." in each.name for each in stored.type) else (stored.name,)
 
 
@@ -175,7 +175,7 @@ def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
 
 
 def without_views(stored: pa.DataType) -> pa.DataType:
-    """Return the type with strings and binary values in place of views of them, of which Arrow takes no single rows."""
+    """Return the type with string and binary in place of their view types, from which Arrow cannot take single rows."""
     if pa.types.is_string_view(stored):
         return pa.string()
     if pa.types.is_binary_view(stored):
@@ -184,7 +184,7 @@ def without_views(stored: pa.DataType) -> pa.DataType:
 
 
 def in_files(stored: pa.DataType) -> pa.DataType:
-    """Return the type of what a file stores, without what pyarrow alone sees in it.
+    """Return the type that Spark reads from a file, without types that only pyarrow knows.
 
     JSON (a logical type of Parquet, or a type that the writer's Arrow schema in the file names) is text, and durations
     are integers, as Spark reads them.

@@ -251,7 +251,7 @@ def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | No
     except pa.ArrowInvalid:
         return None
     if source in (FLOAT, DOUBLE):
-        # Beyond these, processors differ in what an integer is that does not fit.
+        # Beyond these limits, the result of the conversion depends on the processor.
         limit = min(_EXACT_IN_DOUBLE, (1 << (INTEGRAL_BITS[target] - 1)) - 1)
         least, most = pc.min_max(found).as_py().values()
         return found if least is None or -limit < least <= most < limit else None

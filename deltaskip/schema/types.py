@@ -80,7 +80,7 @@ class PrimitiveType(DataType):
     name: str
 
     def __new__(cls, name: str) -> PrimitiveType:
-        """Return the one object of the name: types are compared so often that this has to be fast."""
+        """Return the one object of the name: types are compared so often that this must be fast."""
         _require(name, str, "The name of a PrimitiveType")
         if name not in _PRIMITIVE_NAMES:
             raise SchemaError(f"{name!r} is not a primitive type of the protocol; use UnknownType to keep it.")

@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def schema(self) -> StructType:
-        """The columns that may be used, each under a name that tells its side."""
+        """The columns that may be used, each with its side in its name."""
         sides = {"target": self.target, "source": self.source}
         return StructType(
             tuple(

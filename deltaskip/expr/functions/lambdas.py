@@ -88,7 +88,7 @@ def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bo
 
 
 def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
-    """A function of what was found so far and an element, and perhaps one of what was found at the end."""
+    """A function of the accumulated value and an element, and optionally one of the final value."""
     if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
         return None
     array, start = type_of(args[0]), type_of(args[1])
@@ -255,7 +255,7 @@ def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         equal = True
         for right in found[at + 1 :]:
             sign = order(left, right)
-            # Elements that are equal to one are beside it.
+            # Equal elements are next to each other.
             if sign > 0 or (sign == 0 and not equal) or (order(right, left) > 0) != (sign < 0):
                 raise Undecided("A comparison of array_sort that is no order is left to Spark.")
             equal = sign == 0

@@ -233,7 +233,7 @@ def _counted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | 
 
 
 def _local_either(values: Values, zone: Zone) -> np.ndarray:
-    """Local microseconds of timestamps, of which one may be a constant."""
+    """Local microseconds of a column of timestamps, or of a constant as an array of one element."""
     if isinstance(values, pa.Scalar):
         return np.array([local_of(constant(values), zone)], np.int64)
     return local_column(values, True, zone)

@@ -26,7 +26,7 @@ try:
 except ImportError:
     # Before Spark 4.2 a stream with the trigger availableNow has one batch.
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """No stream of this Spark is told of the trigger."""
+        """This Spark does not pass the trigger to streams."""
 
 
 Offset = dict[str, Any]
