@@ -10,7 +10,7 @@ from deltaskip.cli.program import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
-@program.command("diff", short_help="Show the rows that one of two versions has alone.")
+@program.command("diff", short_help="Show the rows that only one of two versions has.")
 @click.argument("table")
 @click.argument("first", metavar="V1", type=click.IntRange(min=0))
 @click.argument("second", metavar="V2", type=click.IntRange(min=0))

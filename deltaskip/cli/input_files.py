@@ -92,7 +92,9 @@ def input_files(
     paths = [path for name in names for path in _expanded(name)]
     formats = {_format_of(path) for path in paths} if file_format is None else {file_format}
     if len(formats) > 1:
-        raise InvalidArgument(f"The files are of {' and '.join(sorted(formats))}: append those of each format alone.")
+        raise InvalidArgument(
+            f"The files are of {' and '.join(sorted(formats))}: append the files of each format separately."
+        )
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
         raise InvalidArgument(f"The delimiter must be one character, not {delimiter!r}.")
     [found] = formats

@@ -43,7 +43,7 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
         return connection.view(name)
     except duckdb.Error as error:
         raise InvalidArgument(
-            f"DuckDB cannot take the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
+            f"DuckDB cannot read the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
             f"and a name without a schema."
         ) from error
 

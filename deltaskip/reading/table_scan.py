@@ -348,7 +348,7 @@ def _pieces(scan: TableScan, pieces: object) -> list[ScanPiece]:
         raise InvalidArgument("n must be 1 or greater, not 0.")
     if scan.limit is not None:
         raise InvalidArgument(
-            f"A scan with a limit has no pieces, since none knows how many rows the others have: leave out "
+            f"A scan with a limit has no pieces, because no piece knows how many rows the others have: leave out "
             f"limit={scan.limit} (table {scan.snapshot.table_root})."
         )
     most = max(1, -(-_bytes(scan) // wanted))
