@@ -91,7 +91,7 @@ class CheckpointPart:
         self._add_rows: dict[int, int] = {}
         # Whether columns are decoded once and held, since the checkpoint is small; by row group and columns.
         self.is_held = False
-        self._held: dict[tuple[int | str, ...], list[pa.RecordBatch]] = {}
+        self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class CheckpointPart:
         if not self.is_held:
             yield from self._decoded(columns, group, rows)
             return
-        key = (group, *columns)
+        key = group, tuple(columns)
         held = self._held.get(key)
         if held is None:
             held = list(self._decoded(columns, group, _FEW_ROWS))
