@@ -11,12 +11,12 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, columns_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.nodes import Node
+from deltaskip.expr.nodes import Call, FieldRef, IsNull, Literal, Node, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.proofs.collated import Collations
 
 
@@ -61,10 +61,10 @@ class MatchingRows:
         check_decidable(predicate, table, cure)
         padded = padded_column(predicate, schema)
         if padded is not None:
-            name, declared = padded
+            name, declared = display_name(padded[0]), padded[1]
             raise UnsupportedFeature(
-                f"The predicate {to_sql(predicate)} compares {name} of {table}, which is {declared} and padded by "
-                f"Spark, so it cannot be evaluated without Spark. {cure}",
+                f"The predicate {to_sql(predicate)} reads {name} of {table}, which is {declared} and padded by Spark, "
+                f"so it cannot be evaluated without Spark: trim({name}) can. {cure}",
                 needs_session=True,
             )
 
@@ -121,9 +121,20 @@ def _collations(version: str) -> Collations:
     return Collations(version)
 
 
-def padded_column(predicate: Node, schema: StructType) -> tuple[str, str] | None:
-    """Return name and type of a column of type char(n), which Spark compares padded to its length; None if none is."""
-    for path in sorted(columns_of(predicate)):
+def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
+    """Return path and type of a column of type char(n) on whose padding an expression depends; None if none is there.
+
+    Spark pads such a column to its length. `c IS NULL`, `trim(c)` and `rtrim(c)` are the same without the padding.
+    """
+    for path in sorted(columns_of(_without_padding(node))):
         if declared := char_type(schema, path):
-            return display_name(path), declared
+            return path, declared
     return None
+
+
+def _without_padding(node: Node) -> Node:
+    """The expression without the parts that do not depend on padding."""
+    match node:
+        case IsNull(FieldRef()) | Call("trim" | "btrim" | "rtrim", (FieldRef(),)):
+            return Literal(None, VOID)
+    return transform(node, _without_padding)
