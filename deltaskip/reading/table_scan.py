@@ -47,6 +47,23 @@ OF_FRAMES = {
     "insert": "append(rows)",
     "upsert": "merge(rows, on)",
     "toDF": "scan().to_spark(spark)",
+    "to_pylist": "scan().to_arrow().to_pylist()",
+    "to_dicts": "scan().to_arrow().to_pylist()",
+    "rename_column": "alter(RenameColumn(name, new_name))",
+    "set_properties": "alter(SetProperty(name, value))",
+    "set_table_properties": "alter(SetProperty(name, value))",
+    "add_constraint": "alter(AddConstraint(name, expression))",
+    "compact": "optimize()",
+    "z_order": "optimize(zorder_by=[…])",
+    "zorder": "optimize(zorder_by=[…])",
+    "file_uris": "scan().paths()",
+    "files": "scan().files()",
+    "load_cdf": "changes(start, end)",
+    "load_as_version": "DeltaTable(path, version)",
+    "load_version": "DeltaTable(path, version)",
+    "path": "uri",
+    "location": "uri",
+    "update_incremental": "refresh()",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""
 
@@ -109,7 +126,9 @@ class TableScan(SelectingScan, Scan):
             except AttributeError as error:
                 if name not in OF_FRAMES:
                     raise
-                message = f"A scan has no {name}: write {OF_FRAMES[name]} of the DeltaTable."
+                instead = OF_FRAMES[name].replace("scan().", "")
+                of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
+                message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
 
     def _repr_html_(self) -> str:
