@@ -104,7 +104,8 @@ def pieces_of(scan: TableScan, pieces: object) -> list[ScanPiece]:
         if not found or (found[-1][0] + size > most and len(found) < wanted):
             found.append((0, []))
         found[-1] = found[-1][0] + size, [*found[-1][1], call]
-    return [ScanPiece(scan, size, tuple(calls)) for size, calls in found]
+    # Without rows, one piece has the schema.
+    return [ScanPiece(scan, size, tuple(calls)) for size, calls in found or [(0, [])]]
 
 
 def _bytes(scan: TableScan) -> int:

@@ -255,7 +255,7 @@ class TableScan(SelectingScan, Scan):
                 CPUs.
 
         Returns:
-            ScanPiece objects, which together have the rows of the scan in their order; none if no file is kept.
+            ScanPiece objects, at least one, which together have the rows of the scan in their order.
 
         Raises:
             InvalidArgument: `n` is 0 or negative, or the scan has a limit.

@@ -228,7 +228,7 @@ def overwrite_argument(
     from deltaskip.transforms.parse_transforms import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
-    if schema_mode == "overwrite":
+    if isinstance(schema_mode, str) and schema_mode == "overwrite":
         raise InvalidArgument("schema_mode must be keep, merge or replace, not 'overwrite'. Did you mean 'replace'?")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
     columns = None if partition_by is None else transforms_of(partition_by)
