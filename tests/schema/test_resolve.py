@@ -20,6 +20,7 @@ from deltaskip.schema import (
     leaves,
     resolve,
 )
+from deltaskip.schema.resolve import column_path
 
 INNER = StructType((StructField("c.d", INTEGER, False), StructField("E", LONG)))
 SCHEMA = StructType(
