@@ -46,7 +46,11 @@ _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
 # Arguments of one meaning: names of this and of other libraries.
 _SAME_ARGUMENT = (
-    ("where", "condition", "filter", "filters", "predicate"),
+    ("where", "condition", "filter", "filters", "predicate", "replaceWhere", "partition_filter", "partition_filters"),
+    ("on", "condition", "predicate"),
+    ("start", "starting_version", "from_version", "startingVersion", "starting_timestamp", "startingTimestamp"),
+    ("end", "ending_version", "to_version", "endingVersion", "ending_timestamp", "endingTimestamp"),
+    ("types", "dtype_backend"),
     ("set", "values", "updates", "new_values"),
     ("schema_mode", "merge_schema", "mergeSchema"),
     ("partition_by", "partitionBy", "partition_columns"),
@@ -272,7 +276,7 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
 
 def _meant(name: str, parameters: list[str]) -> str | None:
     """The argument that is meant by another name; None if that is not known."""
-    same = next((group for group in _SAME_ARGUMENT if name in group), ())
+    same = {each for group in _SAME_ARGUMENT if name in group for each in group}
     return next((each for each in parameters if each in same), None) or nearest(name, parameters)
 
 

@@ -91,20 +91,24 @@ def _of_polars(where: Any, schema: StructType) -> Node:
     from deltaskip.expr.exact import Inexact, refused
     from deltaskip.expr.polars_expressions import PolarsTranslation, polars_tree
 
+    tree = None
     try:
-        return PolarsTranslation(schema).node(polars_tree(where))
+        tree = polars_tree(where)
+        return PolarsTranslation(schema).node(tree)
     except Inexact as error:
         from deltaskip.expr.polars_expressions import spark_text
 
         sql = None if error.part is None else spark_text(error.part)
-        raise refused("Polars", str(where), error, sql) from error
+        raise refused("Polars", str(where), error, error.part is tree, sql) from error
 
 
 def _of_arrow(where: Any, schema: StructType) -> Node:
-    from deltaskip.expr.arrow_expressions import ArrowTranslation, arrow_tree
+    from deltaskip.expr.arrow_expressions import ArrowTranslation, arrow_tree, has_conditions
     from deltaskip.expr.exact import Inexact, refused
 
+    tree = None
     try:
-        return ArrowTranslation(schema).node(arrow_tree(where))
+        tree = arrow_tree(where)
+        return ArrowTranslation(schema).node(tree)
     except Inexact as error:
-        raise refused("pyarrow", str(where), error) from error
+        raise refused("pyarrow", str(where), error, not has_conditions(tree)) from error

@@ -38,10 +38,11 @@ def test_predicates_of_other_libraries(table: ds.DeltaTable) -> None:
 
 
 def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
-    with pytest.raises(AttributeError, match=r"A scan has no collect: write scan\(\)\.to_arrow\(\), scan\(\)\.to_pol"):
+    with pytest.raises(AttributeError, match=r"A scan has no collect: write to_arrow\(\), to_polars\(\) or to_s"):
         _ = table.scan().collect  # type: ignore[attr-defined]
     for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)"),
-                       ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)")):  # fmt: skip
+                       ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)"),
+                       ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)")):  # fmt: skip
         with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
             getattr(table, name)
 
@@ -53,6 +54,13 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
         (lambda: table.update(values={"id": "1"}), "set for values"),
         (lambda: table.merge(rows, "true").when_matched_update(set={"id": "1"}), "values for set"),  # type: ignore[call-arg]
         (lambda: ds.sql("SELECT 1"), "'text'. The first one is a SparkSession"),  # type: ignore[call-arg]
+        (
+            lambda: table.changes(starting_version=1, ending_version=2),
+            "start for starting_version and end for ending_v",
+        ),  # type: ignore[call-arg]
+        (lambda: table.merge(rows, predicate="true"), "on for predicate"),  # type: ignore[call-arg]
+        (lambda: table.overwrite(rows, replaceWhere="true"), "where for replaceWhere"),  # type: ignore[call-arg]
+        (lambda: table.scan().to_pandas(dtype_backend="pyarrow"), "dtype_backend.*types='arrow'"),
         (lambda: table.append(rows, mode="overwrite"), r"To replace rows, call overwrite\(rows\)"),  # type: ignore[call-arg]
         (lambda: table.append(rows, mergeSchema=True), "schema_mode for mergeSchema"),  # type: ignore[call-arg]
         (lambda: table.scan(colums=["id"]), "columns for colums"),

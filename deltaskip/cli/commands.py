@@ -61,6 +61,8 @@ _NUMBER = re.compile(r"\(\d+\)")
 # Options after which an argument stands that has none here.
 _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
+_WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
+_ELSEWHERE = {"--from": "--start", "--to": "--end"}
 
 # Words of messages for callers of Python, and the words of the command line in their place.
 _WORDS = {
@@ -69,7 +71,7 @@ _WORDS = {
 }
 
 _PARAMS = re.compile(r"params=\{'(\w+)': …\}")
-_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|False\b)")
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,12 +135,17 @@ def _habit(said: str, option: str, context: click.Context) -> str | None:
     """The message for an option or argument of other programs, with its spelling here; None if it is not known."""
     known = {name for each in context.command.params for name in each.opts}
     if said.startswith(_EXTRA):
+        if context.command.name == "create":
+            return f"{said}: the columns are one text in quotes, as 'id BIGINT, name STRING'"
         wanted = _OF_NUMBERS if _NUMBER.search(said) else _OF_TEXTS
         return next((f"{said}: a {what} stands after {name}" for name, what in wanted.items() if name in known), None)
     if said.startswith(_NO_COMMAND):
         return f"{said}. A command stands first, as in deltaskip head TABLE"
     if option == "--set":
-        return f"No such option: --set. Assignments stand without an option: {context.command_path} TABLE 'price = 2'"
+        kind, example = _WITHOUT_OPTION.get(str(context.command.name), ("Assignments", "'price = 2'"))
+        return f"No such option: --set. {kind} stand without an option: {context.command_path} TABLE {example}"
+    if _ELSEWHERE.get(option) in known:
+        return f"No such option: {option}. Did you mean {_ELSEWHERE[option]}?"
     if option[1:].isdigit() and "-n" in known:
         return f"No such option: {option}. The number of rows stands after -n"
     if context.command is program and any(
@@ -151,7 +158,7 @@ def _habit(said: str, option: str, context: click.Context) -> str | None:
 def _as_option(argument: re.Match[str]) -> str:
     """Return the command-line spelling of a Python argument: mode='replace' becomes --mode replace."""
     name = argument[1].replace("_", "-")
-    option = f"--no-{name}" if argument[2] is None else f"--{name}"
+    option = f"--no-{name}" if argument[3] == "False" else f"--{name}"
     known = any(option in each.opts for command in program.commands.values() for each in command.params)
     return f"{option} {argument[2] or ''}".rstrip() if known else argument[0]
 

@@ -72,7 +72,7 @@ def _merge(
     opened = open_table(table, storage_options)
     source = input_files(files, file_format, delimiter, opened.schema, chosen["time_zone"])
     with errors_of(source):
-        builder = opened.merge(source, _condition(on), "source", "target", **chosen)
+        builder = opened.merge(source, on, "source", "target", **chosen)
     if matched == "update":
         builder = builder.when_matched_update_all()
     elif matched == "delete":
@@ -101,16 +101,3 @@ def _merge(
         print_line(f"version {result.version}: {', '.join(counts)}")
 
     show(done, as_json, print_merged)
-
-
-def _condition(on: str) -> str:
-    """The condition: names of columns mean that both sides are equal there."""
-    from deltaskip.errors import SchemaError
-    from deltaskip.schema.resolve import parse_names
-    from deltaskip.schema.sql_text import quoted_path
-
-    try:
-        names = parse_names(on, "--on")
-    except SchemaError:
-        return on
-    return " AND ".join(f"{quoted_path(('target', *path))} = {quoted_path(('source', *path))}" for path in names)

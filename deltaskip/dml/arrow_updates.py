@@ -19,7 +19,7 @@ from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowIdColumns, RowsOfFiles
 from deltaskip.errors import PredicateError
-from deltaskip.expr import PASS_SESSION, Node, bind_expression, columns_of, needs_session, public_errors
+from deltaskip.expr import PASS_SESSION, Node, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
@@ -28,9 +28,9 @@ from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import in_quotes, new_value_node
+from deltaskip.reading.matching_rows import padded_column
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
-from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
@@ -196,10 +196,11 @@ class ArrowUpdates(NewRows):
         return bound
 
     def _check_padding(self, node: Node) -> None:
-        for path in columns_of(node):
-            if declared := char_type(self._assignments.schema, path):
-                why = f"{display_name(path)} is {declared} and padded by Spark."
-                raise needs_session(_described(node), self._table, why, PASS_SESSION)
+        padded = padded_column(node, self._assignments.schema)
+        if padded is not None:
+            path, declared = padded
+            why = f"{display_name(path)} is {declared} and padded by Spark."
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
 
     def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
         """The type of a new value."""

@@ -73,6 +73,11 @@ def fields_of(tree: Any) -> Iterator[ArrowField]:
         yield from fields_of(each)
 
 
+def has_conditions(tree: Any) -> bool:
+    """Whether an expression is made of conditions: NOT, AND or OR of others."""
+    return isinstance(tree, ArrowCall) and (tree.name in _JOINED or tree.name == "invert")
+
+
 class ArrowTranslation(Translation):
     """Translates expressions of pyarrow.
 

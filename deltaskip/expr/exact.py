@@ -210,7 +210,8 @@ class Translation(ABC):
     def _column(self, column: Column) -> Node:
         """The column as an operand: strings by their bytes, whatever their collation."""
         if declared := char_type(self._schema, column.parts):
-            raise Inexact(f"{display_name(column.parts)} is {declared}, which Spark pads")
+            name = display_name(column.parts)
+            raise Inexact(f"{name} is {declared}, which Spark pads", f"trim({name}) = 'text'")
         collation = collation_of(self._resolved(column))
         return column if collation is None else Collate(column, _BYTES)
 
@@ -258,10 +259,18 @@ def _joined(kind: type[And | Or], nodes: Sequence[Node]) -> Node:
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
-def refused(library: str, text: str, error: Inexact, sql: str | None = None) -> PredicateError:
-    """Return the error for an expression that is not translated. sql: What to write for the part, if that is known."""
+def refused(library: str, text: str, error: Inexact, is_whole: bool, sql: str | None = None) -> PredicateError:
+    """Return the error for an expression that is not translated.
+
+    Args:
+        library: The library of the expression.
+        text: The expression.
+        error: Says why a part of it is not translated.
+        is_whole: Whether that part is the whole expression.
+        sql: What to write for the part, if that is known.
+    """
     example = error.sql or sql
-    such_as = "" if example is None else f', such as "{example}"'
+    such_as = "" if example is None else f', such as "{example}"' if is_whole else f', with "{example}" for that part'
     return PredicateError(
         f"The {library} expression {text} is not known to mean the same in Spark, because {error}: write where as SQL "
         f"text{such_as}, or filter the rows in {library}."

@@ -158,7 +158,7 @@ def polars_literal(tree: Any) -> Literal:
             return Literal(value, DOUBLE)
         case {"Literal": {"Dyn": {"Float": None}} | {"Scalar": {"Float64": None} | {"Float32": None}}}:
             # The JSON of Polars has null for both.
-            raise Inexact("NaN and infinity cannot be told apart in it", "isnan(price)")
+            raise Inexact("NaN and infinity cannot be told apart in it, of which isnan(column) finds the first")
         case {"Literal": {"Dyn": {"Str": str() as value}}}:
             return Literal(value, STRING)
         case {"Literal": {"Scalar": {**members}}} if len(members) == 1:

@@ -130,6 +130,9 @@ cdef list _list(_Cursor cursor, int depth):
     cdef list values = []
     if depth > DEEPEST:
         raise ValueError("the Thrift struct is nested too deeply")
+    if header & 0x0F > STRUCT:
+        # As in `thrift_cursor`, also where the list is empty.
+        raise ValueError(f"unknown Thrift type {header & 0x0F}")
     if size == 15:
         size = cursor.size(1)
     for _ in range(size):

@@ -67,6 +67,9 @@ cdef inline int read_list(Cursor* cursor, int* kind, int64_t* items) noexcept no
     header = cursor.at[0]
     cursor.at += 1
     kind[0] = header & 0x0F
+    if kind[0] > STRUCT:
+        # Thrift's other readers refuse a kind that does not exist even where the list is empty.
+        return HEADER
     size = header >> 4
     if size == 15:
         fault = read_varint(cursor, &size)

@@ -50,6 +50,8 @@ _LOOK_SECONDS = 0.02
 # A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
+# A snapshot with more commits than this is read again from a newer checkpoint.
+_MOST_COMMITS = 100
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
 # These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
@@ -231,6 +233,9 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
     if commits is None or _is_gone(storage, old):
         return _loaded_again(snapshot)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
+    oldest = -1 if old.checkpoint is None else old.checkpoint.version
+    if max(listing.checkpoints, default=-1) > oldest and is_outdated(storage, segment):
+        return _loaded_again(snapshot)
     if own is not None and latest == old.version + 1 and _bytes_of(commits) == len(own):
         tail, checksum = tail_of(parse_contents(root, commits, memoryview(own), [0])), None
     else:
@@ -321,6 +326,16 @@ def is_cleaned_up(snapshot: Snapshot) -> bool:
     part, read = snapshot.segment.checkpoint, snapshot.checkpoint
     paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
     return not all(snapshot.storage.exists(path) for path in paths)
+
+
+def is_outdated(storage: Storage, segment: LogSegment) -> bool:
+    """Whether a newer checkpoint, if there is one, should take the place of a segment's checkpoint and commits.
+
+    It should if there are many commits, all of which the next checkpoint would read again, or if the log was cleaned
+    up since, so that the next checkpoint could not read the first one.
+    """
+    commits = segment.commits
+    return len(commits) > _MOST_COMMITS or (bool(commits) and not storage.exists(commits[0].path))
 
 
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip import arguments
-from deltaskip.errors import InvalidArgument, ReadWarning
+from deltaskip.doors import first_line
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, ReadWarning
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
 from deltaskip.warning import warn
@@ -53,12 +54,24 @@ def pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pan
                         f"from 2**53 on: pass types='arrow'.",
                         ReadWarning,
                     )
-        return table.to_pandas(**options)
+        return _of_pyarrow(table, options)
     if "types_mapper" in options:
         raise InvalidArgument("types='arrow' and types_mapper both choose the types: pass one of them.")
     import pandas
 
-    return table.to_pandas(types_mapper=pandas.ArrowDtype, **options)
+    return _of_pyarrow(table, {**options, "types_mapper": pandas.ArrowDtype})
+
+
+def _of_pyarrow(table: pa.Table, options: Mapping[str, Any]) -> pandas.DataFrame:
+    try:
+        return table.to_pandas(**options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise InvalidArgumentType(
+            f"to_pandas {first_line(error)}: it takes the arguments of pyarrow.Table.to_pandas, and types='arrow' for "
+            f"columns that stay in Arrow."
+        ) from error
 
 
 def _loses_digits(values: pa.Array) -> bool:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from deltaskip.expr import EvaluationError, Undecided, columns_of, needs_session, public_errors
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.nodes import Node
+from deltaskip.expr.nodes import Call, FieldRef, IsNull, Literal, Node, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.proofs.collated import Collations
 
 
@@ -60,8 +60,9 @@ class MatchingRows:
         check_decidable(predicate, table, cure)
         padded = padded_column(predicate, schema)
         if padded is not None:
-            name, declared = padded
-            raise needs_session(_described(predicate), table, f"{name} is {declared} and padded by Spark.", cure)
+            name, declared = display_name(padded[0]), padded[1]
+            why = f"{name} is {declared} and padded by Spark; trim({name}) can be evaluated."
+            raise needs_session(_described(predicate), table, why, cure)
 
     def mask(self, batch: StoredBatch) -> npt.NDArray[Any]:
         """Return whether the predicate is TRUE for each row.
@@ -108,9 +109,20 @@ def _collations(version: str) -> Collations:
     return Collations(version)
 
 
-def padded_column(predicate: Node, schema: StructType) -> tuple[str, str] | None:
-    """Return name and type of a column of type char(n), which Spark compares padded to its length; None if none is."""
-    for path in sorted(columns_of(predicate)):
+def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
+    """Return path and type of a column of type char(n) on whose padding an expression depends; None if none is there.
+
+    Spark pads such a column to its length. `c IS NULL`, `trim(c)` and `rtrim(c)` are the same without the padding.
+    """
+    for path in sorted(columns_of(_without_padding(node))):
         if declared := char_type(schema, path):
-            return display_name(path), declared
+            return path, declared
     return None
+
+
+def _without_padding(node: Node) -> Node:
+    """The expression without the parts that do not depend on padding."""
+    match node:
+        case IsNull(FieldRef()) | Call("trim" | "btrim" | "rtrim", (FieldRef(),)):
+            return Literal(None, VOID)
+    return transform(node, _without_padding)

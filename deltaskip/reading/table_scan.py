@@ -51,6 +51,23 @@ OF_FRAMES = {
     "insert": "append(rows)",
     "upsert": "merge(rows, on)",
     "toDF": "scan().to_spark(spark)",
+    "to_pylist": "scan().to_arrow().to_pylist()",
+    "to_dicts": "scan().to_arrow().to_pylist()",
+    "rename_column": "alter(RenameColumn(name, new_name))",
+    "set_properties": "alter(SetProperty(name, value))",
+    "set_table_properties": "alter(SetProperty(name, value))",
+    "add_constraint": "alter(AddConstraint(name, expression))",
+    "compact": "optimize()",
+    "z_order": "optimize(zorder_by=[…])",
+    "zorder": "optimize(zorder_by=[…])",
+    "file_uris": "scan().paths()",
+    "files": "scan().files()",
+    "load_cdf": "changes(start, end)",
+    "load_as_version": "DeltaTable(path, version)",
+    "load_version": "DeltaTable(path, version)",
+    "path": "uri",
+    "location": "uri",
+    "update_incremental": "refresh()",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""
 
@@ -113,7 +130,9 @@ class TableScan(SelectingScan, Scan):
             except AttributeError as error:
                 if name not in OF_FRAMES:
                     raise
-                message = f"A scan has no {name}: write {OF_FRAMES[name]} of the DeltaTable."
+                instead = OF_FRAMES[name].replace("scan().", "")
+                of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
+                message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
 
     def _repr_html_(self) -> str:
@@ -240,7 +259,7 @@ class TableScan(SelectingScan, Scan):
                 CPUs.
 
         Returns:
-            ScanPiece objects, which together have the rows of the scan in their order; none if no file is kept.
+            ScanPiece objects, at least one, which together have the rows of the scan in their order.
 
         Raises:
             InvalidArgument: `n` is 0 or negative, or the scan has a limit.
@@ -359,7 +378,8 @@ def _pieces(scan: TableScan, pieces: object) -> list[ScanPiece]:
         if not found or (found[-1][0] + size > most and len(found) < wanted):
             found.append((0, []))
         found[-1] = found[-1][0] + size, [*found[-1][1], call]
-    return [ScanPiece(scan, size, tuple(calls)) for size, calls in found]
+    # Without rows, one piece has the schema.
+    return [ScanPiece(scan, size, tuple(calls)) for size, calls in found or [(0, [])]]
 
 
 def _bytes(scan: TableScan) -> int:

@@ -279,10 +279,15 @@ def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError
 def column_path(argument: str, column: object) -> ColumnPath:
     """Return the parts of a column's name: a text with dots between them, or a sequence of parts.
 
+    A text without dots, commas and backticks is a name, whatever other characters are in it.
+
     Raises InvalidArgument for a text that is no name, and InvalidArgumentType for other values.
     """
     if isinstance(column, str):
-        names = parse_names(unicode_text(argument, column), argument, InvalidArgument)
+        text = unicode_text(argument, column)
+        if text.strip() and not any(each in text for each in ".,`"):
+            return (text.strip(),)
+        names = parse_names(text, argument, InvalidArgument)
         if len(names) != 1:
             raise InvalidArgument(f"{argument} must be the name of one column, not {column!r}.")
         return names[0]

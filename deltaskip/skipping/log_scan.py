@@ -27,7 +27,7 @@ from deltaskip.expr.diagnosis import (
     quoted_names,
     unknown_functions,
 )
-from deltaskip.expr.nodes import Column, Literal
+from deltaskip.expr.nodes import Column, Like, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
@@ -434,10 +434,13 @@ class LogScan(Reopened):
         if failing is None:
             return
         constant, reason = failing
+        # A pattern that is not one fails in both modes.
+        otherwise = "" if isinstance(constant, Like) else (
+            " Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
+        )  # fmt: skip
         raise PredicateError(
-            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}. Without ANSI mode it is "
-            f"NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false {self._at_version()}."
-            f"{or_meant(self.where)}"
+            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}{'.' if otherwise else ''}"
+            f"{otherwise} {self._at_version()}.{or_meant(self.where)}"
         )
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:

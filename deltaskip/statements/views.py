@@ -151,8 +151,8 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
     statement = parse_statement(str(with_parameters(arguments.unicode_text("text", text), params)))
     if not isinstance(statement, Query):
         raise InvalidArgument(
-            "deltaskip.sql runs queries only: change tables with the methods of DeltaTable, or by statements with the "
-            "method sql of a catalog."
+            "deltaskip.sql runs queries only: for all else use methods of DeltaTable, such as history() or delete(), "
+            "or the method sql of a catalog, which runs statements."
         )
     return _ViewSession(spark, views).query(statement.text)
 

@@ -212,7 +212,8 @@ class ChangingMethods(TableMethods):
                 a LazyFrame, a RecordBatchReader or a relation of DuckDB: a merge in this process takes three to six
                 times the bytes of the source, whatever the size of the table.
             on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It
-                names columns of both, or is TRUE or FALSE.
+                names columns of both, or is TRUE or FALSE. Names of columns that both have, such as "id" or
+                ["id", "day"], mean that they are equal.
             source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame its own
                 names too.
             target_alias: The name of the table in expressions. The default is `target`.
@@ -236,12 +237,12 @@ class ChangingMethods(TableMethods):
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge
-        from deltaskip.dml.merge.name_resolution import check_no_keys, default_aliases
+        from deltaskip.dml.merge.name_resolution import condition_of, default_aliases
         from deltaskip.table.merge_builder import MergeBuilder
 
         if isinstance(source, str) and on is not None and not isinstance(on, str):
             raise InvalidArgumentType(f"merge takes the rows before the condition: write merge(rows, on={source!r}).")
-        check_no_keys(on, self.snapshot.schema, target_alias, source_alias)
+        on = condition_of(on, self.snapshot.schema, target_alias, source_alias)
         if on is None or isinstance(on, list | tuple):
             raise InvalidArgumentType.of("on", "a condition such as 'target.id = source.id'", on)
         condition = checked_condition("on", on)

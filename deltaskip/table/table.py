@@ -126,6 +126,14 @@ class DeltaTable(
                 called = f"{name}()" if callable(getattr(TableScan, name)) else name
                 raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{called}.") from error
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return all rows as a stream of the Arrow PyCapsule interface, as its `scan` does.
+
+        Args:
+            requested_schema: The schema that the consumer prefers, as a capsule.
+        """
+        return self.scan().__arrow_c_stream__(requested_schema)
+
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _restored, (SnapshotReference.of(self.snapshot),)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.table.methods import TableMethods
 from deltaskip.txn.write_options import WriteOptions
 
@@ -228,6 +228,8 @@ def overwrite_argument(
     from deltaskip.transforms.parse_transforms import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
+    if isinstance(schema_mode, str) and schema_mode == "overwrite":
+        raise InvalidArgument("schema_mode must be keep, merge or replace, not 'overwrite'. Did you mean 'replace'?")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
     columns = None if partition_by is None else transforms_of(partition_by)
     return Overwrite(where, partitions, schema_mode, columns)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.file_names import commit_name, version_prefix
-from deltaskip.log.loading import list_log
+from deltaskip.log.loading import is_outdated, list_log
 from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
@@ -190,7 +190,7 @@ class CommitLoop:
             after = _advanced(committed)
             self._check_kept(committed)
             _after_commit(committed.latest, committed.version, committed.text, after)
-            return after
+            return None if after is not None and _is_read_again(after) else after
         except TableNotFound:
             self._withdraw(committed)
             raise
@@ -370,7 +370,7 @@ def _after_commit(
             write_checksum_after(latest, text, after)
             kill_point("checksum written")
         what = "checkpoint"
-        if version and not version % latest.table_properties.checkpoint_interval:
+        if _is_checkpoint_due(latest, version):
             if after is None and following is not None:
                 after = following.result()
             _write_checkpoint(refresh(latest) if after is None else after, version)
@@ -381,6 +381,19 @@ def _after_commit(
             _write_manifests(latest, version, text)
     except Exception as error:
         _warn(latest, version, "symlink manifests", error)
+
+
+def _is_read_again(after: Snapshot) -> bool:
+    """Whether the version of a commit is read from its checkpoint, which was just written, for the next operation."""
+    try:
+        return _is_checkpoint_due(after, after.version) and is_outdated(after.storage, after.segment)
+    except StorageError:
+        return False
+
+
+def _is_checkpoint_due(snapshot: Snapshot, version: int) -> bool:
+    """Whether a version gets a checkpoint, by the properties of a snapshot near it."""
+    return bool(version) and not version % snapshot.table_properties.checkpoint_interval
 
 
 def _write_checkpoint(snapshot: Snapshot, version: int) -> None:

@@ -52,3 +52,11 @@ def test_nesting_has_an_end() -> None:
 def test_a_size_behind_the_end_is_refused() -> None:
     with pytest.raises(ValueError, match="exceeds the data"):
         read_struct(b"\x18\xff\xff\xff\xff\x0f")
+
+
+def test_an_empty_list_of_a_type_that_does_not_exist_is_refused() -> None:
+    for kind in range(13):
+        assert read_struct(bytes([0x19, kind, 0])) == {1: []}
+    for kind in range(13, 16):
+        with pytest.raises(ValueError, match=f"unknown Thrift type {kind}"):
+            read_struct(bytes([0x19, kind, 0]))

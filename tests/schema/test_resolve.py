@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.schema import (
     INTEGER,
     LONG,
@@ -20,6 +20,7 @@ from deltaskip.schema import (
     leaves,
     resolve,
 )
+from deltaskip.schema.resolve import column_path
 
 INNER = StructType((StructField("c.d", INTEGER, False), StructField("E", LONG)))
 SCHEMA = StructType(
@@ -164,3 +165,17 @@ def test_many_names_of_one_struct_are_resolved_without_reading_it_again(monkeypa
     for k in range(300):
         assert resolve(struct, [f"COLUMN{k}"]).logical == (f"Column{k}",)
     assert len(folded) <= 600
+
+
+def test_the_name_of_one_column_needs_backticks_only_where_it_could_be_several() -> None:
+    for text, path in (
+        ("a b", ("a b",)),
+        (" id ", ("id",)),
+        ("a.b", ("a", "b")),
+        ("`a.b`.c", ("a.b", "c")),
+        ("é-1", ("é-1",)),
+    ):
+        assert column_path("column", text) == path
+    for text in ("a, b", "a b.c", "", " ", "a.", "`a"):
+        with pytest.raises(InvalidArgument, match="column"):
+            column_path("column", text)

@@ -86,6 +86,22 @@ def test_the_change_feed_has_the_padded_strings(spark: Any, tmp_path: Path) -> N
     assert [row.asDict() for row in changes.to_spark(spark).select("id", "c", "a").collect()] == rows
 
 
+def test_what_does_not_depend_on_padding_is_evaluated_without_spark(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, c CHAR(4), s STRUCT<d: CHAR(3)>")
+    texts = ["x", "xy  ", " x", "", "    ", "ä", None]
+    nested = [{"d": text[:3]} if text else None for text in texts]
+    table.append(pa.table({"id": pa.array(range(7), pa.int32()), "c": texts, "s": nested}))
+    wheres = ["c IS NULL", "c IS NOT NULL", "trim(c) = 'x'", "rtrim(c) = ' x'", "trim(c) IN ('', 'xy')", "s.d IS NULL",
+              "trim(s.d) = 'ä'", "upper(btrim(c)) LIKE 'X%'"]  # fmt: skip
+    for where in wheres:
+        found = sorted(row["id"] for row in table.scan(where).to_arrow().to_pylist())
+        assert found == sorted(row.id for row in table.scan().to_spark(spark).where(where).collect()), where
+        assert found
+    for where in ("c = 'x'", "ltrim(c) = 'x'", "trim('x', c) = ''", "c IS NULL OR length(c) = 4"):
+        with pytest.raises(ds.UnsupportedFeature, match=r"padded by Spark, so it .* without Spark: trim\(c\) can\."):
+            table.scan(where).to_arrow()
+
+
 @pytest.mark.parametrize("change", ["update", "merge"])
 def test_columns_that_are_not_set_are_written_as_they_were_stored(
     spark: Any, table: ds.DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,23 @@ def test_functions_prune_alike_by_text_columns_and_sql(spark: Any, table: ds.Del
         assert by_text < 5
 
     each(some(CASES, 12), check)
+
+
+def test_a_time_beside_a_pattern_is_not_lost_where_the_pattern_is_null(spark: Any, tmp_path: Path) -> None:
+    """Spark does not evaluate the pattern of a time, but that of a text and of `date_format`."""
+    table = ds.DeltaTable.create(tmp_path / "t", "ts TIMESTAMP, d DATE, n TIMESTAMP_NTZ, x STRING, f STRING")
+    times = {"ts": [datetime(2024, 10, 27, 1, tzinfo=UTC)], "d": [date(2024, 10, 27)], "n": [datetime(2024, 10, 27)]}
+    table.append(pa.table({**times, "x": ["2024"], "f": pa.nulls(1, pa.string())}))
+    frame = table.scan().to_spark(spark)
+    functions = ("to_timestamp", "to_timestamp_ntz", "unix_timestamp", "to_unix_timestamp", "try_to_timestamp")
+    functions += ("to_date", "try_to_date", "date_format")
+    calls = [f"{name}({time}, {p})" for name in functions for time in ["ts", "d", "n", "x"] for p in ("f", "NULL")]
+    answers = frame.select(*(F.expr(f"{call} IS NOT NULL") for call in calls)).first()
+    assert answers is not None and 0 < sum(answers) < len(calls)
+    for call, is_there in zip(calls, answers, strict=True):
+        found = table.scan(f"{call} IS NOT NULL", time_zone="UTC")
+        assert not is_there or len(found.paths()) == 1, call
+        try:
+            assert found.count() == is_there, call
+        except ds.UnsupportedFeature:
+            continue

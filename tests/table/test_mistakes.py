@@ -77,12 +77,6 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         lambda t: t.merge(ROW, "id = id").when_matched_delete().execute(),
         r"target\.id or source\.id",
     ),
-    "a merge by a column": (lambda t: t.merge(ROW, "id"), r"write on='target\.id = source\.id'"),
-    "a merge by columns": (
-        lambda t: t.merge(ROW, "ID, day", "s", "t"),
-        r"'ID, day' are names of columns: write on='t\.ID = s\.ID AND t\.day = s\.day'",
-    ),
-    "a merge by a list": (lambda t: t.merge(ROW, ["id"]), r"write on='target\.id = source\.id'"),
     "a merge by tuples": (lambda t: t.merge(ROW, [("id", "=", 1)]), "on must be a condition such as .*, not list"),
     "a merge the other way round": (lambda t: t.merge("target.id = source.id", ROW), r"merge\(rows, on='target\.id ="),
     "an update the other way round": (

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Metadata
 from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
-from deltaskip.log import checksum_writing
+from deltaskip.log import checksum_writing, loading
 from deltaskip.txn import commit_loop as module
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
@@ -60,6 +60,36 @@ def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[
     commits = sorted(int(name[:20]) for name in os.listdir(folder / "_delta_log") if name.endswith(".json"))
     assert commits == [*left, 4]
     assert paths(folder) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.filterwarnings("error::deltaskip.MaintenanceWarning")
+def test_handles_that_live_long_begin_again_at_newer_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every checkpoint would read all commits since a handle was opened, and find those deleted in the end."""
+    monkeypatch.setattr(loading, "_MOST_COMMITS", 25)
+    for cleaned_up in (False, True):
+        folder = tmp_path / str(cleaned_up)
+        if cleaned_up:
+            # In a hundred days every commit before a checkpoint is old enough.
+            monkeypatch.setattr("deltaskip.log.cleanup.time.time_ns", lambda: 10**9 * (86_400 * 100 + 1_800_000_000))
+        table = make_table(folder, {"delta.checkpointInterval": "10"})
+        reader, writer = ds.DeltaTable(folder), ds.DeltaTable(folder)
+        for number in range(75):
+            txn = (writer if number % 5 == 0 else table).refresh().transaction(look_up_files=False)
+            txn.add(file(f"f{number}"))
+            txn.commit()
+            for each in (reader, writer, table):
+                if number % 5 == 0:
+                    each.refresh()
+                if each.version <= number:
+                    continue
+                checkpoint = each.snapshot.segment.checkpoint
+                assert len(each.snapshot.segment.commits) <= (20 if cleaned_up else 40)
+                assert each.version < 40 or checkpoint is not None
+                assert each.snapshot.num_files == number + 1
+        assert checkpoints(folder) == ([70] if cleaned_up else [10, 20, 30, 40, 50, 60, 70])
+        assert paths(folder) == sorted(f"f{number}" for number in range(75))
 
 
 def checksum(folder: Path, version: int) -> dict[str, Any]:

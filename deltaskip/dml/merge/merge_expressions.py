@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltaskip.dml.merge.clauses import Kind, expression_text
 from deltaskip.dml.merge.name_resolution import Names, Side
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, columns_of, needs_session, public_errors
+from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
@@ -21,12 +21,12 @@ from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import new_value_node
+from deltaskip.reading.matching_rows import padded_column
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.lengths import char_type
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
 from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
@@ -210,10 +210,10 @@ class MergeExpressions:
 
     def _check_padding(self, node: Node) -> None:
         """Refuse columns of type char(n), which Spark pads."""
-        for path in columns_of(node):
-            if declared := char_type(self._schema, path):
-                name = display_name(self._written(path))
-                raise self.needs_session(node, f"{name} is {declared} and padded by Spark.")
+        padded = padded_column(node, self._schema)
+        if padded is not None:
+            path, declared = padded
+            raise self.needs_session(node, f"{display_name(self._written(path))} is {declared} and padded by Spark.")
 
 
 def _fields_in(field: StructField) -> Iterator[StructField]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.errors import PredicateError
 from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import Node, columns_of, walk
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.relations import Relation, resolve_among
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.resolve import fold_name, parse_names
+from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import BOOLEAN, StructType
 
 Side = Literal["target", "source"]
@@ -33,29 +34,35 @@ def default_aliases(target: str | None, source: str | None, of_frame: bool) -> t
     return found[0], source if of_frame else found[1]
 
 
-def check_no_keys(on: object, schema: StructType, target: str | None, source: str | None) -> None:
-    """Check that the condition of a merge is not the names of key columns.
+def condition_of(on: object, schema: StructType, target: str | None, source: str | None) -> object:
+    """Return the condition of a merge: names of key columns mean that both sides are equal there.
 
     Args:
-        on: The condition as it was given.
+        on: The condition, or the names as a list, or as text with commas. The name of a boolean column alone is a
+            condition.
         schema: The schema of the table.
         target: The name of the table in expressions; None for `target`.
         source: The name of the source.
 
-    Raises PredicateError with the condition to write, and InvalidArgumentType for a list of names.
+    Raises PredicateError for text in a list that is no name.
     """
+    given = list(on) if isinstance(on, list | tuple) else [on]
+    if not given or not all(isinstance(name, str) and name.strip() for name in given):
+        return on
     types = {fold_name(field.name): field.type for field in schema.fields}
-    names = on.split(",") if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
-    names = [name.strip(" `") if isinstance(name, str) else name for name in names]
-    keys = [name for name in names if isinstance(name, str) and fold_name(name) in types]
-    one_flag = len(keys) == 1 and isinstance(on, str) and types[fold_name(keys[0])] == BOOLEAN
-    if not keys or len(keys) < len(names) or one_flag:
-        return
-    sides = source or "source", target or "target"
-    condition = " AND ".join(" = ".join(f"{side}.{display_name([name])}" for side in sides[::-1]) for name in keys)
-    what = "is the name of a column" if len(keys) == 1 else "are names of columns"
-    error = PredicateError if isinstance(on, str) else InvalidArgumentType
-    raise error(f"on must be a condition, and {on!r} {what}: write on={condition!r}.")
+    names: list[tuple[str, ...]] = []
+    try:
+        for name in map(str, given):
+            names += [(name,)] if fold_name(name) in types else parse_names(name, "on", PredicateError)
+    except PredicateError:
+        if isinstance(on, str):
+            return on
+        raise
+    known = [types.get(fold_name(path[0])) for path in names]
+    if isinstance(on, str) and (None in known or (known == [BOOLEAN] and len(names[0]) == 1)):
+        return on
+    sides = target or "target", source or "source"
+    return " AND ".join(" = ".join(quoted_path((side, *path)) for side in sides) for path in names)
 
 
 class Names:

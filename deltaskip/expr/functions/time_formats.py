@@ -55,6 +55,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, d
 from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
@@ -217,12 +218,11 @@ def _from_unixtime(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _read(args: tuple[Any, ...], call: Call, zone: Zone, local: bool = False) -> int:
     """A text by a pattern, or a timestamp as it is."""
-    text, pattern = args
-    return text if isinstance(text, int) else parsed_time(text, pattern, None if local else zone)
+    return int(args[0]) if len(args) == 1 else parsed_time(*args, None if local else zone)
 
 
 def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
-    return whole_seconds(args[0] if len(args) == 1 else _read(args, call, zone))
+    return whole_seconds(_read(args, call, zone))
 
 
 def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -239,9 +239,9 @@ def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """Texts by a constant pattern whose fields have constant places; others are left over."""
-    pattern = constant(args[1])
-    if type_of(call.args[0]) != STRING:
+    if len(args) == 1:
         return args[0]
+    pattern = constant(args[1])
     micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == TIMESTAMP_NTZ else zone)
     found = made(micros, arrow_type(call.type or TIMESTAMP), args[0])
     return Partly(found, unlike) if unlike.any() else found
@@ -338,27 +338,24 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
         pattern = implicit_cast(args[1], STRING) if len(args) == 2 else None
         if pattern is None:
             return None
-        first = type_of(args[0])
-        if first == STRING:
+        if type_of(args[0]) == STRING:
             return (args[0], pattern), result
-        if first not in other or not is_plain(pattern):
-            # The pattern is not evaluated.
-            return None
-        return (cast_to(args[0], TIMESTAMP) if first == DATE else args[0], pattern), result
+        return _without_pattern(args, result) if type_of(args[0]) in other else None
 
     return signature
 
 
 def _seconds_signature(args: tuple[Node, ...]) -> Typed:
-    """A text with a pattern, or a time, whose pattern does not matter."""
-    first = type_of(args[0]) if len(args) in (1, 2) else None
-    if first == STRING:
-        return _reading(LONG)((*args, _DEFAULT)[:2])
-    if len(args) == 2 and not (isinstance(args[1], Literal) and isinstance(args[1].value, str)):
+    """A text or a time, and perhaps a pattern."""
+    return _reading(LONG, _TIMES)((*args, _DEFAULT)[:2]) if len(args) in (1, 2) else None
+
+
+def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:
+    """The signature of (time, pattern), of which Spark does not evaluate the pattern: it may be NULL, or none."""
+    if not is_plain(args[1]):
+        # The pattern may fail where it is constant.
         return None
-    if first in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        return (cast_to(args[0], TIMESTAMP) if first == DATE else args[0],), LONG
-    return None
+    return (cast_to(args[0], TIMESTAMP) if type_of(args[0]) == DATE else args[0],), result
 
 
 def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
@@ -434,7 +431,7 @@ TIME_FORMATS: Mapping[str, Row] = {
         preimage=preimages.seconds_written,
     ),
     "to_timestamp": Function(
-        _reading(TIMESTAMP, (DATE, TIMESTAMP, TIMESTAMP_NTZ)),
+        _reading(TIMESTAMP, _TIMES),
         _read,
         by_column=_read_column,
         zoned=True,

@@ -54,6 +54,9 @@ _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 _PARALLEL_OPENS = 16
 _FEW_ROWS = 1024
 _SOME_ROWS = 8192
+# Rows of a checkpoint that is held, and for how many choices of columns.
+_HELD_ROWS = 2048
+_MOST_HELD = 12
 _TAIL_BYTES = 64 << 10
 _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 
@@ -86,6 +89,9 @@ class CheckpointPart:
         self._content = content
         self.root = root
         self._add_rows: dict[int, int] = {}
+        # Whether columns are decoded once and held, since the checkpoint is small; by row group and columns.
+        self.is_held = False
+        self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -138,6 +144,22 @@ class CheckpointPart:
             yield add.drop_null() if add.null_count else add
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        """Columns of a row group, at most `rows` rows at a time."""
+        if not self.is_held:
+            yield from self._decoded(columns, group, rows)
+            return
+        key = group, tuple(columns)
+        held = self._held.get(key)
+        if held is None:
+            held = list(self._decoded(columns, group, _FEW_ROWS))
+            if len(self._held) >= _MOST_HELD:
+                self._held.clear()
+            self._held[key] = held
+        for batch in held:
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+    def _decoded(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(columns)
             for batch in file.iter_batches(rows, [group], column_indices=numbers, use_threads=len(columns) > 1):
@@ -330,6 +352,9 @@ def open_checkpoint(
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
     paths = {_sidecar_location(root, ref, sidecar): sidecar.size_in_bytes for sidecar in sidecars}
     parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
+    if sum(part.metadata.num_rows for part in parts) <= _HELD_ROWS:
+        for part in parts:
+            part.is_held = True
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
     return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))

@@ -110,6 +110,9 @@ def _strict_columns(node: Node) -> tuple[FieldRef, ...]:
             return _strict_columns(child)
         case Compare(op) if op == "<=>":
             return ()
+        case Call(type=None):
+            # Arguments of other types, such as a time and a pattern, may not be evaluated at all.
+            return ()
         case Call(name) if name not in FUNCTIONS or not FUNCTIONS[name].null_in_null_out:
             return ()
         case Compare() | Call() | Like() | StartsWith():

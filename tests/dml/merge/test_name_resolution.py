@@ -12,7 +12,7 @@ import pytest
 
 from deltaskip import DeltaTable, col
 from deltaskip.dml.merge.name_resolution import default_aliases
-from deltaskip.errors import PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import to_node
 from tests.dml.tables import files_below, rows_of
 from tests.each import each
@@ -213,3 +213,22 @@ def test_a_value_that_a_column_cannot_store_is_named_by_the_column(tmp_path: Pat
     source = pa.table({"id": [1], "n": ["x"]})
     with pytest.raises((PredicateError, SchemaError), match="n"):
         table.merge(source, "target.id = source.id").when_matched_update_all().execute()
+
+
+def test_names_of_keys_are_a_condition(tmp_path: Path) -> None:
+    schema = "id BIGINT, `a b` STRING, s STRUCT<k: INT>, flag BOOLEAN"
+    mapped = {"delta.columnMapping.mode": "name"}
+    rows = pa.table({"id": [2, 3], "a b": ["q", "r"], "s": [{"k": 2}, {"k": 3}], "flag": [True, False]})
+    for number, on in enumerate(("id", "ID", "id, `a b`", "a b", ["id", "a b"], ["`a b`"], ("s.k",), "s.k, id")):
+        table = DeltaTable.create(tmp_path / str(number), schema, properties=mapped)
+        table.append({"id": [1, 2], "a b": ["p", "q"], "s": [{"k": 1}, {"k": 2}], "flag": [True, True]})
+        done = table.merge(rows, on).when_matched_update({"flag": "false"}).when_not_matched_insert_all().execute()
+        assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (1, 1), on
+        assert [row["id"] for row in table.scan("NOT flag").to_arrow().to_pylist()] == [2, 3], on
+    refused: tuple[tuple[Any, type[DeltaSkipError]], ...] = (
+        ([], InvalidArgumentType), ([1], InvalidArgumentType), (["nope"], PredicateError),
+        (["id id"], PredicateError), ("nope", PredicateError), ("flag", PredicateError),
+    )  # fmt: skip
+    for on, error in refused:
+        with pytest.raises(error):
+            table.merge(rows, on).when_matched_delete().execute()
