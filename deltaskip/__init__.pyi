@@ -99,8 +99,7 @@ from .maintenance.recompute.recomputed import ColumnPlan, Recomputed, RecomputeP
 from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
-from .reading.scan_pieces import ScanPiece
-from .reading.table_scan import TableScan
+from .reading.table_scan import ScanPiece, TableScan
 from .schema.types import (
     ArrayType,
     DataType,

@@ -41,7 +41,7 @@ _SPECIAL = frozenset(
     ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
      "__next__", "__repr__", "__str__", "_repr_html_")
 )  # fmt: skip
-# The attributes of exceptions, beside `args`, from which their texts are made.
+# The attributes of exceptions, besides `args`, that their texts are made from.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
 # Arguments of one meaning: names of this and of other libraries.
@@ -78,7 +78,7 @@ class Redacted(Exception):
 
 
 class Unpicklable:
-    """Base class of objects that are of use in this process alone, such as those with a connection or with actions.
+    """Base class of objects that can be used in this process only, such as those with a connection or with actions.
 
     Attributes:
         instead: The alternative to pickling one, for messages.
@@ -290,7 +290,7 @@ def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, li
 
 
 def _misplaced_session(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Where a session goes that stands in the place of another argument; None if none does."""
+    """How to pass the session that was given as another argument; None if none was."""
     given = [*zip(signature(function).parameters, args, strict=False), *named.items()]
     place = next((each for each, value in given if each not in _SESSION_NAMES and _is_session(value)), None)
     if place is None:
@@ -298,7 +298,7 @@ def _misplaced_session(function: Callable[..., Any], args: tuple[Any, ...], name
     name, parameters = _named(function, args)
     if "spark" in parameters:
         return f"{place} of {name} is a SparkSession: the session is the argument spark, as in {name}(…, spark=spark)."
-    reads = ", or call to_spark(spark) of what it returns" if function.__name__ in ("scan", "changes") else ""
+    reads = ", or call to_spark(spark) of the result" if function.__name__ in ("scan", "changes") else ""
     return f"{place} of {name} is a SparkSession, and {name} takes none: leave it out{reads}."
 
 

@@ -24,7 +24,7 @@ else:
         """
         options["frozen"] = frozen
         if "unsafe_hash" in options:
-            raise TypeError("a class with unsafe_hash has to be made by dataclasses")
+            raise TypeError("a class with unsafe_hash must be made by dataclasses")
 
         def made(cls):
             if order:

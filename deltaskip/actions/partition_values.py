@@ -51,20 +51,14 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
-from deltaskip.schema.floats import java_text, nearest_float, to_float
+from deltaskip.schema.floats import SPECIAL_FLOATS, java_text, nearest_float, to_float
 from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.types import BOOLEAN_TEXTS
 
 _WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
-_SPECIAL_FLOATS = {
-    "nan": math.nan,
-    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
-    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
-}
-_TRUE = frozenset(("t", "true", "y", "yes", "1"))
-_FALSE = frozenset(("f", "false", "n", "no", "0"))
 # Enough digits to round any decimal exactly once.
 _EXACT = Context(prec=4096, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
 
@@ -183,7 +177,7 @@ def _integer(text: str, data_type: DataType) -> int:
 
 
 def _float(text: str, data_type: DataType) -> float:
-    special = _SPECIAL_FLOATS.get(text.lower())
+    special = SPECIAL_FLOATS.get(text.lower())
     if special is not None:
         return special
     # Java accepts its own literals' suffixes.
@@ -233,10 +227,10 @@ def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
 
 
 def _boolean(text: str) -> bool:
-    lowered = text.lower()
-    if lowered not in _TRUE and lowered not in _FALSE:
+    value = BOOLEAN_TEXTS.get(text.lower())
+    if value is None:
         raise _malformed(text, BOOLEAN)
-    return lowered in _TRUE
+    return value
 
 
 def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:

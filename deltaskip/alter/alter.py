@@ -258,7 +258,7 @@ def _put(transaction: Transaction, before: TableState, after: TableState) -> Non
         transaction.set_dropped_feature(feature, protected)
         if protected:
             after = with_property(after, TableProperties.checkpoint_protection_version.name, str(before.next_version))
-            # Its commit is then all that is after a checkpoint, whatever other clients make of older commits.
+            # Then only its commit follows a checkpoint, so other clients need not read older commits.
             write_checkpoint(transaction.snapshot)
     if after.protocol != before.protocol:
         transaction.set_protocol(after.protocol)

@@ -308,8 +308,8 @@ def _index(struct: StructType, position: Position | None, path: ColumnPath, tabl
                     return index + 1
             known = ", ".join(display_name([name]) for name in struct.names)
             raise SchemaError(
-                f"{display_name(path)} of {table} cannot be put after {display_name([column])}, which is not beside "
-                f"it; the columns there are {known}."
+                f"{display_name(path)} of {table} cannot be put after {display_name([column])}, which is not at "
+                f"the same level; the columns there are {known}."
             )
 
 

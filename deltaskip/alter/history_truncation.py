@@ -51,8 +51,8 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
         since = _text(times[min(needed + 1, versions[-1])])
         raise UnsupportedFeature(
             f"The feature {feature} of {snapshot.root} cannot be dropped with its history yet: version {needed} needs "
-            f"it, and versions are kept for {kept_for // 3_600_000} hours. Nothing may use the feature since then: "
-            f"remove what does, write a checkpoint, wait until that time after {since} has passed, and repeat."
+            f"it, and versions are kept for {kept_for // 3_600_000} hours. Remove everything that uses the "
+            f"feature, write a checkpoint, wait until that time after {since} has passed, and repeat."
         )
     clean_up_log(snapshot, now, kept_for)
     first = min((*list_log(snapshot.storage, snapshot.root).commits, snapshot.version))

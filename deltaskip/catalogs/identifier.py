@@ -73,7 +73,7 @@ def check_new_namespace(parts: Sequence[str]) -> None:
         if part.lower() in FOLDERS_OF_TABLES:
             raise InvalidArgument(
                 f"No namespace can be named {part}: in a Delta table this is the folder of its own files, so "
-                f"that writers would mistake what is in it; choose another name."
+                f"that writers would mistake its contents; choose another name."
             )
 
 

@@ -143,7 +143,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         delete_whole_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
 
     def own_locations(self) -> Sequence[str]:
-        """Return the locations that no drop of a table may delete, beside those of other tables."""
+        """Return the locations, besides those of other tables, that dropping a table must not delete."""
         return ()
 
     @abstractmethod

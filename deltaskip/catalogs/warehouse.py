@@ -171,7 +171,7 @@ class WarehouseCatalog(LocatedCatalog):
         taken = TableAlreadyExists(f"The catalog {self.name} has a table {new} already.")
         if not entry.managed:
             self._put_pointer(after + _POINTER, entry.location, taken)
-            # Another table that takes the name at the same time may give way before this one has looked again.
+            # Another table that took the name at the same time may have been withdrawn before this check.
             refused = taken if self._is_table(after) else None if self._take_away(before + _POINTER) else gone
             if refused is not None:
                 self._delete(after + _POINTER)

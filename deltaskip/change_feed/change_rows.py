@@ -13,11 +13,10 @@ from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.log import same_table
 from deltaskip.reading.arrow_rows import row_type
-from deltaskip.reading.char_padding import char_columns, padded
+from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
-from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan

@@ -1,16 +1,25 @@
-"""The files that a range of versions added and removed, as an Arrow table."""
+"""The files that versions add and remove: those of a range as an Arrow table, and those that a stream reads, in order.
+
+A stream first reads the files of one version, its initial snapshot, then those that each later version adds. Versions
+that change no rows, such as OPTIMIZE, have none.
+
+# delta-spark, DeltaSource: ignoreDeletes, ignoreChanges and skipChangeCommits
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
+from deltaskip.actions import FILE_SCHEMA, PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.change_feed.version_range import VersionRange
+from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import Snapshot, check_same_table
 from deltaskip.log.commit import Commits, read_commits
+from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name
@@ -97,3 +106,101 @@ def _partition_values(actions: pa.Table, snapshot: Snapshot, time_zone: str) -> 
             raise unreadable_value(snapshot, field, error) from error
     names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=names, mask=missing)
+
+
+@dataclass(frozen=True, slots=True)
+class OnDeletedRows:
+    """The treatment of versions that delete or change rows, which a stream of appended rows cannot show.
+
+    Attributes:
+        ignore_deletes: Whether versions that only remove files are passed over.
+        skip_change_commits: Whether versions that remove files are passed over, with the files that they add.
+    """
+
+    ignore_deletes: bool = False
+    skip_change_commits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFiles:
+    """Files in the order in which a stream reads them.
+
+    Attributes:
+        adds: Rows of FILE_SCHEMA.
+        versions: int64 version of each.
+        numbers: int64 number of each among the files of its version, from 0.
+    """
+
+    adds: pa.Table
+    versions: pa.Int64Array
+    numbers: pa.Int64Array
+
+    def __len__(self) -> int:
+        return len(self.adds)
+
+
+def files_of_snapshot(snapshot: Snapshot) -> AddedFiles:
+    """Return the files of a version, in the order of their paths, as if it had added all of them."""
+    adds = snapshot.adds(FILE_SCHEMA.names).select(FILE_SCHEMA.names).sort_by("path").cast(FILE_SCHEMA)
+    versions = arrow_array(np.full(len(adds), snapshot.version, np.int64))
+    return AddedFiles(adds, versions, arrow_array(np.arange(len(adds), dtype=np.int64)))
+
+
+def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> AddedFiles:
+    """Return the files that the versions from `first` to the snapshot's add.
+
+    Args:
+        snapshot: The last version.
+        first: The first version.
+        deleted: The treatment of versions that delete rows.
+
+    Raises:
+        InvalidArgument: A version deletes or changes rows; the message names it and the options.
+        VersionNotFound: The commits of a version have been cleaned up.
+        CorruptLog: A commit is missing or damaged.
+    """
+    root = snapshot.root
+    if first > snapshot.version:
+        nothing = arrow_array(np.zeros(0, np.int64))
+        return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
+    listing = list_log(snapshot.storage, root, first)
+    numbers = list(range(first, snapshot.version + 1))
+    for version in numbers:
+        if version not in listing.commits:
+            earliest = min(listing.commits, default=snapshot.version)
+            if version < earliest:
+                raise VersionNotFound(
+                    f"The log of {root} no longer contains version {version}, from which the stream continues: "
+                    f"the earliest is {earliest}; begin a new stream with another checkpoint location."
+                )
+            raise CorruptLog(
+                f"The log of {root} is damaged: {commit_name(version)} (version {version}) is missing; "
+                f"{restore_or_go_back(version)}."
+            )
+    commits = read_commits(snapshot.storage, root, [listing.commits[version] for version in numbers])
+    actions = commits.actions.combine_chunks()
+    if not len(actions):
+        nothing = arrow_array(np.zeros(0, np.int64))
+        return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
+    of = np.array([file.version for file in commits.files], np.int64)[numpy_values(actions["commit"])]
+    changes = numpy_values(is_not_false(one_chunk(actions["data_change"])))
+    removes = numpy_values(actions["is_remove"])
+    read = changes & ~removes
+    for version in np.unique(of[changes & removes]).tolist():
+        adds_too = bool((read & (of == version)).any())
+        if deleted.skip_change_commits or (deleted.ignore_deletes and not adds_too):
+            read &= of != version
+            continue
+        what = "changes rows" if adds_too else "deletes rows"
+        options = "skipChangeCommits" if adds_too else "ignoreDeletes or skipChangeCommits"
+        raise InvalidArgument(
+            f"Version {version} of {root} {what}, which a stream of appended rows cannot show: set {options} to true "
+            f"to pass over such versions, or read the change data feed."
+        )
+    rows = np.flatnonzero(read)
+    order = rows[np.argsort(of[rows], kind="stable")]
+    versions = of[order]
+    _, starts, counts = np.unique(versions, return_index=True, return_counts=True)
+    within = np.arange(len(order), dtype=np.int64) - np.repeat(starts, counts)
+    adds = actions.take(arrow_array(order, pa.int64())).select(FILE_SCHEMA.names).cast(FILE_SCHEMA)
+    return AddedFiles(adds, arrow_array(versions), arrow_array(within))

@@ -1,4 +1,4 @@
-"""Output of `deltaskip changes`: the versions of a change data feed, and the files with the changes of each."""
+"""`deltaskip changes`: the versions of a change data feed, and the files with the changes of each."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import click
 
 from deltaskip.cli.display import counted, json_values, print_table, printable
-from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.cli.program import CommandTable, float_bounds_option, opens_table, program, takes_predicate
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaskip.change_feed.change_scan import ChangeScan
 
 JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
@@ -21,6 +23,38 @@ JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "p
 
 _BATCH_ROWS = 4096
 _BY_KIND = (("insert", "inserted"), ("delete", "deleted"), (None, "change file"))
+
+
+@program.command("changes")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option("--start", metavar="N|TIME", help="First version, or the first at or after a time. [default: 0]")
+@click.option("--end", metavar="N|TIME", help="Last version, or the last at or before a time. [default: --version]")
+@click.option(
+    "--allow-out-of-range", is_flag=True, help="No error if --start is after the latest version, or --end a later time."
+)
+@click.option("--files", "list_files", is_flag=True, help="Print a line for each file instead of each version.")
+def _changes(
+    source: CommandTable,
+    as_json: bool,
+    chosen: dict[str, Any],
+    start: str | None,
+    end: str | None,
+    allow_out_of_range: bool,
+    list_files: bool,
+) -> None:
+    """List the changes of a range of versions.
+
+    Shows for each version the files with rows that it inserted, deleted or updated (change data feed).
+    """
+    strict = chosen.pop("strict")
+    bounds = bound(start), bound(end)
+    scan = source.open().changes(*bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict)
+    if as_json:
+        write_json(scan)
+    else:
+        print_changes(scan, list_files)
 
 
 def bound(text: str | None) -> int | str | None:
@@ -43,6 +77,8 @@ def write_json(scan: ChangeScan) -> None:
 
 def print_changes(scan: ChangeScan, list_files: bool) -> None:
     """Print a line for each version with the files and rows by type of change, or for each file."""
+    from deltaskip.schema.arrow_values import exact_sum
+
     files = scan.files()
     size = exact_sum(files["size"])
     many = max(0, scan.end - scan.start + 1)

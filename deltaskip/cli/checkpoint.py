@@ -1,4 +1,4 @@
-"""Output of `deltaskip checkpoint`: the checkpoint that was written, and deleted log files."""
+"""`deltaskip checkpoint`: the checkpoint that was written, and deleted log files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.display import counted, print_line, printable
+from deltaskip.cli.program import CommandTable, opens_table, program, show
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
 
 _SHOWN_FILES = 20
+
+
+@program.command("checkpoint")
+@opens_table
+@click.option("--clean-up", is_flag=True, help="Also delete expired log files that no retained version needs.")
+def _checkpoint(source: CommandTable, as_json: bool, clean_up: bool) -> None:
+    """Write a checkpoint of a table.
+
+    Readers then read the checkpoint instead of the commits before it.
+    """
+    show(checkpoint(source.open(), clean_up), as_json, print_checkpoint)
 
 
 def checkpoint(table: DeltaTable, clean_up: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Output of `deltaskip collations`: available collation versions, and the collated columns of a table."""
+"""`deltaskip collations`: available collation versions, and the collated columns of a table."""
 
 from __future__ import annotations
 
@@ -8,15 +8,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.display import print_line, print_table
-from deltaskip.collations.libraries import refused_icu_files
-from deltaskip.collations.lookup import available_collations
+from deltaskip.cli.program import CommandTable, may_open_table, program, show
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
 
 
+@program.command("collations")
+@may_open_table
+def _collations(source: CommandTable, as_json: bool) -> None:
+    """List available collation versions.
+
+    With TABLE, also list its collated columns and the versions that they need.
+    """
+    if source.table is None and (not source.is_latest or source.storage_options):
+        raise click.UsageError("--version, --timestamp and --option need a TABLE.")
+    found = collations(None if source.table is None else source.open())
+    show(found, as_json, print_collations)
+
+
 def collations(table: DeltaTable | None) -> dict[str, Any]:
     """Return the report for JSON: available versions, ICU files that are not used, and a table's collated columns."""
+    from deltaskip.collations.libraries import refused_icu_files
+    from deltaskip.collations.lookup import available_collations
+
     found: dict[str, Any] = {
         "available": [asdict(entry) for entry in available_collations()],
         "refused": dict(refused_icu_files()),

@@ -14,14 +14,35 @@ import click
 
 # Commands register themselves with the program.
 from deltaskip.cli import (  # noqa: F401
-    catalog_commands,
-    change_commands,
+    alter,
+    append,
+    changes,
+    checkpoint,
+    clone,
+    collations,
+    create,
+    delete,
+    demo,
+    describe,
     diff,
-    maintenance_commands,
+    drop,
+    explain,
+    files,
+    generate,
+    head,
+    history,
+    inspect,
     merge,
+    namespaces,
+    optimize,
     query,
-    read_commands,
-    write_commands,
+    rename,
+    restore,
+    sql,
+    stats,
+    tables,
+    update,
+    vacuum,
 )
 from deltaskip.cli.program import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
@@ -43,7 +64,7 @@ _OF_TEXTS = {"--where": "predicate"}
 _WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
 _ELSEWHERE = {"--from": "--start", "--to": "--end"}
 
-# By what a message says to a caller of Python, what it says here.
+# Words of messages for callers of Python, and the words of the command line in their place.
 _WORDS = {
     "create it with create_namespace": "create it with the command namespaces --create NAME",
     "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
@@ -111,7 +132,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _habit(said: str, option: str, context: click.Context) -> str | None:
-    """What to write in place of what other programs take; None if that is not known."""
+    """The message for an option or argument of other programs, with its spelling here; None if it is not known."""
     known = {name for each in context.command.params for name in each.opts}
     if said.startswith(_EXTRA):
         if context.command.name == "create":

@@ -10,7 +10,7 @@ from deltaskip.cli.program import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
-@program.command("diff", short_help="Show the rows that one of two versions has alone.")
+@program.command("diff", short_help="Show the rows that only one of two versions has.")
 @click.argument("table")
 @click.argument("first", metavar="V1", type=click.IntRange(min=0))
 @click.argument("second", metavar="V2", type=click.IntRange(min=0))
@@ -31,7 +31,7 @@ def _diff(
     so that rows which were only rewritten are not shown. A column that one version lacks is NULL in its rows.
     """
     from deltaskip.cli.diff_rows import differing_rows
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.opening import open_table
 
     before, after = (open_table(table, storage_options, version) for version in (first, second))
     write_rows(differing_rows(before, after), file_format, output)

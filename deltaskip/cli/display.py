@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from deltaskip.progress import display_of, other_display
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _GAP = "  "
 # These stay on one line: literals and quoted names, a number and its unit, a date and its time.
@@ -60,6 +58,9 @@ def json_values(array: pa.Array) -> Sequence[Any]:
     Arrow formats dates and timestamps as ISO 8601 text, because Python's types do not cover its range. Decimals become
     text, which keeps their scale.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     kind = array.type
     if pa.types.is_timestamp(kind):
         text = pc.replace_substring(array.cast(pa.timestamp(kind.unit)).cast(pa.string()), " ", "T")
@@ -107,6 +108,12 @@ def print_line(text: str) -> None:
     width = terminal_width()
     lines = [printable(text)] if width is None else _wrapped(printable(text), width, "  ")
     print("\n".join(lines))
+
+
+def print_lines(texts: Iterable[str]) -> None:
+    """Print each text as a line of its own."""
+    for text in texts:
+        print_line(text)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -230,9 +237,19 @@ def progress_bar(
         transient: Whether it disappears at the end.
         fields: Values of fields in the texts, before the first update.
     """
+    from deltaskip.progress import display_of, other_display
+
     if not shown:
         with other_display():
             yield lambda **_state: None
         return
     with other_display(), display_of(columns, transient) as bar:
         yield partial(bar.update, bar.add_task("", total=total, **fields))
+
+
+@contextmanager
+def file_progress(shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Show the number of files that are listed and deleted; yield what updates it with phase, number and total."""
+    text = "{task.completed:,} files {task.fields[phase]}"
+    with progress_bar(shown, "bar", text, "time", transient=True, phase="listed") as update:
+        yield lambda phase, done, total: update(completed=done, total=total or None, phase=phase)

@@ -1,10 +1,47 @@
-"""Output of `deltaskip explain`: one line per leaf of the predicate, then why leaves skip no files or too few."""
+"""`deltaskip explain`: one line per leaf of the predicate, then why leaves skip no files or too few."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
 from deltaskip.cli.display import counted, print_line, print_table
+from deltaskip.cli.program import CommandTable, float_bounds_option, opens_table, program, show, takes_predicate
 from deltaskip.shown import human_bytes
-from deltaskip.skipping.explain.report import Explain, LeafReport
+
+if TYPE_CHECKING:
+    from deltaskip.skipping.explain.report import Explain, LeafReport
+
+
+def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise click.BadParameter(f"{str(path)!r} does not end in .png or .svg")
+    return path
+
+
+@program.command("explain")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    callback=_plot_file,
+    help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
+)
+def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None) -> None:
+    """Show which files each part of a predicate skips.
+
+    For parts that skip no files, or fewer than they could, also show the reason.
+    """
+    explained = source.open().scan(**chosen).explain()
+    if plot is not None:
+        explained.save_plot(plot)
+        click.echo(f"wrote the plot to {plot}", err=True)
+    show(explained, as_json, print_explanation)
 
 
 def print_explanation(explained: Explain) -> None:

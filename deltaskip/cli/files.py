@@ -1,21 +1,25 @@
-"""Output of `deltaskip files`, written in batches so that memory does not grow with the number of files."""
+"""`deltaskip files`: the files that can contain matching rows.
+
+The output is written in batches, so that memory does not grow with the number of files.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import click
 
 from deltaskip.cli.display import counted, json_values, printable, terminal_width
-from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.cli.program import CommandTable, float_bounds_option, opens_table, program, takes_predicate
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaskip.table.table import DeltaTable
 
 JSON_COLUMNS = ("path", "uri", "size", "num_records", "partition_values")
@@ -28,6 +32,28 @@ _BATCH_ROWS = 4096
 _COUNTED_ROWS = 200_000
 
 
+@program.command("files")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
+@click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
+def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool) -> None:
+    """List the files that can contain matching rows."""
+    if paths and as_json:
+        raise click.UsageError("Specify either --paths or --json, not both.")
+    opened = source.open()
+    if paths:
+        scan = opened.scan(**chosen, limit=limit)
+        sys.stdout.writelines(f"{path}\n" for path in scan.paths())
+        return
+    columns, write = (JSON_COLUMNS, write_json) if as_json else (TEXT_COLUMNS, write_text)
+    # Counting reads the complete list of files, planning only a part of it; they run in parallel.
+    with counting(opened, always=as_json) as total_files:
+        files = opened.scan(**chosen, limit=limit).files(columns=columns)
+        write(sys.stdout, opened.version, total_files(), files)
+
+
 @contextmanager
 def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | None]]:
     """Count the active files in the background; the yielded function returns the number or raises the error.
@@ -37,6 +63,8 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
     if not always and _is_large(table):
         yield lambda: None
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     table.snapshot.commit_adds  # noqa: B018 replay once, before both threads use it
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(table.scan().total_files).result
@@ -63,6 +91,10 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
 
     total_files: number of active files; None if it is not known.
     """
+    import pyarrow.compute as pc
+
+    from deltaskip.schema.arrow_values import exact_sum
+
     size = exact_sum(files.column("size"))
     found = counted(files.num_rows, "file")
     if total_files is not None:

@@ -1,21 +1,32 @@
-"""Output of `deltaskip history`: the commits of a table."""
+"""`deltaskip history`: the commits of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import click
 
 from deltaskip.cli.display import json_values, plain, print_table
+from deltaskip.cli.program import CommandTable, opens_table, program, show
 
 if TYPE_CHECKING:
     from deltaskip.log import HistoryEntry
     from deltaskip.table.table import DeltaTable
 
 
+@program.command("history")
+@opens_table
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
+def _history(source: CommandTable, as_json: bool, limit: int | None) -> None:
+    """List the commits of a table, newest first."""
+    show(history(source.open(), limit), as_json, print_history)
+
+
 def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
     """Return the table's history as values that JSON can represent."""
+    import pyarrow as pa
+
     entries = table.history(limit)
     times = json_values(pa.array([entry.timestamp_ms for entry in entries], pa.timestamp("ms", "UTC")))
     return [_entry(entry, time) for entry, time in zip(entries, times, strict=True)]

@@ -24,6 +24,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from deltaskip.cli.display import progress_bar
 from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8, open_quote
 from deltaskip.cli.nested_json import from_texts, from_values, is_nested, is_read_here, without_columns
 from deltaskip.doors import first_line
@@ -31,7 +32,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, Stora
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
+from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
@@ -68,7 +69,7 @@ _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 def input_files(
-    names: Sequence[str], file_format: str | None, delimiter: str | None, schema: StructType, zone: Zone
+    names: Sequence[str], file_format: str | None, delimiter: str | None, schema: StructType, time_zone: str
 ) -> InputFiles:
     """Return the files that names and patterns stand for.
 
@@ -77,16 +78,23 @@ def input_files(
         file_format: Format of all files; None for that of their names.
         delimiter: What separates the values of CSV; None for a comma, or a tab in .tsv files.
         schema: Schema of the table, whose types values of text have.
-        zone: Time zone of times without one.
+        time_zone: Time zone of times without one.
 
     Raises:
-        InvalidArgument: A pattern matches nothing, the format is not known, or files have different ones.
+        InvalidArgument: A pattern matches nothing, the time zone or the format is not known, or files have different
+            formats.
         StorageError: A file cannot be read.
     """
+    try:
+        zone = zone_of(time_zone)
+    except LookupError as error:
+        raise InvalidArgument(f"There is no time zone {time_zone!r}; one is Europe/Berlin, +02:00 or UTC.") from error
     paths = [path for name in names for path in _expanded(name)]
     formats = {_format_of(path) for path in paths} if file_format is None else {file_format}
     if len(formats) > 1:
-        raise InvalidArgument(f"The files are of {' and '.join(sorted(formats))}: append those of each format alone.")
+        raise InvalidArgument(
+            f"The files are of {' and '.join(sorted(formats))}: append the files of each format separately."
+        )
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
         raise InvalidArgument(f"The delimiter must be one character, not {delimiter!r}.")
     [found] = formats
@@ -183,7 +191,7 @@ class InputFiles:
                         self.advance(path, batch.num_rows)
                         yield self._aligned(batch, schema)
         except DeltaSkipError as error:
-            # Arrow's stream hands on only the text.
+            # Arrow's stream passes on only the text of an error.
             self.error = error
             raise
 
@@ -474,3 +482,30 @@ def _lines(stream: Any, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
 
 def _shown(path: str) -> str:
     return "Standard input" if path.endswith(".stdin") else path
+
+
+@contextmanager
+def errors_of(source: InputFiles) -> Iterator[None]:
+    """Within the block, an error of the files is raised as it was, and not as Arrow's stream hands it on."""
+    try:
+        yield
+    except DeltaSkipError as error:
+        if source.error is None or source.error is error:
+            raise
+        raise source.error from None
+
+
+@contextmanager
+def progress(source: InputFiles, shown: bool) -> Iterator[None]:
+    """Show a progress bar on standard error: files and rows."""
+    seen: dict[str, int] = {}
+    columns = ("bar", "count", "files, {task.fields[rows]:,} rows", "time")
+    with progress_bar(shown, *columns, total=len(source.paths), rows=0) as update:
+
+        def advance(path: str, rows: int) -> None:
+            seen[path] = seen.get(path, 0) + rows
+            update(completed=len(seen) - 1, rows=sum(seen.values()))
+
+        source.advance = advance
+        yield
+        update(completed=len(source.paths))

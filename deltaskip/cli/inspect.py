@@ -1,10 +1,11 @@
-"""Output of `deltaskip inspect`: the facts of `DeltaTable.detail()`, and which columns have statistics."""
+"""`deltaskip inspect`: the facts of `DeltaTable.detail()`, and which columns have statistics."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.cli.display import counted, print_facts, print_table
+from deltaskip.cli.program import CommandTable, opens_table, program, show
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
@@ -13,6 +14,16 @@ if TYPE_CHECKING:
     from deltaskip.stats.coverage import ColumnCoverage, TableCoverage
     from deltaskip.table.detail import LogDetail, TableDetail
     from deltaskip.table.table import DeltaTable
+
+
+@program.command("inspect")
+@opens_table
+def _inspect(source: CommandTable, as_json: bool) -> None:
+    """Show protocol, size, log and properties of a table.
+
+    Also shows which columns have stats.
+    """
+    show(inspect(source.open()), as_json, print_inspection)
 
 
 @dataclass(frozen=True, slots=True)

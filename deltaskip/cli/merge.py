@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from deltaskip.cli.display import counted, nothing_done, print_line
+from deltaskip.cli.opening import open_table
 from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
 
 
@@ -32,7 +34,7 @@ from deltaskip.cli.program import debug_option, input_options, json_option, prog
     type=click.Choice(["insert", "ignore"]),
     default="insert",
     show_default=True,
-    help="What happens with a row of the files that matches none.",
+    help="What happens to a row of the files that matches no row of the table.",
 )
 @click.option(
     "--not-matched-by-source",
@@ -65,13 +67,11 @@ def _merge(
     FILES are as for `append`. They have all columns of the table; with --schema-mode merge some of them are enough, and
     others are added.
     """
-    from deltaskip.cli import writing
-    from deltaskip.cli.display import counted, nothing_done, print_line
-    from deltaskip.cli.tables import open_table
+    from deltaskip.cli.input_files import errors_of, input_files, progress
 
     opened = open_table(table, storage_options)
-    source = writing.input_files(opened, files, file_format, delimiter, chosen["time_zone"])
-    with writing.errors_of(source):
+    source = input_files(files, file_format, delimiter, opened.schema, chosen["time_zone"])
+    with errors_of(source):
         builder = opened.merge(source, on, "source", "target", **chosen)
     if matched == "update":
         builder = builder.when_matched_update_all()
@@ -81,7 +81,7 @@ def _merge(
         builder = builder.when_not_matched_insert_all()
     if by_source == "delete":
         builder = builder.when_not_matched_by_source_delete()
-    with writing.errors_of(source), writing.progress(source, not as_json and sys.stderr.isatty()):
+    with errors_of(source), progress(source, not as_json and sys.stderr.isatty()):
         result = builder.execute()
     why = result.nothing_written
     done = {"table": opened.uri, "version": result.version, "metrics": dict(result.metrics), "nothing_written": why}

@@ -21,6 +21,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
+from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
@@ -40,7 +41,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 # Smaller numbers are rounded to a FLOAT that is finite.
 _BEYOND_FLOAT = float(2**128 - 2**103)
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -185,7 +185,7 @@ def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
             bits = INTEGRAL_BITS[data_type]
             return value if is_number and isinstance(value, int) and -(1 << bits - 1) <= value < 1 << bits - 1 else None
         case _ if data_type in (FLOAT, DOUBLE):
-            if isinstance(value, float) or value in _NOT_FINITE:
+            if isinstance(value, float) or (isinstance(value, str) and value in JSON_FLOATS):
                 return float(value)
             found = float(value) if is_number else math.inf
             return found if abs(found) < (_BEYOND_FLOAT if data_type == FLOAT else math.inf) else None

@@ -1,25 +1,88 @@
-"""The work and the output of `deltaskip optimize`."""
+"""`deltaskip optimize`: small files are joined, deleted rows purged, and rows ordered."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
+import click
+
 from deltaskip.cli.display import counted, print_line, progress_bar
+from deltaskip.cli.opening import open_table
+from deltaskip.cli.program import (
+    debug_option,
+    dry_run_option,
+    json_option,
+    names,
+    param_option,
+    program,
+    show,
+    txn_option,
+    where_option,
+    written_table,
+)
 from deltaskip.shown import human_bytes
-from deltaskip.table.table import DeltaTable
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
-def optimize(table: DeltaTable, where: Any, chosen: Mapping[str, Any], bar: bool) -> dict[str, Any]:
-    """Optimize a table; return the result for JSON."""
+def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    text = value.strip().upper()
+    digits = text.rstrip("KMGIB ")
+    unit = text[len(digits) :].strip()
+    if not digits.isascii() or not digits.isdigit() or unit not in _UNITS or not int(digits):
+        raise click.BadParameter(f"{value!r} is not a size such as 256MiB, 1GiB or 134217728")
+    return int(digits) * _UNITS[unit]
+
+
+@program.command("optimize", short_help="Join small files, purge deleted rows, and order rows.")
+@written_table
+@where_option
+@param_option
+@click.option(
+    "--zorder-by", multiple=True, metavar="NAME", callback=names, help="Columns to order rows by. Can be repeated."
+)
+@click.option(
+    "--target-file-size",
+    "target_file_bytes",
+    metavar="SIZE",
+    callback=_bytes,
+    help="Size of new files, such as 256MiB. [default: property delta.targetFileSize, otherwise 1GiB]",
+)
+@click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
+@click.option("--purge", is_flag=True, help="Rewrite every file of which rows are deleted, and no other.")
+@txn_option("Optimize nothing if the table contains this version of the application or a later one.")
+@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of --where.")
+@dry_run_option
+@json_option
+@debug_option
+def _optimize(
+    table: str,
+    storage_options: dict[str, str],
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    as_json: bool,
+    **chosen: Any,
+) -> None:
+    """Join small files, purge deleted rows, and order rows so that filters skip more files.
+
+    No row changes. --where takes partition columns only. A clustered table is ordered by its clustering columns.
+    """
+    from deltaskip.cli.predicates import predicate
+
+    opened, predicates = open_table(table, storage_options), predicate(where, params)
     start = perf_counter()
-    with progress_bar(bar, "bar", "bytes", "time") as update:
-        result = table.optimize(where, progress=lambda done, total: update(completed=done, total=total), **chosen)
-    return {"table": table.uri, **result.to_dict(), "seconds": perf_counter() - start}
+    with progress_bar(not as_json and not chosen["dry_run"] and sys.stderr.isatty(), "bar", "bytes", "time") as update:
+        result = opened.optimize(predicates, progress=lambda done, total: update(completed=done, total=total), **chosen)
+    done = {"table": opened.uri, **result.to_dict(), "seconds": perf_counter() - start}
+    show(done, as_json, _print_optimized)
 
 
-def print_optimized(done: Mapping[str, Any]) -> None:
+def _print_optimized(done: Mapping[str, Any]) -> None:
     """Print a result as text."""
     added, removed = done["added"], done["removed"]
     if done["nothing_written"]:

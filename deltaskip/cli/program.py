@@ -64,7 +64,7 @@ class CommandTable:
         """Open the table."""
         if self.version is not None and self.timestamp is not None:
             raise click.UsageError("Specify either --version or --timestamp, not both.")
-        from deltaskip.cli.tables import open_table
+        from deltaskip.cli.opening import open_table
 
         if self.table is None:
             raise click.UsageError("Missing argument 'TABLE'.")
@@ -202,6 +202,7 @@ storage_option = click.option(
     callback=pairs,
     help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
 )
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

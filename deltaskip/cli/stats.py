@@ -1,7 +1,8 @@
-"""Output of `deltaskip stats`: files with statistics, the gain of an OPTIMIZE, and the result of a recomputation."""
+"""`deltaskip stats`: files with statistics, the gain of an OPTIMIZE, and the result of a recomputation."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -9,14 +10,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
-from deltaskip.cli.predicates import predicate
-from deltaskip.cli.spark import session
+from deltaskip.cli.opening import session
+from deltaskip.cli.program import CommandTable, float_bounds_option, names, opens_table, param_option, program, show
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import TableProperties
 from deltaskip.shown import human_bytes
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.gain import ExpectedGain, MeasuredGain
@@ -24,9 +24,84 @@ if TYPE_CHECKING:
     from deltaskip.stats.coverage import TableCoverage
     from deltaskip.table.table import DeltaTable
 
+_REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bounds", "as_json", "debug")
 _BATCH_FILES = 20_000
 # An OPTIMIZE further back says little about the table as it is.
 _LATEST_COMMITS = 20
+
+
+@program.command("stats")
+@opens_table
+@float_bounds_option
+@click.option("--recompute", is_flag=True, help="Compute statistics and commit them.")
+@click.option("--spark", "with_spark", is_flag=True, help="With --recompute: let a local Spark session read the files.")
+@click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="SQL",
+    help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
+)
+@param_option
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    callback=names,
+    help="Recompute these columns. Can be repeated.",
+)
+@click.option(
+    "--collation-version",
+    "collation_versions",
+    multiple=True,
+    metavar="V",
+    help="Compute bounds of collated columns in this version, such as 77.1. Can be repeated.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "footer", "scan"]),
+    default="auto",
+    show_default=True,
+    help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
+)
+@click.option("--only-missing", is_flag=True, help="Recompute only files that lack stats.")
+@click.option(
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
+    help="Skip files that an interrupted run already finished.",
+)
+def _stats(
+    source: CommandTable, as_json: bool, recompute: bool, with_spark: bool, dry_run: bool, **chosen: Any
+) -> None:
+    """Report or recompute column stats.
+
+    The report shows how many files have statistics, how well columns prune, and what OPTIMIZE would gain. All options
+    except those that choose the table and the output need --recompute.
+    """
+    if not recompute:
+        _check_report_only()
+        show(statistics_report(source.open()), as_json, print_report)
+        return
+    if not source.is_latest:
+        raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
+    opened = source.open()
+    wanted = options(**chosen)
+    if dry_run:
+        show(opened.recompute_plan(**wanted), as_json, print_plan)
+        return
+    done = recompute_stats(opened, wanted, with_spark, bar=not as_json and sys.stderr.isatty())
+    show(done, as_json, print_recomputed)
+
+
+def _check_report_only() -> None:
+    """Raise UsageError if an option is given that only a recomputation has."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _REPORT_OPTIONS:
+            raise click.UsageError(f"{parameter.opts[0]} needs --recompute.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +187,9 @@ def _gains(report: StatisticsReport) -> Iterator[str]:
 
 
 def _hidden_nan(coverage: TableCoverage) -> Iterator[str]:
-    """The float columns whose bounds serve only some predicates, and the cure."""
+    """A line about float columns whose bounds can be used for some predicates only, with the cure."""
+    from deltaskip.schema.properties import TableProperties
+
     files = [(column.name, column.files_that_may_hide_nan or 0) for column in coverage.columns]
     hidden = [(name, count) for name, count in files if count]
     if hidden:
@@ -158,6 +235,8 @@ def options(
     resume: bool,
 ) -> dict[str, Any]:
     """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
+    from deltaskip.cli.predicates import predicate
+
     return {
         "where": predicate(where, params),
         "columns": columns or None,
@@ -191,6 +270,8 @@ def print_plan(found: RecomputePlan) -> None:
 
 
 def _print_not_indexed(columns: int) -> None:
+    from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS
+
     if columns:
         print_line(
             f"{counted(columns, 'column')} {'is' if columns == 1 else 'are'} left out by {STATS_COLUMNS} or "
@@ -202,7 +283,7 @@ def _resumed(files: int) -> str:
     return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
 
 
-def recompute(table: DeltaTable, chosen: dict[str, Any], with_spark: bool, bar: bool) -> dict[str, Any]:
+def recompute_stats(table: DeltaTable, chosen: dict[str, Any], with_spark: bool, bar: bool) -> dict[str, Any]:
     """Recompute statistics in this process, or with a Spark session; return the result for JSON."""
     todo = table.recompute_plan(**chosen, overlap=False)
     start = perf_counter()

@@ -1,65 +1,19 @@
-"""The table that a command works on: by its path, or by its name if `--catalog` is given."""
+"""`deltaskip tables`: the tables of a namespace of the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from deltaskip.cli.spark import session_for_location
-from deltaskip.errors import InvalidArgument
-from deltaskip.table.table import DeltaTable
-
-if TYPE_CHECKING:
-    from deltaskip.catalogs import TableCatalog
+from deltaskip.cli.display import print_lines
+from deltaskip.cli.opening import open_catalog
+from deltaskip.cli.program import debug_option, json_option, program, show, storage_option
 
 
-def given_catalog() -> str | None:
-    """Return the URL or name that `--catalog` gives; None without the option."""
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.find_root().obj
-
-
-def open_catalog(storage_options: Mapping[str, str]) -> TableCatalog:
-    """Return the catalog that `--catalog` or the configuration names.
-
-    Raises InvalidArgument if there is none.
-    """
-    from deltaskip.catalogs import catalog
-    from deltaskip.catalogs.configuration import default_name
-
-    url = given_catalog() or default_name()
-    if url is None:
-        raise InvalidArgument(
-            "The command needs a catalog: put --catalog with its URL or name before the command, or name one in "
-            "DELTASKIP_CATALOG or as default-catalog in ~/.config/deltaskip.toml."
-        )
-    if url.startswith("spark:"):
-        session_for_catalog()
-    options: dict[str, Any] = {"storage_options": dict(storage_options)} if storage_options else {}
-    return catalog(url, **options)
-
-
-def session_for_catalog() -> Any:
-    """Start a session until the command ends, and return it."""
-    from deltaskip.cli.spark import session
-
-    return click.get_current_context().with_resource(session("The statement"))
-
-
-def open_table(
-    table: str,
-    storage_options: Mapping[str, str],
-    version: int | None = None,
-    timestamp: str | None = None,
-    float_bounds: Any = None,
-) -> DeltaTable:
-    """Return a table, by its name if `--catalog` is given, otherwise by its path or URI."""
-    if given_catalog() is None:
-        session_for_location(table)
-        return DeltaTable(table, version, timestamp, storage_options or None, float_bounds=float_bounds)
-    found = open_catalog(storage_options).load_table(table, version=version, timestamp=timestamp)
-    if float_bounds is not None:
-        found.snapshot.float_bounds = float_bounds
-    return found
+@program.command("tables", short_help="List the tables of a namespace of the catalog.")
+@click.argument("namespace", default="")
+@storage_option
+@json_option
+@debug_option
+def _tables(namespace: str, storage_options: dict[str, str], as_json: bool) -> None:
+    """List the tables of a namespace of the catalog, or those at its root."""
+    show([str(ident) for ident in open_catalog(storage_options).list_tables(namespace)], as_json, print_lines)

@@ -144,7 +144,7 @@ class FileSequence:
         self._enqueue(None, 0)
 
     def abandon(self) -> None:
-        """Publish nothing of the open file; all threads have stopped."""
+        """Discard the open file. All threads have stopped."""
         if self._file is not None:
             self._file.abandon()
 

@@ -107,7 +107,7 @@ class FolderValues:
             if texts[field.name] is None and not field.nullable:
                 raise InvalidArgument(
                     f"The partition column {display_name([field.name])} of {self._table} is NOT NULL, and the file "
-                    f"{path} has no value of it."
+                    f"{path} has no value for it."
                 )
             values[physical_name(field, self._mode)] = texts[field.name]
         return values

@@ -318,7 +318,7 @@ class _Writer:
             self._end(partition)
 
     def _put_sorted(self, partition: _Partition) -> None:
-        """Write the rows that wait of the partition in their order, as a file of their own, or several."""
+        """Sort the buffered rows of the partition and write them as one or more files."""
         rows = sorted_rows(self._take(partition), self._layout.sort_by)
         for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
             self._put(partition, group)

@@ -340,7 +340,7 @@ class DeltaTable(Unpicklable):
             target: Path of the new table.
             isShallow: Must be true: files are not copied.
             replace: Whether to replace a table at the target.
-            properties: Properties of the new table beside those of this one.
+            properties: Properties of the new table, in addition to those of this one.
         """
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties)

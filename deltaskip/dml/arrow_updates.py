@@ -18,8 +18,8 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowIdColumns, RowsOfFiles
-from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression
+from deltaskip.errors import PredicateError
+from deltaskip.expr import PASS_SESSION, Node, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
@@ -171,14 +171,8 @@ class ArrowUpdates(NewRows):
     def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
         if isinstance(node, FieldRef):
             return one_chunk(column_at(columns, node.logical))
-        try:
+        with public_errors(lambda: _described(node), self._table, PASS_SESSION):
             return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
-        except Undecided as error:
-            raise self._needs_session(to_sql(node), error) from error
-        except EvaluationError as error:
-            raise PredicateError(
-                f"The new value {to_sql(node)} fails for a row of {self._table}: {error} Nothing was written."
-            ) from error
 
     def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
         """The new value with its columns resolved; for a struct, the new values of its fields."""
@@ -197,7 +191,7 @@ class ArrowUpdates(NewRows):
             ) from error
         why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
         if why is not None:
-            raise self._needs_session(to_sql(node), why)
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
         self._check_padding(bound)
         return bound
 
@@ -205,7 +199,8 @@ class ArrowUpdates(NewRows):
         padded = padded_column(node, self._assignments.schema)
         if padded is not None:
             path, declared = padded
-            raise self._needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
+            why = f"{display_name(path)} is {declared} and padded by Spark."
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
 
     def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
         """The type of a new value."""
@@ -219,12 +214,9 @@ class ArrowUpdates(NewRows):
         )
         return StructType(tuple(fields))
 
-    def _needs_session(self, text: str, why: object) -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"The new value {text} cannot be computed for rows of {self._table} without Spark: {why} Pass a session "
-            f"as spark.",
-            needs_session=True,
-        )
+
+def _described(value: Node) -> str:
+    return f"The new value {to_sql(value)}"
 
 
 def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""The choice of what reads and writes rows of a table: this process, or a session of Spark."""
+"""The choice of the engine that reads and writes rows of a table: this process, or a Spark session."""
 
 from __future__ import annotations
 

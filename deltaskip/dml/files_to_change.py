@@ -1,7 +1,7 @@
 """The files of a snapshot that lose rows: whole files, which are not read, and files that may lose some rows.
 
-A file goes whole if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL. Both
-are decided by the proofs of data skipping, so that only files for which neither is proved are read.
+A whole file is removed if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL.
+Both are decided by the proofs of data skipping, so that only files for which neither is proved are read.
 """
 
 from __future__ import annotations

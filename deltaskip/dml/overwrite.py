@@ -65,7 +65,9 @@ class Overwrite:
     def __post_init__(self) -> None:
         # delta-spark, WriteIntoDelta: overwriteSchema is refused with dynamic partition overwrite and replaceWhere.
         if self.partitions == "dynamic" and self.where is not None:
-            raise InvalidArgument("Specify either where or partitions='dynamic', not both: each says what to replace.")
+            raise InvalidArgument(
+                "Specify either where or partitions='dynamic', not both: each names the rows to replace."
+            )
         if self.schema_mode == "replace" and (self.partitions == "dynamic" or self.where is not None):
             reason = "so where cannot" if self.where is not None else "so partitions='dynamic' cannot"
             raise InvalidArgument(f"schema_mode='replace' replaces all rows, {reason} be given with it.")

@@ -3,7 +3,7 @@
 from deltaskip.expr.bind import bind, bind_expression
 from deltaskip.expr.column import ColumnExpr, col, lit, to_node
 from deltaskip.expr.evaluation import deterministic, evaluate
-from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.failures import PASS_SESSION, EvaluationError, Undecided, needs_session, public_errors
 from deltaskip.expr.functions import function_node
 from deltaskip.expr.nodes import Node, columns_of, top_level_columns
 from deltaskip.expr.normalize import normalize
@@ -11,6 +11,7 @@ from deltaskip.expr.sql.expressions import beyond_one_row, columns_in, is_valid_
 from deltaskip.expr.sql.parameters import parameter_names, with_parameters
 
 __all__ = [
+    "PASS_SESSION",
     "ColumnExpr",
     "EvaluationError",
     "Node",
@@ -26,9 +27,11 @@ __all__ = [
     "function_node",
     "is_valid_sql",
     "lit",
+    "needs_session",
     "normalize",
     "parameter_names",
     "parse_sql",
+    "public_errors",
     "to_node",
     "top_level_columns",
     "type_of_text",

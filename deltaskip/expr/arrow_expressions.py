@@ -145,7 +145,7 @@ class ArrowTranslation(Translation):
 
 
 def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:
-    """The expression that begins with a pair of a walk, of which `rest` has the others."""
+    """The expression whose first pair is given; `rest` yields the following pairs."""
     match key:
         case b"literal":
             return row.column(int(value))[0]
@@ -203,7 +203,7 @@ class _ArrowSchema(ctypes.Structure):
 
 
 def _metadata(schema: pa.Schema) -> Iterator[tuple[bytes, bytes]]:
-    """The pairs of a schema's metadata in their order, of which pyarrow itself shows one for each key."""
+    """All pairs of a schema's metadata, in order. pyarrow returns only one pair for each key."""
     exported = _ArrowSchema()
     schema._export_to_c(ctypes.addressof(exported))
     try:

@@ -232,7 +232,7 @@ def _as_column(node: Node, scope: _Scope) -> Column | None:
 
 
 def _higher_order(node: Call, scope: _Scope) -> Node:
-    """A call with lambda functions, whose variables have the types of what is in the other arguments."""
+    """A call with lambda functions, whose variables have the types of the elements of the other arguments."""
     args = tuple(arg if isinstance(arg, Lambda) else _typed(arg, scope) for arg in node.args)
     function = FUNCTIONS.get(node.name)
     plain = tuple(arg for arg in args if not isinstance(arg, Lambda))

@@ -17,6 +17,7 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import (
+    JAVA_TRIM,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     TRIM_ALL,
@@ -30,11 +31,19 @@ from deltaskip.schema.calendar import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
-from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
+from deltaskip.schema.floats import (
+    SPECIAL_FLOATS,
+    double_text_range,
+    float_text,
+    nearest_double,
+    nearest_float,
+    to_float,
+)
 from deltaskip.schema.numerals import decimal_of, integer_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
+    BOOLEAN_TEXTS,
     DATE,
     DOUBLE,
     FLOAT,
@@ -49,20 +58,8 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-_JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOATING = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
-_SPECIAL_FLOATS = {
-    "inf": math.inf,
-    "+inf": math.inf,
-    "infinity": math.inf,
-    "+infinity": math.inf,
-    "-inf": -math.inf,
-    "-infinity": -math.inf,
-    "nan": math.nan,
-}
-_TRUE_TEXTS = frozenset(("t", "true", "y", "yes", "1"))
-_FALSE_TEXTS = frozenset(("f", "false", "n", "no", "0"))
 _LONG_LIMIT = 2.0**63
 _SCALES = 5_000
 
@@ -109,7 +106,7 @@ def _cast_inside(
     target: DataType,
     cast: Callable[[object, DataType, DataType], object],
 ) -> object:
-    """An array, map or struct with what is in it cast."""
+    """An array, map or struct with its inner values cast."""
     match source, target:
         case ArrayType(one), ArrayType(other, nullable):
             return tuple([_checked(cast(each, one, other), nullable) for each in value])
@@ -190,7 +187,7 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
         return text.encode("utf-8")
     if target == BOOLEAN:
         word = text.strip(TRIM_ALL).lower()
-        value = True if word in _TRUE_TEXTS else False if word in _FALSE_TEXTS else None
+        value = BOOLEAN_TEXTS.get(word)
     elif target in INTEGRAL_BITS:
         digits = text.strip(TRIM_ALL)
         value = checked_integral(integer_of(digits), target) if _INTEGER.fullmatch(digits) else None
@@ -211,8 +208,8 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
 
 
 def _parse_floating(text: str, target: DataType) -> float | None:
-    trimmed = text.strip(_JAVA_BLANK)
-    special = _SPECIAL_FLOATS.get(trimmed.lower())
+    trimmed = text.strip(JAVA_TRIM)
+    special = SPECIAL_FLOATS.get(trimmed.lower())
     if special is not None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):

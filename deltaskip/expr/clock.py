@@ -74,7 +74,7 @@ _YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 
 def reads_clock(node: Node) -> bool:
-    """Return whether the node contains a function of the clock. Does not visit literals, of which there may be many."""
+    """Return whether the node contains a function of the clock. Does not visit literals, because there may be many."""
     return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in _parts(node))
 
 

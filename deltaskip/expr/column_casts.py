@@ -26,6 +26,7 @@ from deltaskip.schema.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SE
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
+    BOOLEAN_TEXTS,
     DATE,
     DOUBLE,
     FLOAT,
@@ -75,8 +76,7 @@ _DIGITS = b"0123456789-."
 _MOST_DIGITS_OF_TEXT = 25
 _TRUTH = {
     shown: truth
-    for words, truth in ((("true", "t", "yes", "y", "1"), True), (("false", "f", "no", "n", "0"), False))
-    for word in words
+    for word, truth in BOOLEAN_TEXTS.items()
     for shown in dict.fromkeys((word, word.upper(), word.capitalize()))
 }
 

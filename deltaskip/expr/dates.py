@@ -9,6 +9,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
+    UNIT_MICROS,
     Zone,
     civil_from_days,
     days_from_civil,
@@ -40,13 +41,10 @@ _UNITS = {
     "MON": "month",
     "WEEK": "week",
 }
-_TIME_UNITS = {
-    "DAY": MICROS_PER_DAY,
-    "DD": MICROS_PER_DAY,
-    "HOUR": 3600 * MICROS_PER_SECOND,
-    "MINUTE": 60 * MICROS_PER_SECOND,
-}
-_INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
+TIME_UNITS = {"DD": MICROS_PER_DAY, **{unit: UNIT_MICROS[unit] for unit in ("DAY", "HOUR", "MINUTE")}}
+"""Units that date_trunc counts from the midnight of a time zone, in microseconds."""
+INSTANT_UNITS = {unit: UNIT_MICROS[unit] for unit in ("SECOND", "MILLISECOND", "MICROSECOND")}
+"""Units that begin at the same time in every zone, in microseconds."""
 
 
 def date_field(name: str, days: int) -> int:
@@ -110,14 +108,14 @@ def truncated_date(days: int, unit: str) -> int | None:
 def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
     """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
-    if name in _INSTANT_UNITS:
-        found = micros - micros % _INSTANT_UNITS[name]
+    if name in INSTANT_UNITS:
+        found = micros - micros % INSTANT_UNITS[name]
         if found < -(2**63):
             raise Undecided("Where a timestamp wraps around is left to Spark.")
         return found
     local = local_of(micros, zone)
-    if name in _TIME_UNITS:
-        truncated = local - local % _TIME_UNITS[name]
+    if name in TIME_UNITS:
+        truncated = local - local % TIME_UNITS[name]
         # In the repeated hour of a clock change the offset is unchanged.
         kept = truncated - (local - micros)
         return kept if local_of(kept, zone) == truncated else instant_of(truncated, zone)

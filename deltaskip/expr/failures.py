@@ -1,6 +1,14 @@
-"""Errors of evaluation."""
+"""Errors of evaluation, and the public errors that they become."""
 
-from deltaskip.errors import DeltaSkipError
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from deltaskip.errors import DeltaSkipError, PredicateError, UnsupportedFeature
+
+PASS_SESSION = "Pass a session as spark."
+"""What to do about an expression that only Spark can evaluate, for methods with the parameter `spark`."""
 
 
 class EvaluationError(DeltaSkipError, ArithmeticError):
@@ -9,3 +17,46 @@ class EvaluationError(DeltaSkipError, ArithmeticError):
 
 class Undecided(EvaluationError):
     """Spark has a result that is not known here: it depends on versions, or the rule is not implemented."""
+
+
+def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFeature:
+    """Return the error for an expression that only Spark can evaluate.
+
+    Args:
+        what: The expression as the beginning of a sentence, such as `The predicate a > 5`.
+        rows: The rows' table, for messages.
+        why: The reason, a sentence.
+        cure: What to do, a sentence.
+    """
+    return UnsupportedFeature(
+        f"{what} cannot be evaluated over rows of {rows} without Spark: {why} {cure}", needs_session=True
+    )
+
+
+@contextmanager
+def public_errors(
+    what: Callable[[], str],
+    rows: str,
+    cure: str,
+    after_failure: str = "Nothing was written.",
+    failure: Callable[[str], Exception] = PredicateError,
+) -> Iterator[None]:
+    """Within the block, convert errors of an evaluation into public ones.
+
+    Args:
+        what: Returns the expression as the beginning of a sentence; called for an error only.
+        rows: As for `needs_session`.
+        cure: As for `needs_session`.
+        after_failure: The sentence after the message that the expression fails for a row.
+        failure: Makes the error of a message for an expression that fails for a row.
+
+    Raises:
+        UnsupportedFeature: Only Spark can evaluate the expression for a row.
+        PredicateError: The expression fails for a row; another error if `failure` is given.
+    """
+    try:
+        yield
+    except Undecided as error:
+        raise needs_session(what(), rows, error, cure) from error
+    except EvaluationError as error:
+        raise failure(f"{what()} fails for a row of {rows}: {error} {after_failure}".rstrip()) from error

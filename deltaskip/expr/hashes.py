@@ -42,7 +42,7 @@ from deltaskip.schema.types import (
 
 SPARK_SEED = 42
 LONG_DIGITS = 18
-"""Decimals of at most so many digits are hashed as the 64-bit integer of their digits."""
+"""Decimals of at most this many digits are hashed as the 64-bit integer of their digits."""
 
 _WORD, _LONG_WORD = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 _LONGS = (LONG, TIMESTAMP, TIMESTAMP_NTZ)

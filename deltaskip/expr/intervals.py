@@ -16,7 +16,15 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, cast_to, implicit_ca
 from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, instant_of, local_of
+from deltaskip.schema.calendar import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    UNIT_MICROS,
+    UNIT_MONTHS,
+    Zone,
+    instant_of,
+    local_of,
+)
 from deltaskip.schema.numerals import EXACT, of_unscaled
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
@@ -25,18 +33,6 @@ DAY_TIME = UnknownType('"interval day to second"')
 YEAR_MONTH = UnknownType('"interval year to month"')
 CALENDAR = UnknownType('"interval"')
 INTERVALS: tuple[DataType, ...] = (DAYS, DAY_TIME, YEAR_MONTH, CALENDAR)
-
-MICROS_OF = {
-    "WEEK": 7 * MICROS_PER_DAY,
-    "DAY": MICROS_PER_DAY,
-    "HOUR": 3600 * MICROS_PER_SECOND,
-    "MINUTE": 60 * MICROS_PER_SECOND,
-    "SECOND": MICROS_PER_SECOND,
-    "MILLISECOND": 1000,
-    "MICROSECOND": 1,
-}
-MONTHS_OF = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
-"""Units of time in microseconds, and those of the calendar in months."""
 
 _NUMBER = re.compile(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
@@ -60,10 +56,10 @@ def interval_of(parts: Sequence[tuple[str, str]]) -> Literal | None:
         if match is None or (match[3] is not None and unit != "SECOND"):
             return None
         sign, fraction = -1 if match[1] == "-" else 1, int((match[3] or "").ljust(6, "0")[:6])
-        if unit in MICROS_OF:
-            micros += sign * (int(match[2]) * MICROS_OF[unit] + fraction)
+        if unit in UNIT_MICROS:
+            micros += sign * (int(match[2]) * UNIT_MICROS[unit] + fraction)
         elif unit in ("YEAR", "MONTH"):
-            months += sign * int(match[2]) * MONTHS_OF[unit]
+            months += sign * int(match[2]) * UNIT_MONTHS[unit]
         else:
             return None
         units.append(unit)
@@ -101,7 +97,7 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
         whole, _, fraction = match[at + 2].partition(".")
         if at and int(whole) > _MOST[unit]:
             return None
-        micros += int(whole) * MICROS_OF[unit] + int(fraction.ljust(6, "0")[:6] or 0)
+        micros += int(whole) * UNIT_MICROS[unit] + int(fraction.ljust(6, "0")[:6] or 0)
     return _literal(0, -micros if match[1] == "-" else micros, units)
 
 
@@ -129,7 +125,7 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     if name == "make_ym_interval":
         return _literal(counts[0] * 12 + counts[1], 0, ["MONTH"])
     *_, days, hours, minutes = counts
-    micros += hours * MICROS_OF["HOUR"] + minutes * MICROS_OF["MINUTE"]
+    micros += hours * UNIT_MICROS["HOUR"] + minutes * UNIT_MICROS["MINUTE"]
     if name == "make_dt_interval":
         return _literal(0, days * MICROS_PER_DAY + micros, ["SECOND"])
     months, days = counts[0] * 12 + counts[1], counts[2] * 7 + days
@@ -139,9 +135,9 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
 def added(quantity: int, unit: str) -> Literal | None:
     """Return the interval that `timestampadd(unit, quantity, …)` adds; None for other units, and out of range."""
     name = unit.upper().replace("DAYOFYEAR", "DAY")
-    if name in MONTHS_OF:
-        return _literal(quantity * MONTHS_OF[name], 0, ["MONTH"])
-    found = _literal(0, quantity * MICROS_OF[name], [name]) if name in MICROS_OF else None
+    if name in UNIT_MONTHS:
+        return _literal(quantity * UNIT_MONTHS[name], 0, ["MONTH"])
+    found = _literal(0, quantity * UNIT_MICROS[name], [name]) if name in UNIT_MICROS else None
     # Hours and less are added to the instant, also if they are more than a day.
     return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
 
@@ -260,7 +256,7 @@ def _field(unit: str, units: Sequence[str]) -> str:
 
 def _literal(months: int, micros: int, units: Sequence[str]) -> Literal | None:
     """The literal, unless it mixes months with shorter units or is out of range."""
-    of_months = [unit for unit in units if unit in MONTHS_OF]
+    of_months = [unit for unit in units if unit in UNIT_MONTHS]
     if of_months:
         fits = len(of_months) == len(units) and -(2**31) <= months < 2**31
         return Literal(months, YEAR_MONTH) if fits else None

@@ -62,7 +62,7 @@ def lists_of(array: pa.Array) -> Lists:
 
 
 def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Array:
-    """Return lists of so many elements each, null where they are not valid.
+    """Return lists with the given numbers of elements, null where they are not valid.
 
     Args:
         lengths: The number of elements of each list.
@@ -77,7 +77,7 @@ def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Arr
 
 
 def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
-    """Return the elements of all lists, in their order, which are not copied if there are no others between them."""
+    """Return the elements of all lists in order. They are copied only if there are other elements between them."""
     count = int(lists.lengths.sum())
     if not count:
         return elements.slice(0, 0)

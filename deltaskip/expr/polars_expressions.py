@@ -209,7 +209,7 @@ def _listed(tree: Any) -> list[Literal]:
 
 
 def _part(tree: Any) -> str:
-    """The name of the outermost function of an expression, and of what, such as `Length of tags`."""
+    """The outermost function of an expression and its argument, such as `Length of tags`."""
     match tree:
         case {"Function": {"function": function}}:
             name = function_name(function).rpartition(".")[2]

@@ -238,7 +238,7 @@ def offset_text(field: PatternField, offset: int) -> str:
         found += f"{colon}{minutes:02d}"
     if form > 3 and seconds:
         found += f"{colon}{seconds:02d}"
-    # An offset of some seconds is none where only hours and minutes are written.
+    # If only hours and minutes are written, an offset of less than a minute counts as zero.
     if not (hours or minutes or (form > 3 and seconds)):
         return offset_zero(field)
     return found

@@ -76,7 +76,7 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
 
 
 def rows_of(*given: Values) -> list[pa.Array]:
-    """Arrays of the values, of which one is an array; the first of them is null where one is."""
+    """The values as arrays of one length. The first is null where any of them is. At least one must be an array."""
     rows = next(len(each) for each in given if not is_constant(each))
     found = [repeated(each, rows) for each in given]
     known = valid(*found)

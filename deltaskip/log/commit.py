@@ -54,8 +54,8 @@ def read_commits(
 ) -> Commits:
     """Read the actions of the files, in one pass over one buffer.
 
-    columns: columns of add and remove actions to fill; None for all. also: names of actions to return in `others`
-    beside those that a snapshot consists of. Raises CorruptLog with the name of the file that
+    columns: columns of add and remove actions to fill; None for all. also: names of actions to return in `others`,
+    in addition to those that a snapshot consists of. Raises CorruptLog with the name of the file that
     is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
     if sum(file.file.size for file in files) > options.log_bytes:

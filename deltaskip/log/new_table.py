@@ -49,7 +49,7 @@ def check_no_table(storage: Storage, root: str) -> None:
     if own is not None:
         raise InvalidArgument(
             f"No table can be created at {root}: {own} is the folder of a Delta table's own files, so writers would "
-            f"mistake what is in it; choose another location."
+            f"mistake its contents; choose another location."
         )
     try:
         listed = storage.list_from(join(root, LOG_FOLDER), "")
@@ -65,7 +65,7 @@ def check_no_table(storage: Storage, root: str) -> None:
     left = [file.name for file in listed if file.name == LAST_CHECKPOINT or parse_log_file(file) is not None]
     if left:
         raise CorruptLog(
-            f"No table can be created at {root}: it has what is left of a table that was deleted in part. Its "
+            f"No table can be created at {root}: it has the rest of a table that was partly deleted. Its "
             f"{LOG_FOLDER} contains {left[0]}, but no commit and no checkpoint: restore that log, or delete the folder."
         )
 

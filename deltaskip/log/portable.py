@@ -74,7 +74,7 @@ class PortableSnapshot:
             raise UnsupportedFeature(
                 f"Version {snapshot.version} of {snapshot.table_root} cannot be planned by the executors of Spark: its "
                 f"files are read through the JVM of this process, which executors do not have. Leave out "
-                f"engine='spark', and take file_batches() for a list of files that is longer than memory."
+                f"engine='spark', and call file_batches() if the list of files does not fit in memory."
             )
         options = getattr(storage, "options", None)
         return cls(

@@ -88,7 +88,7 @@ def clone(
         storage: Storage of the new table.
         root: Location of the new table.
         replace_table: Whether a table that is there gets columns, properties and files of the source.
-        properties: Properties beside those of the source.
+        properties: Properties in addition to those of the source.
         dry_run: Check whether it can be made, and commit nothing.
         options: How the commit is recorded.
 

@@ -26,7 +26,7 @@ from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 
 LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms", pa.int64())])
-"""A listed file: its path below the table, not encoded; size and time are null where `facts_of` has to look them up."""
+"""A listed file: its path below the table, not encoded; size and time are null where `facts_of` must look them up."""
 
 _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
@@ -97,7 +97,7 @@ def is_temporary(paths: pa.Array) -> pa.BooleanArray:
 
 @dataclass(slots=True)
 class Folders:
-    """The findings of a listing beside files.
+    """What a listing finds in addition to files.
 
     Attributes:
         entries: Number of entries of each directory, by its path below the table; empty for object stores.

@@ -17,8 +17,8 @@ from deltaskip.expr import columns_of, top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
-from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
+from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
@@ -28,7 +28,6 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
-from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
@@ -44,7 +43,7 @@ FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
-# Files of at most so many bytes are read together: as many as this, and as have at least so many bytes.
+# Files of at most so many bytes are read together, up to so many files at a time.
 _SMALL_BYTES = 8 << 20
 _SMALL_FILES = 64
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
@@ -208,7 +207,7 @@ class RowReader:
             yield from self._read_in_stages([(file, stack.enter_context(self.rows.open(file)), None) for file in each])
 
     def _read_together(self, files: pa.Table, opened: SmallFiles) -> pa.RecordBatch | None:
-        """The matching rows of small files; None if they have to be read one by one."""
+        """The matching rows of small files; None if they must be read one by one."""
         positions = self.rows.live_together(files, opened)
         columns: dict[str, pa.Array] = {}
         left = 0
@@ -278,7 +277,7 @@ class RowReader:
 
 
 def _beginning(predicate: Node) -> Node:
-    """The predicate, or of conditions that all have to be TRUE those in front that have the columns of the first."""
+    """The first conjuncts of a predicate that use only the columns of its first one; others are evaluated later."""
     if not isinstance(predicate, And):
         return predicate
     first = top_level_columns(predicate.children[0])

@@ -34,7 +34,7 @@ ROWS_PER_MATCH = 8
 
 # Bytes of column chunks that are read at once.
 _AT_ONCE_BYTES = 16 << 20
-# An index tells what to leave out of chunks of more bytes.
+# In larger chunks, pages are skipped by an index.
 _WHOLE_BYTES = 1 << 15
 
 # parquet.thrift, ColumnMetaData
@@ -77,7 +77,8 @@ class _Column:
         return replace(self, parts=parts)
 
     def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | None:
-        """Return the values of rows from the bytes of the parts; None where pyarrow has to find out what is wrong."""
+        """Return the values of rows from the bytes of the parts; None for bytes that are not valid, for
+        which pyarrow raises the error."""
         rows = self.num_values if positions is None else len(positions)
         try:
             taker = RowTaker(positions, self.num_values, *self.column.stored_as, codes=self.encoded)
@@ -102,7 +103,7 @@ def decode_columns(
     threads: bool = False,
     encoded: Collection[str] = (),
 ) -> dict[str, pa.Array]:
-    """Return the values of some rows, by name of the column; columns that pyarrow has to read are missing.
+    """Return the values of some rows, by name of the column; columns that pyarrow must read are missing.
 
     Args:
         source: The file, open for reading.
@@ -160,7 +161,7 @@ def _column(
     file_bytes: int,
     encoded: bool,
 ) -> _Column | None:
-    """The column; None if pyarrow has to read it."""
+    """The column; None if pyarrow must read it."""
     column = PlainColumn.of(footer.schema, schema, name, number)
     kind = PHYSICAL_TYPES.get(footer.schema.column(number).physical_type)
     parts: list[_Part] = []

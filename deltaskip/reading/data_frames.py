@@ -75,7 +75,7 @@ def _of_pyarrow(table: pa.Table, options: Mapping[str, Any]) -> pandas.DataFrame
 
 
 def _loses_digits(values: pa.Array) -> bool:
-    """Whether integers become other numbers as doubles, which pandas makes of integers beside NULL."""
+    """Whether integers lose digits as doubles. pandas converts integer columns with NULL to doubles."""
     kind = values.type
     if pa.types.is_integer(kind):
         if not values.null_count or kind.bit_width < 64:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided, columns_of
+from deltaskip.expr import EvaluationError, Undecided, columns_of, needs_session, public_errors
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.nodes import Call, FieldRef, IsNull, Literal, Node, transform
@@ -56,17 +55,14 @@ class MatchingRows:
         self._table = table
         self._zone = time_zone
         self._cure = cure
-        self._after_failure = f" {after_failure}" if after_failure else ""
+        self._after_failure = after_failure
         self._collation_version = collation_version
         check_decidable(predicate, table, cure)
         padded = padded_column(predicate, schema)
         if padded is not None:
             name, declared = display_name(padded[0]), padded[1]
-            raise UnsupportedFeature(
-                f"The predicate {to_sql(predicate)} reads {name} of {table}, which is {declared} and padded by Spark, "
-                f"so it cannot be evaluated without Spark: trim({name}) can. {cure}",
-                needs_session=True,
-            )
+            why = f"{name} is {declared} and padded by Spark; trim({name}) can be evaluated."
+            raise needs_session(_described(predicate), table, why, cure)
 
     def mask(self, batch: StoredBatch) -> npt.NDArray[Any]:
         """Return whether the predicate is TRUE for each row.
@@ -75,25 +71,16 @@ class MatchingRows:
             UnsupportedFeature: Only Spark can evaluate the predicate for a row.
             PredicateError: The predicate fails for a row.
         """
-        node, root = self._predicate, self._table
-        try:
-            return Evaluator(node, self._zone, self._collations).mask(batch.columns, len(batch))
-        except Undecided as error:
-            raise UnsupportedFeature(
-                f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: {error} "
-                f"{self._cure}",
-                needs_session=True,
-            ) from error
-        except EvaluationError as error:
-            if not self._ansi:
-                raise UnsupportedFeature(
-                    f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: what fails "
-                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}",
-                    needs_session=True,
+        node = self._predicate
+        with public_errors(lambda: _described(node), self._table, self._cure, self._after_failure):
+            try:
+                return Evaluator(node, self._zone, self._collations).mask(batch.columns, len(batch))
+            except EvaluationError as error:
+                if self._ansi or isinstance(error, Undecided):
+                    raise
+                raise Undecided(
+                    f"what fails in ANSI mode has a value without it, which is left to Spark. {error}"
                 ) from error
-            raise PredicateError(
-                f"The predicate {to_sql(node)} fails for a row of {root}: {error}{self._after_failure}"
-            ) from error
 
     @property
     def _collations(self) -> Collations | None:
@@ -110,10 +97,11 @@ def check_decidable(predicate: Node, table: str, cure: str) -> None:
     """
     why = left_to_spark(predicate)
     if why is not None:
-        raise UnsupportedFeature(
-            f"The predicate {to_sql(predicate)} cannot be evaluated over rows of {table} without Spark: {why} {cure}",
-            needs_session=True,
-        )
+        raise needs_session(_described(predicate), table, why, cure)
+
+
+def _described(predicate: Node) -> str:
+    return f"The predicate {to_sql(predicate)}"
 
 
 @lru_cache

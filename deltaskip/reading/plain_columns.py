@@ -47,7 +47,7 @@ class PlainColumn:
 
     @classmethod
     def of(cls, stored: pq.ParquetSchema, schema: pa.Schema, name: str, number: int) -> PlainColumn | None:
-        """Return the column of a name and number; None if pyarrow has to read it.
+        """Return the column of a name and number; None if pyarrow must read it.
 
         Args:
             stored: The schema of the file.

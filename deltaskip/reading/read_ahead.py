@@ -95,7 +95,7 @@ def read_ahead(
 
 
 def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:
-    """The results of a read, of which so many bytes are in memory."""
+    """The results of a read. The first ones, up to a number of bytes, are read into memory now."""
     rest = iter(read())
     found: list[_T] = []
     size = 0

@@ -51,7 +51,7 @@ class RowGroups:
         return RowGroups(self.footer, [self.numbers[i] for i in chosen], [self.starts[i] for i in chosen])
 
     def only(self, rows: npt.NDArray[np.int64]) -> RowGroups:
-        """Return the same, of which only some rows are read, which are ascending positions in the file."""
+        """Return the same row groups, restricted to rows at these positions in the file, which are ascending."""
         return replace(self.with_rows(rows), rows=rows)
 
     def runs(self) -> Iterator[tuple[int, int, list[int]]]:

@@ -43,7 +43,7 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
         return connection.view(name)
     except duckdb.Error as error:
         raise InvalidArgument(
-            f"DuckDB cannot take the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
+            f"DuckDB cannot read the rows of {scan.snapshot.table_root}: {first_line(error)}. Pass an open connection, "
             f"and a name without a schema."
         ) from error
 
@@ -86,7 +86,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         scan = self._scan
         names = every = list(scan.paths_by_name)
         found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
-        # The filter applies to the rows that the limit leaves, and not the limit to those of the filter.
+        # The limit applies first, and the filter to the rows that it leaves.
         exact = filter is None or (found.exact and scan.limit is None)
         read = () if exact else found.columns
         if columns is not None and not isinstance(columns, dict) and read is not None:

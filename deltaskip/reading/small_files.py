@@ -75,7 +75,7 @@ class SmallFiles:
 
     @classmethod
     def runs(cls, locations: Sequence[str]) -> Iterator[tuple[int, SmallFiles | None]]:
-        """Yield numbers of files that follow each other, and these opened; None if they have to be read one by one.
+        """Yield numbers of files that follow each other, and these opened; None if they must be read one by one.
 
         They have the same schema, and are as many as may be decoded at once. What is yielded is closed afterwards.
 
@@ -102,7 +102,7 @@ class SmallFiles:
 
     @classmethod
     def _of(cls, files: ParquetFiles, path: bytes) -> SmallFiles | None:
-        """Files with one schema; path: of the first. None if they have to be read one by one."""
+        """Files with one schema; path: of the first. None if they must be read one by one."""
         key = _key(files, 0)
         # A file can be another one by now.
         if key is None or len(_run_lengths(files)) > 1:
@@ -134,7 +134,7 @@ class SmallFiles:
         return self._starts
 
     def columns(self, names: Sequence[str], positions: npt.NDArray[np.int64] | None) -> dict[str, pa.Array] | None:
-        """Return columns of the files, one after the other; None if pyarrow has to read one of them.
+        """Return columns of the files, one after the other; None if pyarrow must read one of them.
 
         Args:
             names: Names of top-level columns.

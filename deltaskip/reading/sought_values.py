@@ -38,7 +38,7 @@ class SoughtValues:
     """A term with the values that it seeks.
 
     Attributes:
-        term: The term, which has a Sought beside what only equal values fulfil.
+        term: The term, with a Sought for each part that only equal values satisfy.
         every: Each Sought in it.
     """
 
@@ -125,7 +125,7 @@ def _with_values(term: Term, found: list[Sought]) -> Term:
 
 
 def _conjuncts(term: Term) -> Iterator[Term]:
-    """The terms that all have to be TRUE."""
+    """The terms of a conjunction: all of them must be TRUE."""
     match term:
         case Leaf(_, inner):
             yield from _conjuncts(inner)

@@ -22,14 +22,22 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
-from deltaskip.reading.named_columns import FileLayout, NamedColumns, field_key, parts_of, stored_key
 from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_types import in_files, is_readable_as, without_views
+from deltaskip.reading.stored_columns import (
+    FileLayout,
+    NamedColumns,
+    field_key,
+    in_files,
+    is_readable_as,
+    parts_of,
+    stored_key,
+    without_views,
+)
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
@@ -53,12 +61,12 @@ SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one
 """The sentence after the message that rows cannot be changed without Spark."""
 
 _BATCH_ROWS = 1 << 16
-# Row groups of at most so many bytes, not compressed, are read at once.
+# Row groups of at most so many bytes (uncompressed) are read at once.
 _AT_ONCE_BYTES = 64 << 20
 # Fewer bytes are decoded in less time than other threads need to wake up.
 _LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-# Pages of plain strings have at least so many bytes for each; those of a dictionary seldom have.
+# A plain page has at least so many bytes for each string; a page of dictionary codes seldom has.
 _LENGTH_BYTES = 4
 
 
@@ -96,7 +104,7 @@ class StoredBatch:
         return cls(np.concatenate([each.positions for each in batches]), columns)
 
     def not_at(self, positions: pa.Int64Array) -> npt.NDArray[Any]:
-        """Return whether each row, of which there is one, is at none of these positions of the file."""
+        """Return for each row whether its position in the file is none of these. There must be at least one row."""
         first, last = int(self.rows[0]), int(self.rows[-1])
         others = numpy_values(live_rows(positions, first, last + 1 - first).to_arrow())
         return others if isinstance(self.rows, range) else others[self.rows - first]
@@ -233,7 +241,7 @@ class StoredRows:
                     yield batch.take(wanted[first:last] - begin if begin else wanted[first:last])
 
     def small_files(self, files: pa.Table) -> Iterator[tuple[pa.Table, SmallFiles | None]]:
-        """Yield files that follow each other, and these opened to be read together; None for what `live` has to read.
+        """Yield successive files, and the files opened to be read together; None for files that `live` must read.
 
         Args:
             files: As for `live`.
@@ -265,7 +273,7 @@ class StoredRows:
     def together(
         self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
     ) -> StoredBatch | None:
-        """Return rows of small files, with their numbers as positions; None if they have to be read one by one.
+        """Return rows of small files, with their numbers as positions; None if they must be read one by one.
 
         Args:
             files: As for `live`.
@@ -496,7 +504,7 @@ class StoredRows:
         self._check_types(schema, found, location)
         names = [name for name in found.values() if name is not None]
         names += [field.name for field in self._extra if field.name in there]
-        # Names with a dot are not told from paths.
+        # A name with a dot could also be a path.
         wanted = frozenset(names)
         leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in wanted and "." not in name}
         fields = {found.get(field.name): field for field in self._fields}
@@ -601,7 +609,7 @@ class StoredRows:
 
 
 def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
-    """The values of arrays of one column, of which some files have dictionaries and others plain strings."""
+    """The arrays of one column as one. Some files may have dictionaries and others plain strings."""
     if any(each.type != arrays[0].type for each in arrays):
         arrays = [without_dictionary(each) for each in arrays]
     return pa.concat_arrays(arrays)

@@ -1,16 +1,18 @@
-"""A scan that reads its rows in this process, as Arrow."""
+"""A scan that reads its rows in this process, as Arrow, and parts of it that do so in any process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from deltaskip import arguments
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgumentType, NotProvable
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
 from deltaskip.expr.nodes import And, Node
+from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
-    from deltaskip.reading.scan_pieces import ScanPiece
+
+_Call = tuple[str, tuple[Any, ...]]
+"""A method of RowReader, and its arguments."""
 
 OF_FRAMES = {
     "filter": "scan(where)",
@@ -260,9 +264,7 @@ class TableScan(SelectingScan, Scan):
         Raises:
             InvalidArgument: `n` is 0 or negative, or the scan has a limit.
         """
-        from deltaskip.reading.scan_pieces import pieces_of
-
-        return pieces_of(self, n)
+        return _pieces(self, n)
 
     def to_dataset(self) -> pyarrow.dataset.Dataset:
         """Return the rows as a dataset of pyarrow, which reads columns and filters of its own when it is used.
@@ -287,3 +289,100 @@ class TableScan(SelectingScan, Scan):
             requested_schema: The schema that the consumer prefers, as a capsule.
         """
         return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+@door
+class ScanPiece:
+    """A part of the rows of a scan, made by `TableScan.pieces`. It can be pickled.
+
+    The pieces of a scan together have its rows, in its order. A process that reads one from a pickle opens the table's
+    version again; secrets are in the pickle only if they are in that of the table, see `DeltaTable.with_secrets`.
+
+    Attributes:
+        size_in_bytes: Bytes of the files and row groups of the piece.
+    """
+
+    def __init__(self, scan: TableScan, size_in_bytes: int, calls: tuple[_Call, ...]) -> None:
+        self._scan = scan
+        self.size_in_bytes = size_in_bytes
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"ScanPiece({self._scan!r}, {self.size_in_bytes:,} bytes)"
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows, which holds few of them in memory at a time. Raises as that of the scan."""
+        import pyarrow as pa
+
+        from deltaskip.reading.arrow_rows import arrow_schema_of
+
+        return pa.RecordBatchReader.from_batches(arrow_schema_of(self._scan), self._batches())
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a table of Arrow. Raises as that of the scan."""
+        return self.to_batches().read_all()
+
+    def to_pandas(self, types: str = "numpy", **options: Any) -> pandas.DataFrame:
+        """Return the rows as a DataFrame of pandas.
+
+        Args:
+            types: As for `TableScan.to_pandas`.
+            options: Arguments of `pyarrow.Table.to_pandas`.
+        """
+        from deltaskip.reading.data_frames import pandas_frame
+
+        return pandas_frame(self.to_arrow(), types, options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows as a DataFrame of Polars. Raises as that of the scan."""
+        from deltaskip.reading.data_frames import frame_of
+
+        return frame_of(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a stream of the Arrow PyCapsule interface.
+
+        Args:
+            requested_schema: The schema that the consumer prefers, as a capsule.
+        """
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    @door
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        from deltaskip.reading.arrow_rows import RowReader
+
+        reader = RowReader.of(self._scan, len(self._calls))
+        with same_table(self._scan.snapshot):
+            for name, args in self._calls:
+                yield from getattr(reader, name)(*args)
+
+
+def _pieces(scan: TableScan, pieces: object) -> list[ScanPiece]:
+    """The parts of a scan, see `TableScan.pieces`."""
+    from deltaskip.reading.arrow_rows import row_reads
+
+    number = arguments.non_negative("n", pieces)
+    wanted = (os.cpu_count() or 1) if number is None else number
+    if not wanted:
+        raise InvalidArgument("n must be 1 or greater, not 0.")
+    if scan.limit is not None:
+        raise InvalidArgument(
+            f"A scan with a limit has no pieces, because no piece knows how many rows the others have: leave out "
+            f"limit={scan.limit} (table {scan.snapshot.table_root})."
+        )
+    most = max(1, -(-_bytes(scan) // wanted))
+    found: list[tuple[int, list[_Call]]] = []
+    for size, read in row_reads(scan, most):
+        # `row_reads` returns methods of one reader with their arguments.
+        call = read.func.__name__, read.args  # type: ignore[attr-defined]
+        if not found or (found[-1][0] + size > most and len(found) < wanted):
+            found.append((0, []))
+        found[-1] = found[-1][0] + size, [*found[-1][1], call]
+    # Without rows, one piece has the schema.
+    return [ScanPiece(scan, size, tuple(calls)) for size, calls in found or [(0, [])]]
+
+
+def _bytes(scan: TableScan) -> int:
+    from deltaskip.schema.arrow_values import exact_sum
+
+    return exact_sum(scan.files(columns=["size"])["size"])

@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.engine import collation_version
 from deltaskip.errors import PredicateError, RowViolation
-from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
+from deltaskip.expr import Node, bind, bind_expression, needs_session, parse_sql, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
-from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
+from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, Step, violation
@@ -190,19 +190,15 @@ class ArrowRows:
                 unbound = self._at_this_time(text)
                 found = bind_expression(unbound, schema, time_zone=self._time_zone)
             except PredicateError as error:
-                raise needs_session(what, self.plan.table, error) from error
+                raise needs_session(what, self.plan.table, error, WRITE_FROM_SPARK) from error
             self._nodes[text] = found
         return found
 
     def _values(self, what: str, node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
-        try:
+        with public_errors(
+            lambda: what, self.plan.table, WRITE_FROM_SPARK, failure=lambda message: RowViolation(message, what)
+        ):
             return Evaluator(node, self._time_zone, self._collations).values(columns, n_rows)
-        except Undecided as error:
-            raise needs_session(what, self.plan.table, error) from error
-        except EvaluationError as error:
-            raise RowViolation(
-                f"{what} of {self.plan.table} has no value for a row: {error} Nothing was written.", what
-            ) from error
 
     def _at_this_time(self, text: str) -> Node:
         """The expression with the time of the write in place of functions that return it."""
@@ -221,7 +217,7 @@ class ArrowRows:
 
     def _first_untrue(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
         node = self._condition(rule)
-        truth = self._values(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
+        truth = self._values(_described(rule), node, columns, n_rows)
         return _first(pc.invert(is_true(truth)))
 
     def _condition(self, rule: RowRule) -> Node:
@@ -231,7 +227,7 @@ class ArrowRows:
                 unbound = self._at_this_time(rule.sql)
                 found = bind(unbound, self._stored, self.plan.partition_columns, time_zone=self._time_zone)
             except PredicateError as error:
-                raise needs_session(f"The rule {rule.name} ({rule.expression})", self.plan.table, error) from error
+                raise needs_session(_described(rule), self.plan.table, error, WRITE_FROM_SPARK) from error
             self._nodes[rule.sql] = found
         return found
 
@@ -240,6 +236,10 @@ class ArrowRows:
             column.field.name: _shown(columns[column.field.name].slice(at, 1), column.field.type)
             for column in self.plan.columns
         }
+
+
+def _described(rule: RowRule) -> str:
+    return f"The rule {rule.name} ({rule.expression})"
 
 
 class RunningCollations:

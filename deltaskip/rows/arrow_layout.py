@@ -164,7 +164,7 @@ def _sound(array: pa.Array, name: str) -> pa.Array:
             array.validate()
             array = _with_new_empty_arrays(array)
             array.validate(full=True)
-        # An empty list, map or text may have no offsets at all, where pyarrow reads the first one for the size.
+        # An empty list, map or text may have no offsets, but pyarrow reads the first offset to compute the size.
         return pa.concat_arrays([array]) if _lacks_offsets(array) else array
     except pa.ArrowException as error:
         raise InvalidArgument(f"The column {name} of the rows is damaged: {error}") from error

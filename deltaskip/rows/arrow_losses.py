@@ -47,7 +47,7 @@ class LossyCast:
 
 
 def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> int | None:
-    """Return the index of the first value that is another one as it is stored; None if none is.
+    """Return the index of the first value that is stored as another one; None if all are kept.
 
     Args:
         array: The values of the type `source`.
@@ -85,7 +85,7 @@ def empty_partition(column: str) -> LossyCast:
 
 
 def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> pa.Array | None:
-    """Which values are stored as others; None where the cast keeps all of them."""
+    """Which values the cast changes; None if it keeps all of them."""
     if isinstance(source, DecimalType) and (scale := _scale(target)) is not None and source.scale > scale:
         # pyarrow refuses to round a decimal without a digit before the point.
         roomy = array.cast(pa.decimal256(2 * _MOST_DIGITS, source.scale))
@@ -107,11 +107,11 @@ def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType,
 
 
 def _inexact(array: pa.Array, stored: pa.Array, limit: int) -> pa.Array:
-    """Which integers are others as floating values. Those up to the limit are exact."""
+    """Which integers floating values do not represent exactly. Those up to the limit are exact."""
     least, most = pc.min_max(array).as_py().values()
     if least is None or -limit <= least <= most <= limit:
         return pa.array([], pa.bool_())
-    # As unsigned integers, since 2**63, to which the greatest ones are rounded, is none of the signed ones.
+    # As unsigned integers: the greatest values are rounded to 2**63, which a signed integer cannot hold.
     given = pc.abs(array.cast(pa.int64())).view(pa.uint64())
     return pc.not_equal(given, pc.abs(stored.cast(pa.float64())).cast(pa.uint64(), safe=False))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided
+from deltaskip.expr import EvaluationError, Undecided, needs_session
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.records import dataclass
@@ -45,6 +45,9 @@ from deltaskip.schema.types import (
     StructType,
     nested_types,
 )
+
+WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
+"""What to do about new rows of which only Spark can evaluate a value or rule."""
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
@@ -143,14 +146,6 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
 
 def _has_map(data_type: DataType) -> bool:
     return any(isinstance(each, MapType) for each in nested_types(data_type))
-
-
-def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
-    """Return the error for what only Spark can evaluate."""
-    return UnsupportedFeature(
-        f"{what} of {table} cannot be evaluated without Spark: {why} Write the rows as a DataFrame of a Spark session.",
-        needs_session=True,
-    )
 
 
 def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
@@ -256,7 +251,7 @@ def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | No
     except pa.ArrowInvalid:
         return None
     if source in (FLOAT, DOUBLE):
-        # Beyond these, processors differ in what an integer is that does not fit.
+        # Beyond these limits, the result of the conversion depends on the processor.
         limit = min(_EXACT_IN_DOUBLE, (1 << (INTEGRAL_BITS[target] - 1)) - 1)
         least, most = pc.min_max(found).as_py().values()
         return found if least is None or -limit < least <= most < limit else None
@@ -280,7 +275,8 @@ def _cast(value: object, source: DataType, target: DataType, path: _PATH, where:
     except Undecided as error:
         if isinstance(value, bytes) and target == STRING:
             raise _not_text(value, path, where.table) from error
-        raise needs_session(f"A value of the column {display_name(path)}", where.table, error) from error
+        what = f"A value of the column {display_name(path)}"
+        raise needs_session(what, where.table, error, WRITE_FROM_SPARK) from error
     except EvaluationError as error:
         shown = _text(value, source, where.zone)
         raise value_violation(display_name(path), type_text(target).upper(), shown, where.table) from error

@@ -1,23 +1,27 @@
-"""The schema of a table after rows of another schema are written to it: merged into it, or in its place.
+"""The schema of new rows, and that of the table after they are written: merged into it, or in its place.
 
 # Delta's schema evolution: new columns at the end, new fields at the end of their struct, never reordered or dropped
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
+from deltaskip.schema.arrow import UUID_EXTENSION, VARIANT_STORAGE, extension_name, from_arrow
 from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
+    BINARY,
     BYTE,
     COLLATIONS_KEY,
     COMMENT_KEY,
@@ -27,12 +31,15 @@ from deltaskip.schema.types import (
     INTEGER,
     LONG,
     SHORT,
+    STRING,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
     DecimalType,
     MapType,
+    PrimitiveType,
     StructField,
     StructType,
 )
@@ -219,3 +226,45 @@ def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str
 
 def _type_name(data_type: DataType) -> str:
     return str(parse_json(type_to_json(data_type)))
+
+
+def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
+    """Return the schema of Arrow data for a plan.
+
+    A struct of two binaries is a variant where the table has one, and a UUID is text where the table has text.
+
+    Raises SchemaError for an Arrow type without a counterpart in Delta.
+    """
+    return _struct(schema, from_arrow(schema), table_schema)
+
+
+def _struct(arrow: Iterable[pa.Field], given: StructType, target: StructType) -> StructType:
+    known = {fold_name(field.name): field.type for field in target.fields}
+    fields = (
+        StructField(f.name, _type(each, f.type, known[fold_name(f.name)]), f.nullable, f.metadata)
+        if fold_name(f.name) in known
+        else f
+        for each, f in zip(arrow, given.fields, strict=True)
+    )
+    return StructType(tuple(fields))
+
+
+def _type(arrow: pa.Field, given: DataType, target: DataType) -> DataType:
+    kind = arrow.type
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _type(pa.field(arrow.name, kind.value_type), given, target)
+    if target == STRING and extension_name(arrow) == UUID_EXTENSION:
+        return STRING
+    match given, target:
+        case StructType(fields), PrimitiveType("variant"):
+            stored = {f.name: f.type for f in fields} == {f.name: BINARY for f in VARIANT_STORAGE}
+            return VARIANT if stored else given
+        case StructType(), StructType():
+            return _struct(kind, given, target)
+        case ArrayType(element, contains_null), ArrayType(inner):
+            return ArrayType(_type(kind.value_field, element, inner), contains_null)
+        case MapType(key, value, contains_null), MapType(inner_key, inner):
+            inside = _type(kind.key_field, key, inner_key), _type(kind.item_field, value, inner)
+            return MapType(*inside, contains_null)
+        case _:
+            return given

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
-from deltaskip.schema.floats import nearest_float
+from deltaskip.schema.floats import JSON_FLOATS, nearest_float
 from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     BINARY,
@@ -28,7 +28,6 @@ from deltaskip.schema.types import (
 )
 
 _EPOCH = datetime(1970, 1, 1)
-_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def python_value(value: object, data_type: DataType) -> object:
@@ -95,7 +94,7 @@ def _of_text(text: str, data_type: DataType) -> object:
         elif data_type == BINARY:
             return base64.b64decode(text)
         elif data_type in (FLOAT, DOUBLE):
-            return _SPECIAL_FLOATS.get(text, text)
+            return JSON_FLOATS.get(text, text)
     except (LookupError, ValueError):
         return text
     return text if days_or_micros is None else python_value(days_or_micros, data_type)

@@ -1,4 +1,4 @@
-"""Dependence of reads and writes on the time zone of the session, which a data source is not told."""
+"""Dependence of reads and writes on the time zone of the session, which Spark does not pass to a data source."""
 
 from __future__ import annotations
 

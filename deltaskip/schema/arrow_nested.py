@@ -18,7 +18,7 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
     Args:
         array: The column, with the names of the table. Fields that the type lacks stay as they are.
         data_type: Its type.
-        change: Returns values that are inside, of which none is below a null, of their type as it should be.
+        change: Converts the inner values to their type. It gets no values below a null.
     """
     kind = array.type
     nulls = array.is_null() if array.null_count else None

@@ -18,6 +18,18 @@ from deltaskip.records import dataclass
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
 
+UNIT_MICROS = {
+    "WEEK": 7 * MICROS_PER_DAY,
+    "DAY": MICROS_PER_DAY,
+    "HOUR": 3600 * MICROS_PER_SECOND,
+    "MINUTE": 60 * MICROS_PER_SECOND,
+    "SECOND": MICROS_PER_SECOND,
+    "MILLISECOND": 1000,
+    "MICROSECOND": 1,
+}
+UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+"""Units of time in microseconds, and those of the calendar in months."""
+
 # The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
 GREATEST_OFFSET_MICROS = 18 * 3600 * MICROS_PER_SECOND
 
@@ -26,6 +38,9 @@ INSTANT_MIN, INSTANT_MAX = -(2**63), 2**63 - 1
 
 # Characters that Spark's UTF8String.trimAll removes: white space and ISO control characters of one byte.
 TRIM_ALL = "".join(map(chr, range(0x21))) + "\x7f"
+
+# Characters that Java's String.trim removes.
+JAVA_TRIM = TRIM_ALL[:0x21]
 
 # The range of a date: 32 bits of days.
 _DAY_MIN, _DAY_MAX = -(2**31), 2**31 - 1
@@ -37,9 +52,6 @@ _EPOCH_DAY = 719_468
 _EPOCH = datetime(1970, 1, 1)
 _FIRST = -62_135_596_800 * MICROS_PER_SECOND + 2 * MICROS_PER_DAY
 _LAST = 253_402_300_800 * MICROS_PER_SECOND - 2 * MICROS_PER_DAY
-
-# Characters that Java's String.trim removes.
-_TRIM = TRIM_ALL[:0x21]
 
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?"
@@ -206,7 +218,7 @@ def read_timestamp(text: str) -> TimestampText | None:
         return None
     seconds = days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
     micros = int((fraction or "")[:6].ljust(6, "0"))
-    return TimestampText(seconds * MICROS_PER_SECOND + micros, None if zone is None else zone.strip(_TRIM))
+    return TimestampText(seconds * MICROS_PER_SECOND + micros, None if zone is None else zone.strip(JAVA_TRIM))
 
 
 def parse_timestamp(text: str, zone: Zone) -> int | None:

@@ -9,6 +9,16 @@ from fractions import Fraction
 
 import numpy as np
 
+SPECIAL_FLOATS = {
+    "nan": math.nan,
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
+}
+"""What CAST reads the texts of special values as, in lower case."""
+
+JSON_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""Values without a number in JSON, by the texts that Java writes for them."""
+
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _HALF_OF_LEAST = 2.0**-150
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import Context, Decimal
 
 EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
-"""What computes with decimals. Sums and products of two decimals of 38 digits are exact, and quotients have enough
-digits to be rounded as the exact ones; Python's own context rounds to 28."""
+"""The context in which decimals are computed. Sums and products of two decimals of 38 digits are exact, and quotients
+have enough digits to be rounded as the exact ones; Python's own context rounds to 28."""
 
 _SHORT = 300
 """Texts up to this length are read as they are."""

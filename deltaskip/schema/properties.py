@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import InvalidArgument, SchemaError, meant
 from deltaskip.records import dataclass
+from deltaskip.schema.calendar import JAVA_TRIM, UNIT_MICROS
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
 MappingMode = Literal["none", "name", "id"]
@@ -109,25 +110,15 @@ def _up_to(most: int, value: int) -> int:
     return value
 
 
-_UNIT_MICROS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
+# Delta has no QUARTER.
 _UNIT_MONTHS = {"month": 1, "year": 12}
 # One term of an interval: sign, whole part, fraction (of seconds only), unit.
 _TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
-# Java's String.trim removes these, and no other whitespace.
-_TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
 
 
 def _interval_ms(text: str) -> int:
     """An interval in milliseconds, rounded down. Months and years have no fixed length, so they must sum to zero."""
-    rest = text.strip(_TRIMMED).lower().removeprefix("interval ")
+    rest = text.strip(JAVA_TRIM).lower().removeprefix("interval ")
     months = micros = position = 0
     if not rest:
         raise ValueError(text)
@@ -142,10 +133,10 @@ def _interval_ms(text: str) -> int:
         count = int(whole or 0) * (-1 if sign == "-" else 1)
         if unit in _UNIT_MONTHS:
             months += count * _UNIT_MONTHS[unit]
-        elif unit in _UNIT_MICROS:
+        elif unit.upper() in UNIT_MICROS:
             # Digits below a microsecond are cut off.
             below = int(((fraction or ".")[1:] + "0" * 9)[:6])
-            micros += count * _UNIT_MICROS[unit] + (-below if sign == "-" else below)
+            micros += count * UNIT_MICROS[unit.upper()] + (-below if sign == "-" else below)
         else:
             raise ValueError(text)
         position = term.end()
@@ -176,7 +167,7 @@ _BYTE_UNITS = {"": 1, "b": 1, **{f"{unit}{b}": 1 << 10 * n for n, unit in enumer
 
 def _bytes(text: str) -> int:
     """A number of bytes as Spark's ByteUnit reads it, such as 104857600, 100m or 100MB; at least 1."""
-    found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(_TRIMMED).lower(), re.ASCII)
+    found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(JAVA_TRIM).lower(), re.ASCII)
     if found is None or found[2] not in _BYTE_UNITS or not int(found[1]):
         raise ValueError(text)
     return int(found[1]) * _BYTE_UNITS[found[2]]

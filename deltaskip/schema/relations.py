@@ -27,8 +27,8 @@ class Relation:
 
     Attributes:
         schema: Its columns.
-        qualifiers: What may stand before them, as written: each the parts of a name. None if it is not known here, as
-            that of a DataFrame; then it may be anything but the qualifiers of the other relations.
+        qualifiers: The names that may qualify them, as written: each the parts of a name. None if it is not known
+            here, as that of a DataFrame; then it may be anything but the qualifiers of the other relations.
     """
 
     schema: StructType

@@ -80,7 +80,7 @@ class PrimitiveType(DataType):
     name: str
 
     def __new__(cls, name: str) -> PrimitiveType:
-        """Return the one object of the name: types are compared so often that this has to be fast."""
+        """Return the one object of the name: types are compared so often that this must be fast."""
         _require(name, str, "The name of a PrimitiveType")
         if name not in _PRIMITIVE_NAMES:
             raise SchemaError(f"{name!r} is not a primitive type of the protocol; use UnknownType to keep it.")
@@ -107,6 +107,12 @@ VOID = PrimitiveType("void")
 VARIANT = PrimitiveType("variant")
 
 PRIMITIVES: Mapping[str, PrimitiveType] = MappingProxyType({n: PrimitiveType(n) for n in sorted(_PRIMITIVE_NAMES)})
+
+BOOLEAN_TEXTS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
+"""What CAST reads texts as, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)

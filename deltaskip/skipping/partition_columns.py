@@ -236,7 +236,7 @@ def _pattern(type_: DataType, zone: str | None) -> str | None:
     if type_ == TIMESTAMP_NTZ:
         return f"^{_DATE} {_TIME}$"
     if type_ == TIMESTAMP:
-        # Only a zone of its own makes one instant of a text while the session's is not known.
+        # While the session's time zone is not known, a text is an instant only if it has a time zone.
         return f"^{_DATE}[ T]{_TIME}Z$" if zone is None else f"^{_DATE}[ T]{_TIME}Z?$"
     return None
 

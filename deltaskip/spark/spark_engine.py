@@ -59,7 +59,7 @@ class SparkEngine(Engine):
     def scan_to_dataframe(
         self, session: SparkSession, scan: ListedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
-        from deltaskip.spark.session.servers import rows_for_other_server
+        from deltaskip.spark.session.checks import rows_for_other_server
 
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
@@ -223,7 +223,7 @@ class SparkEngine(Engine):
 
 def _of_spark(session: SparkSession | DataFrame, doing: str) -> SparkSession:
     """The session, or that of a DataFrame, checked to be one of a server of Spark."""
-    from deltaskip.spark.session.servers import refuse_other_server
+    from deltaskip.spark.session.checks import refuse_other_server
 
     spark = checked(getattr(session, "sparkSession", session))
     refuse_other_server(spark, doing)

@@ -194,7 +194,7 @@ def _name(reader: StatementReader) -> str | None:
 
 
 def _is_plain(where: str) -> bool:
-    """Whether a predicate is followed by no other clause, and has no query."""
+    """Whether no other clause follows a predicate, and it contains no query."""
     tokens = StatementReader(where).tokens
     clauses = ("SELECT", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW",
                "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "MINUS", "LATERAL")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Queries over named tables beside those of the session, each read through a scan of its own."""
+"""Queries over named tables in addition to those of the session. Each table is read through its own scan."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def may_contain(
 ) -> npt.NDArray[np.bool_]:
     """Return whether column chunks may contain one of some values: False only if a filter shows that none is there.
 
-    All filters are read at once. What is no filter, or does not fit where it should be, shows nothing.
+    All filters are read at once. Bytes that are not a valid filter exclude nothing.
 
     Args:
         source: The file, open for reading.

@@ -212,9 +212,11 @@ def _vectors(
             raise InvalidArgument(f"deletion_vectors must not contain nulls: the one of {path} does.")
         numbers = numpy_values(vector)
         if not (numbers[:-1] < numbers[1:]).all():
-            raise InvalidArgument(f"The row numbers of a deletion vector must be strictly ascending: those of {path}.")
+            raise InvalidArgument(
+                f"The row numbers of a deletion vector must be strictly ascending; those of {path} are not."
+            )
         if len(numbers) and numbers[0] < 0:
-            raise InvalidArgument(f"The row numbers of a deletion vector must not be negative: those of {path}.")
+            raise InvalidArgument(f"The row numbers of a deletion vector must not be negative; one of {path} is.")
     return deletion_vectors
 
 

@@ -25,6 +25,7 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
+from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.bound_rules import (
     BEFORE_1900,
@@ -138,7 +139,7 @@ def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
         pc.equal(kind, arrow_scalar(NUMBER_KIND, pa.uint8())),
         pc.and_(
             pc.equal(kind, arrow_scalar(STRING_KIND, pa.uint8())),
-            pc.is_in(text, value_set=arrow_array(["NaN", "Infinity", "-Infinity"], text.type)),
+            pc.is_in(text, value_set=arrow_array(list(JSON_FLOATS), text.type)),
         ),
     )
     return _by_value(pc.if_else(usable, text, arrow_scalar(None, text.type)), _double, pa.float64())

@@ -40,6 +40,7 @@ from deltaskip.schema import (
     physical_name,
 )
 from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
+from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.types import STRING as STRING_COLUMN
 from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
@@ -53,7 +54,6 @@ Instants = frozenset[Path]
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _SIDES = ("minValues", "maxValues")
 _MOST_NAMES = 64
-_SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 # The characters that a JSON string must escape, except the quote and the backslash.
 _CONTROL = r"[\x00-\x1f]"
 
@@ -200,7 +200,7 @@ def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataTyp
     if pc.any(beyond).as_py():
         values = pc.if_else(beyond, arrow_scalar(None, pa.float64()), values)
     if pc.any(named).as_py():
-        specials = [_SPECIAL.get(value) for value in text.filter(named).to_pylist()]
+        specials = [JSON_FLOATS.get(value) for value in text.filter(named).to_pylist()]
         values = pc.replace_with_mask(values, named, arrow_array(specials, pa.float64()))
     return values if arrow == pa.float64() else as_floats(values).cast(arrow)
 

@@ -115,6 +115,6 @@ def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryvi
 
 
 def _read_at(source: pa.NativeFile, offset: int, length: int) -> pa.Buffer:
-    # Arrow's memory was used before, while that of `bytes` often has to be cleared first.
+    # Arrow reuses its memory, while the memory of a new `bytes` often must be cleared first.
     source.seek(offset)
     return source.read_buffer(length)

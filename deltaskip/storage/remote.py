@@ -238,7 +238,7 @@ class ObjectStorage:
         return RemoteInput(RangeFile(length, read_at), read_side_by_side)
 
     def _read_ranges(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
-        """Read ranges that do not overlap, each by a request of its own, side by side."""
+        """Read ranges that do not overlap in parallel, with one request for each."""
         import obstore
 
         if len(ranges) < 2:

@@ -76,7 +76,7 @@ class PartsUpload:
 
     Args:
         file: The local file.
-        send: Uploads an object from its parts, as they come; nothing of it is there after an error of their iterator.
+        send: Uploads an object from its parts. If the iterator of the parts raises, no object is created.
     """
 
     def __init__(self, file: str, send: Callable[[Iterator[bytes]], None]) -> None:

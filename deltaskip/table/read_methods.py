@@ -112,7 +112,7 @@ class ReadingMethods(TableMethods):
             raise InvalidArgumentType.of("version", "an int", version)
         if known > self.snapshot.version:
             raise VersionNotFound(
-                f"files_since needs a version up to {self.snapshot.version}, which is that of this table of {root}: "
+                f"files_since needs a version up to {self.snapshot.version}, the version of this table of {root}: "
                 f"call refresh for newer ones."
             )
         zone = time_zone_argument(time_zone, root)

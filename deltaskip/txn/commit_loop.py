@@ -309,7 +309,7 @@ class CommitLoop:
 
 
 def _advanced(committed: Committed) -> Snapshot | None:
-    """The version of the commit, made of its own text; None where that is not possible."""
+    """The snapshot of the new version, made from the text of its commit; None where that is not possible."""
     try:
         return None if committed.text is None else advanced(committed.latest, committed.text)
     except Exception:

@@ -278,7 +278,7 @@ class Transaction(Unpicklable):
         # PROTOCOL, Add CDC File: readers of a commit with change files read nothing else.
         """
         raise InvalidCommit(
-            f"A transaction on {self.snapshot.root} with files of the change data feed takes no more rows, because "
+            f"A transaction on {self.snapshot.root} with files of the change data feed accepts no more rows, because "
             f"these files must contain all changes: commit it first."
         )
 

@@ -43,7 +43,7 @@ class Winners:
         return commit_infos(self.commits)
 
     def version_of(self, txn_id: str) -> int | None:
-        """The version that a transaction was committed as; None if it is none of these commits."""
+        """The version that a transaction was committed as; None if none of these commits is the transaction."""
         for version, info in zip(self.versions, self.infos, strict=True):
             if info is not None and info.txn_id == txn_id:
                 return version

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import deltaskip as ds
 from deltaskip import demo
 from deltaskip.cli import main
+from tests.dml.tables import DDL, rows
+from tests.maintenance.test_vacuum import put
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +55,13 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
         return Ran(status, captured.out, captured.err)
 
     return run_command
+
+
+@pytest.fixture
+def emptied(tmp_path: Path) -> Path:
+    """A table that lost its rows in version 2, with an orphan."""
+    made = ds.DeltaTable.create(tmp_path / "t", DDL)
+    made.append(rows(range(9)))
+    made.delete()
+    put(tmp_path / "t" / "orphan", "x" * 2048)
+    return tmp_path / "t"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.reading.stored_types import without_views
+from deltaskip.reading.stored_columns import without_views
 from deltaskip.schema.ddl import parse_columns
 from tests.builder import TableBuilder, add
 from tests.extent import extent, some

@@ -13,7 +13,7 @@ from deltaskip.rows import plan_rows
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
-from deltaskip.rows.incoming_schema import incoming_schema
+from deltaskip.rows.schema_merge import incoming_schema
 from deltaskip.rows.store import check_assignable, same_values, sql_string, stored, written_type
 from deltaskip.schema import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.schema.arrow import from_arrow_type

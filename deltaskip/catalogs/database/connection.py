@@ -212,6 +212,6 @@ def _shown(url: URL) -> str:
 
 
 def _is_retried(error: SQLAlchemyError) -> bool:
-    """Whether the database chose this transaction to end a deadlock, or another one changed what it read."""
+    """Whether the database ended this transaction for a deadlock, or because another one changed what it read."""
     cause = getattr(error, "orig", None)
     return (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)) in ("40001", "40P01")

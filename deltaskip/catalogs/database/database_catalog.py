@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deltaskip.catalogs.database.catalog_rows import CatalogRows
 
 _OLDEST_SQLALCHEMY = 2
-# A part of a folder's name that shows its table to people; the random part tells folders apart.
+# The part of a folder's name by which people recognize its table; the random part makes the name unique.
 _SHOWN_CHARACTERS = 80
 _ODD = re.compile(r"[^A-Za-z0-9_\-]+")
 

@@ -278,7 +278,7 @@ class UnityClient:
             raise
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise CatalogError(
-                f"An answer of the server at {self.url} has another form than Unity Catalog's API: "
+                f"An answer of the server at {self.url} does not have the form of Unity Catalog's API: "
                 f"{redacted(str(error))}. Check that the URL is that of Unity Catalog."
             ) from error
 

@@ -261,7 +261,7 @@ class ManagedLog(CatalogCommits):
         try:
             self._last = self._client.update_table(self._name, self._uuid, [done])
         except OutcomeUnknown:
-            # The next commit finds out.
+            # The next commit shows whether it was recorded.
             self._last = table
 
     def _staged(self, file_name: str) -> str:

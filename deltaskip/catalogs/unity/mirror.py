@@ -38,7 +38,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommit:
-    """The changes of a commit beside files.
+    """The changes of a commit other than those of files.
 
     Attributes:
         change: Protocol, metadata and domains of the commit.

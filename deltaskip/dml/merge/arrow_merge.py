@@ -157,7 +157,7 @@ class ArrowSourceRows(SourceRows):
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
-        # Most rows of a large source have a key of their own, which the first of them show.
+        # In a large source nearly all keys are distinct, which its first rows show.
         many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
         values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
         return KeyValues(least, greatest, found.null_count > 0, values)

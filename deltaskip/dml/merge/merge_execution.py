@@ -176,6 +176,6 @@ def ambiguous_merge(table: str, example: Mapping[str, object]) -> AmbiguousMerge
     shown = ", ".join(f"{name}={value!r}" for name, value in example.items())
     such = f", such as the one with {shown}" if shown else ""
     return AmbiguousMerge(
-        f"More than one row of the source matches one row of {table}{such}, so what becomes of it depends on their "
+        f"More than one row of the source matches one row of {table}{such}, so its new values depend on their "
         f"order. Make the keys of the source unique. Nothing was written."
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltaskip.dml.merge.clauses import Kind, expression_text
 from deltaskip.dml.merge.name_resolution import Names, Side
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression
+from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def schema(self) -> StructType:
-        """The columns that may be used, each under a name that tells its side."""
+        """The columns that may be used, each with its side in its name."""
         sides = {"target": self.target, "source": self.source}
         return StructType(
             tuple(
@@ -165,10 +165,7 @@ class MergeExpressions:
     def needs_session(self, given: str | Node, why: object) -> UnsupportedFeature:
         """Return the error for an expression that only Spark can evaluate. given: Its text, or as it is bound."""
         text = given if isinstance(given, str) else self._text(given)
-        return UnsupportedFeature(
-            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark.",
-            needs_session=True,
-        )
+        return needs_session(text, f"a merge into {self._table}", why, PASS_SESSION)
 
     def is_collated_inside(self, node: Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
@@ -177,14 +174,8 @@ class MergeExpressions:
         return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
     def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
-        try:
+        with public_errors(lambda: self._text(node), f"a merge into {self._table}", PASS_SESSION):
             return evaluate(Evaluator(node, self._zone, self._collations))
-        except Undecided as error:
-            raise self.needs_session(node, error) from error
-        except EvaluationError as error:
-            raise PredicateError(
-                f"{self._text(node)} fails for a row of a merge into {self._table}: {error} Nothing was written."
-            ) from error
 
     def _text(self, node: Node) -> str:
         """A bound expression as SQL text, with columns named as the caller names them."""

@@ -282,7 +282,7 @@ def _keeps_order(target: Node, key: Node) -> bool:
         return False
     if one != STRING:
         return True
-    # The bounds of the key are those of its own collation, by which the two must be compared.
+    # The bounds of the key are those under its own collation, which the comparison must use, too.
     if any(isinstance(part, Collate) for side in (target, key) for part in walk(side)):
         return False
     try:

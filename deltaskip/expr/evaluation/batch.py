@@ -95,7 +95,7 @@ _FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75
 _ZERO = constant_of(0, pa.int8())
-# For fewer rows, it takes longer to find out how many dates there are.
+# For fewer rows, counting the distinct dates takes longer than it saves.
 _MANY_DATES = 1024
 
 

@@ -158,7 +158,7 @@ class Evaluator:
             raise Undecided(f"The order of a string under {error} is not known.") from error
         except EvaluationError:
             self._raise_for_row(columns, rows)
-            # No row fails by itself: what is left over of a row, and NULL until then, fails as an argument.
+            # No row fails alone, so the values of all rows are left to the row evaluator.
             return pa.nulls(rows, arrow_type(type_of(self.node) or VOID)), np.ones(rows, np.bool_)
 
     def _raise_for_row(self, columns: Columns, rows: int) -> None:

@@ -147,7 +147,7 @@ def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _set_signature(args: tuple[Node, ...]) -> Typed:
-    """Two arrays of a common type, whose elements are told apart."""
+    """Two arrays of a common type, whose elements can be compared."""
     arrays = [array_of(arg) for arg in args]
     if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
         return None

@@ -93,7 +93,7 @@ def _append_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _keeps_last_value(value: Node) -> bool:
-    """Whether Spark may insert the value of an earlier row for NULL: a CASE keeps it, and nothing asks for its flag.
+    """Whether Spark may insert the value of an earlier row for NULL: a CASE keeps it, and nothing reads its null flag.
 
     # Spark 4.1, ArrayInsert.doGenCode, and CaseWhen.multiBranchesCodegen: caseWhenTmpResult
     """

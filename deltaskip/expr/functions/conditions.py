@@ -1,6 +1,6 @@
-"""Functions that choose among values.
+"""Functions that choose among values, and those that fail on purpose.
 
-# Spark 4.1, nullExpressions.scala
+# Spark 4.1, nullExpressions.scala, RaiseError and AssertTrue in misc.scala
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import shown
 from deltaskip.expr.coerce import (
     cast_to,
     common_type,
@@ -22,18 +23,20 @@ from deltaskip.expr.coerce import (
     type_of,
 )
 from deltaskip.expr.comparisons import signs_of_rows
+from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.function import (
     Compute,
     Function,
     Replaced,
     Row,
     Typed,
+    takes,
 )
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import monotone, unchanged
 from deltaskip.expr.preimages.text_steps import extreme
-from deltaskip.expr.vectors import NotByColumn, Values, ordered_floats, repeated
+from deltaskip.expr.vectors import NotByColumn, Values, is_constant, none_of, ordered_floats, repeated
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
@@ -169,6 +172,34 @@ def _nullif(value: Node, refused: Node) -> Node:
     return Case(((Compare("=", value, refused), Literal(None, VOID)),), value)
 
 
+def _assert_signature(args: tuple[Node, ...]) -> Typed:
+    """A condition, and a message that is evaluated where it does not hold."""
+    message = implicit_cast(args[1], STRING) if len(args) == 2 else None
+    if not args or type_of(args[0]) != BOOLEAN or (len(args) == 2 and message is None):
+        return None
+    return (args[0], *(() if message is None else (message,))), VOID
+
+
+def _assert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[0] is not True:
+        message = "the condition of assert_true does not hold" if len(args) == 1 else args[1]
+        raise EvaluationError(f"USER_RAISED_EXCEPTION: {message}")
+    return None
+
+
+def _assert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    if is_constant(args[0]):
+        _assert((args[0].as_py(), ""), call, zone)
+        return none_of(pa.null())
+    if args[0].null_count or args[0].true_count < len(args[0]):
+        raise EvaluationError("A condition of assert_true does not hold (USER_RAISED_EXCEPTION).")
+    return none_of(pa.null())
+
+
+def _raise(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    raise EvaluationError(f"{shown(args[0])} (USER_RAISED_EXCEPTION)")
+
+
 CONDITIONS: Mapping[str, Row] = {
     "isnull": Replaced(IsNull, 1),
     "isnotnull": Replaced(lambda value: Not(IsNull(value)), 1),
@@ -200,4 +231,6 @@ CONDITIONS: Mapping[str, Row] = {
         )
         for name, sign in (("greatest", 1), ("least", -1))
     },
+    "assert_true": Function(_assert_signature, _assert, False, by_column=_assert_column),
+    "raise_error": Function(takes(VOID, STRING), _raise, False),
 }

@@ -9,12 +9,11 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from deltaskip.expr.functions.assertions import ASSERTIONS
 from deltaskip.expr.functions.bits import BITS
 from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
-from deltaskip.expr.functions.conversions import CASTS
 from deltaskip.expr.functions.encodings import ENCODINGS
 from deltaskip.expr.functions.function import Function, Present, Replaced, Row
 from deltaskip.expr.functions.hashing import HASHING
@@ -34,8 +33,22 @@ from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.functions.urls import URLS
 from deltaskip.expr.functions.variants import VARIANTS
-from deltaskip.expr.nodes import Call, Node
-from deltaskip.schema.types import DataType
+from deltaskip.expr.nodes import Call, Cast, Node
+from deltaskip.schema.ddl import TYPE_NAMES
+from deltaskip.schema.types import DataType, DecimalType
+
+
+def _cast(target: DataType, value: Node) -> Node:
+    return Cast(value, target)
+
+
+# Functions named like types: Spark 4.1, FunctionRegistry.castAlias.
+_TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp")
+
+_CASTS: Mapping[str, Replaced] = {
+    **{name: Replaced(partial(_cast, TYPE_NAMES[name]), 1) for name in _TYPES},
+    "decimal": Replaced(partial(_cast, DecimalType(10, 0)), 1),
+}
 
 _FAMILIES: Sequence[Mapping[str, Row]] = (
     NUMBERS,
@@ -44,7 +57,6 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     BITS,
     NUMBER_FORMATS,
     CONDITIONS,
-    ASSERTIONS,
     TEXT,
     ENCODINGS,
     PATTERNS,
@@ -56,7 +68,7 @@ _FAMILIES: Sequence[Mapping[str, Row]] = (
     TIME_MAKING,
     TIME_SUMS,
     HASHING,
-    CASTS,
+    _CASTS,
     COLLECTIONS,
     LAMBDAS,
     JSONS,

@@ -88,7 +88,7 @@ def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bo
 
 
 def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
-    """A function of what was found so far and an element, and perhaps one of what was found at the end."""
+    """A function of the accumulated value and an element, and optionally one of the final value."""
     if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
         return None
     array, start = type_of(args[0]), type_of(args[1])
@@ -187,24 +187,16 @@ def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
 
 
-def _exists(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
+    decisive = call.name == "exists"
     unknown = False
     for each in args[0]:
         found = args[1](each)
-        if found is True:
-            return True
+        if found is decisive:
+            return decisive
         unknown |= found is None
-    return None if unknown else False
-
-
-def _forall(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    unknown = False
-    for each in args[0]:
-        found = args[1](each)
-        if found is False:
-            return False
-        unknown |= found is None
-    return None if unknown else True
+    return None if unknown else not decisive
 
 
 def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -263,7 +255,7 @@ def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         equal = True
         for right in found[at + 1 :]:
             sign = order(left, right)
-            # Elements that are equal to one are beside it.
+            # Equal elements are next to each other.
             if sign > 0 or (sign == 0 and not equal) or (order(right, left) > 0) != (sign < 0):
                 raise Undecided("A comparison of array_sort that is no order is left to Spark.")
             equal = sign == 0
@@ -294,7 +286,6 @@ def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
     lists, owners, _, given = _elements(args, False)
     truth = args[1](given, owners)
     decisive = call.name == "exists"
@@ -427,10 +418,10 @@ LAMBDAS: Mapping[str, Row] = {
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
     ),
     "exists": Function(
-        _of_condition(lambda given: BOOLEAN), _exists, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "forall": Function(
-        _of_condition(lambda given: BOOLEAN), _forall, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "aggregate": Function(
         _aggregate_signature,

@@ -184,7 +184,7 @@ def _pattern(text: str) -> _Pattern:
     least, most = len(places), len(places) + len(found[5] or "")
     digits = len(before.replace(",", ""))
     if zeros == 0 and least == 0 and found[3]:
-        # Java writes a zero where there is none in the pattern.
+        # Java writes a zero even if the pattern has none.
         zeros, least = (1, 0) if digits else (0, min(most, 1))
     if digits + most == 0 or max(most, zeros) > _MOST_PLACES or (found[3] and most == 0):
         raise Undecided(f"The format {shown(text)} of numbers is left to Spark.")
@@ -253,7 +253,7 @@ def _formatted(number: int | float | Decimal, pattern: _Pattern) -> str:
 
 
 def _rounded(number: int | float | Decimal, places: int) -> Decimal:
-    """A finite number with so many places at most, rounded half to even."""
+    """A finite number with at most this many decimal places, rounded half to even."""
     unit = Decimal((0, (1,), -places))
     if not isinstance(number, float):
         exact = Decimal(number)

@@ -372,12 +372,12 @@ def _moved_by(op: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _is_plain_time(node: Node) -> bool:
-    """Whether a time is a column or a constant, perhaps cast, of which nothing fails but the cast."""
+    """Whether a time is a column or a constant, or a cast of one, so that only the cast can fail."""
     return isinstance(node.child if isinstance(node, Cast) else node, FieldRef | Literal)
 
 
 def _order(op: str) -> Order | None:
-    """The divisor is evaluated first."""
+    """The order of evaluation: the divisor is first."""
     return backwards if op in ("/", "%", "div") else None
 
 

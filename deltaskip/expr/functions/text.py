@@ -351,7 +351,7 @@ def _check_sizes(sizes: pa.Array) -> None:
 
 
 def _padded_signature(args: tuple[Node, ...]) -> Typed:
-    """A string, a length and, if not blanks, what fills it up; or binary, by default with zeros."""
+    """A string or binary, a length, and optionally the padding: blanks by default, zeros for binary."""
     if len(args) not in (2, 3):
         return None
     types = {type_of(arg) for arg in (args[0], *args[2:])}

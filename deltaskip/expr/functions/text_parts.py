@@ -198,7 +198,7 @@ def _locating(*args: Node) -> Node | None:
     if len(args) != 3 or (isinstance(args[2], Literal) and args[2].value is not None):
         return None
     part, text, start = args
-    # As the function casts it: one that is no integer fails before the others are asked for NULL.
+    # As the function casts it: a text that is not an integer fails before other arguments are checked for NULL.
     return Case(((IsNull(Cast(start, INTEGER)), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
 
 

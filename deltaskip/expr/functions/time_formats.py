@@ -168,7 +168,7 @@ def _minutes_in(minutes: np.ndarray) -> Mapping[str, np.ndarray]:
 
 
 def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
-    """Texts whose numbers have always so many digits as their fields have letters; None of other fields and years."""
+    """Texts in which each number has as many digits as its field has letters; None for other fields and years."""
     columns: list[int | np.ndarray] = []
     for item in items:
         if isinstance(item, str):

@@ -110,7 +110,7 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     # A minute may have 60 seconds, but no fraction more.
     micros = int(seconds.scaleb(6, EXACT))
     if not -(2**31) <= micros < 2**31:
-        raise Undecided("Spark's compiler and its interpreter disagree about so many seconds.")
+        raise Undecided("Spark's generated code and its interpreter disagree about this number of seconds.")
     fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
     if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= _MINUTE):
         raise EvaluationError(
@@ -291,7 +291,7 @@ def _shifted(to_local: bool) -> Function:
 
 
 def _converting(args: tuple[Node, ...]) -> Typed:
-    """The time zones, of which the first one may be the session's, and a local time."""
+    """One or two time zones and a local time. With one, the first zone is the session's."""
     texts = (STRING,) * (len(args) - 1)
     return takes(TIMESTAMP_NTZ, *texts, TIMESTAMP_NTZ)(args) if len(args) in (2, 3) else None
 

@@ -17,7 +17,7 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Row, Typed, takes
-from deltaskip.expr.intervals import DAYS, MICROS_OF, MONTHS_OF, added, amount_of, moved
+from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, local_column
@@ -27,6 +27,8 @@ from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
+    UNIT_MICROS,
+    UNIT_MONTHS,
     Zone,
     civil_from_days,
     days_in_month,
@@ -135,7 +137,7 @@ def _far(micros: np.ndarray) -> np.ndarray:
 
 def _adding(args: tuple[Node, ...]) -> Typed:
     """(unit, count, timestamp); a date becomes a timestamp."""
-    found = _with_unit(args, (*MONTHS_OF, *MICROS_OF, "DAYOFYEAR"))
+    found = _with_unit(args, (*UNIT_MONTHS, *UNIT_MICROS, "DAYOFYEAR"))
     if found is None:
         return None
     unit, count, time = found
@@ -147,7 +149,7 @@ def _adding(args: tuple[Node, ...]) -> Typed:
 
 def _counting(args: tuple[Node, ...]) -> Typed:
     """(unit, timestamp, timestamp)."""
-    found = _with_unit(args, (*MONTHS_OF, *MICROS_OF))
+    found = _with_unit(args, (*UNIT_MONTHS, *UNIT_MICROS))
     cast = None if found is None else takes(LONG, TIMESTAMP, TIMESTAMP)(found[1:])
     return None if found is None or cast is None else ((found[0], *cast[0]), LONG)
 
@@ -172,15 +174,15 @@ def _added(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     unit, given = constant(args[0]), column(args[2])
     count = numbers(args[1])
-    if unit in MONTHS_OF:
-        amount, most = MONTHS_OF[unit], _MOST_MONTHS
+    if unit in UNIT_MONTHS:
+        amount, most = UNIT_MONTHS[unit], _MOST_MONTHS
     else:
-        amount, most = MICROS_OF["DAY" if unit == "DAYOFYEAR" else unit], _MOST_MICROS
+        amount, most = UNIT_MICROS["DAY" if unit == "DAYOFYEAR" else unit], _MOST_MICROS
     size = np.atleast_1d(np.asarray(count, np.int64))
     if any_of((size > most // amount) | (size < -(most // amount)), *args[1:]):
         raise NotByColumn
     zoned = call.type == TIMESTAMP
-    if unit in MONTHS_OF:
+    if unit in UNIT_MONTHS:
         return _moved_column(given, count * amount, 0, 0, zoned, zone, *args[1:])
     total = np.asarray(count, np.int64) * amount
     if amount < MICROS_PER_DAY:
@@ -192,12 +194,12 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
 def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`timestampdiff(unit, start, end)`: whole units between local times, towards zero."""
     unit, start, end = args[0], local_of(args[1], zone), local_of(args[2], zone)
-    if unit in MICROS_OF:
-        found = _towards_zero(end - start, MICROS_OF[unit])
+    if unit in UNIT_MICROS:
+        found = _towards_zero(end - start, UNIT_MICROS[unit])
     else:
         (day, clock), (last, until) = divmod(start, MICROS_PER_DAY), divmod(end, MICROS_PER_DAY)
         last += (day > last and until > clock) - (day < last and until < clock)
-        found = _towards_zero(_packed(last) - _packed(day), 32 * MONTHS_OF[unit])
+        found = _towards_zero(_packed(last) - _packed(day), 32 * UNIT_MONTHS[unit])
     if not -(2**63) <= found < 2**63:
         raise EvaluationError(f"The number of {unit}s is out of range.")
     return found
@@ -218,20 +220,20 @@ def _counted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | 
     start, end = (_local_either(each, zone) for each in args[1:])
     far = _far(start) | _far(end)
     with np.errstate(over="ignore"):
-        if unit in MICROS_OF:
-            size, by = np.asarray(end - start), MICROS_OF[unit]
+        if unit in UNIT_MICROS:
+            size, by = np.asarray(end - start), UNIT_MICROS[unit]
         else:
             day, clock = start // MICROS_PER_DAY, start % MICROS_PER_DAY
             last, until = end // MICROS_PER_DAY, end % MICROS_PER_DAY
             last = last + ((day > last) & (until > clock)) - ((day < last) & (until < clock))
-            size, by = _packed_column(last) - _packed_column(day), 32 * MONTHS_OF[unit]
+            size, by = _packed_column(last) - _packed_column(day), 32 * UNIT_MONTHS[unit]
         found = np.where(size >= 0, size // by, -(-size // by))
     array = made(found.astype(np.int64), pa.int64(), *args[1:])
     return Partly(array, far) if any_of(far, *args[1:]) else array
 
 
 def _local_either(values: Values, zone: Zone) -> np.ndarray:
-    """Local microseconds of timestamps, of which one may be a constant."""
+    """Local microseconds of a column of timestamps, or of a constant as an array of one element."""
     if isinstance(values, pa.Scalar):
         return np.array([local_of(constant(values), zone)], np.int64)
     return local_column(values, True, zone)

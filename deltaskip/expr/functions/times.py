@@ -69,8 +69,6 @@ _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "weekofyear": pc.iso_week,
 }
 _SECONDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
-_TIME_UNITS = {"DAY": 86_400, "DD": 86_400, "HOUR": 3600, "MINUTE": 60}
-_INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
 
 
 def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -141,11 +139,11 @@ def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
     unit, micros = constant(args[0]).upper(), numbers(column(args[1]))
-    if unit in _INSTANT_UNITS:
-        return within_limits(made(micros - micros % _INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
+    if unit in dates.INSTANT_UNITS:
+        return within_limits(made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
     local = local_column(args[1], True, zone)
-    if unit in _TIME_UNITS:
-        truncated = local - local % (_TIME_UNITS[unit] * MICROS_PER_SECOND)
+    if unit in dates.TIME_UNITS:
+        truncated = local - local % dates.TIME_UNITS[unit]
         # In the repeated hour of a clock change the offset is unchanged.
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))

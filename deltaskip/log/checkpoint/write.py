@@ -54,7 +54,7 @@ class CheckpointFile:
 
     def __init__(self, name: str, columns: Mapping[str, pa.StructType]) -> None:
         self._schema = pa.schema(list(columns.items()))
-        # Arrow's own schema in the footer is of no use to other readers.
+        # Other readers ignore Arrow's own schema in the footer.
         self._writer: Any = pq.ParquetWriter(name, self._schema, compression="snappy", store_schema=False)
         self.rows = 0
 

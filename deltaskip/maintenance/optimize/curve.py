@@ -62,7 +62,7 @@ def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64
 
     Args:
         values: Number of values that are not null.
-        nulls: Number of nulls beside them.
+        nulls: Number of nulls.
         bits: The parts are numbered with so many bits.
     """
     parts = 1 << bits

@@ -193,7 +193,7 @@ def _default_collations(
 
 
 # The statistics of a file depend on its values, and its values never change: statistics that the same version of this
-# package computed with the same settings, and that nobody has replaced since, need not be computed again.
+# package computed with the same settings, and that were not replaced since, need not be computed again.
 def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Array:
     """Canonical paths of the files whose statistics were computed with these operation parameters.
 

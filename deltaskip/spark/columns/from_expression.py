@@ -59,7 +59,7 @@ _FUNCTIONS = {
 
 # Expressions with a flag for ANSI mode, and the functions that return NULL where these fail.
 _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
-# Functions of a pattern of times, which Spark reads as versions before 3.0 if a setting of the session says so.
+# Functions with a pattern of times. A setting of the session makes Spark read it as versions before 3.0 do.
 _BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToUnixTimestamp", "UnixTimestamp"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 

@@ -242,7 +242,7 @@ class MergedFrames:
         return (F.lit(None) if found is None else found).cast("int").alias(name)
 
     def _computed(self, kind: str, clause_column: str = _CLAUSE) -> Iterator[Column]:
-        """The values of expressions of clauses, each only in the rows of its clause."""
+        """The values of the clauses' expressions. Each is computed only in the rows of its clause."""
         for number, clause in enumerate(self._join.clauses):
             if clause.kind != kind:
                 continue

@@ -21,13 +21,12 @@ from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
-from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.spark_collations import check_compared
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.dml.updated_rows import updated_rows
-from deltaskip.spark.session.active import in_ansi
+from deltaskip.spark.session.active import check_base64, in_ansi
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.session.session_collation import session_collation_version

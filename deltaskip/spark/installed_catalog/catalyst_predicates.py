@@ -28,7 +28,7 @@ def required_of_rows(expressions: Iterable[Any]) -> list[Node]:
 
 
 def exact_predicate(predicates: Iterable[Any]) -> Node | None:
-    """Return the predicate that all of these are TRUE, or None if one of them is not known exactly."""
+    """Return the conjunction of these predicates; None if one of them has no exact counterpart."""
     found = [_node(each) for each in predicates]
     if any(isinstance(part, n.Opaque) for node in found for part in n.walk(node)):
         return None

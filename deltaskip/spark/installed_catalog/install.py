@@ -73,8 +73,8 @@ def _check_supported(spark: SparkSession, catalog: TableCatalog) -> None:
     release = ".".join(spark.version.split(".")[:2])
     if release not in _RELEASES:
         raise UnsupportedFeature(
-            f"The catalog {catalog.name} cannot be installed in a session of Spark {spark.version}, since this uses "
-            f"what is private to Spark and is tested with {', '.join(_RELEASES)} only: use catalog.sql(spark, …)."
+            f"The catalog {catalog.name} cannot be installed in a session of Spark {spark.version}, because it uses "
+            f"private interfaces of Spark and is tested with {', '.join(_RELEASES)} only: use catalog.sql(spark, …)."
         )
 
 

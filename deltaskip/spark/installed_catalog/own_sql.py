@@ -19,7 +19,7 @@ from deltaskip.spark.session.jvm import Jvm
 from deltaskip.statements.reader import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
-# Patterns that Spark converts to a prefix or an equality; it hands over no other pattern.
+# Patterns that Spark converts to a prefix or an equality; it passes no other pattern.
 _HANDED_OVER = re.compile(r"[^%_\\]*%?")
 
 

@@ -157,7 +157,7 @@ class InstalledScan(Proxy):
 
     @answers()
     def columnarSupportMode(self) -> Any:
-        """Scan: each partition tells whether its readers return batches of columns."""
+        """Scan: each partition decides whether its readers return columnar batches."""
         modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
         return modes.PARTITION_DEFINED
 

@@ -1,4 +1,4 @@
-"""The rows of a scan whose files executors find and read: neither files nor rows pass through the driver."""
+"""The rows of a scan whose files are found and read by executors. Neither files nor rows pass through the driver."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class CommitsTask:
 
 
 Task = GroupsTask | InlineTask | CommitsTask
-"""A part of the log that one task of Spark reads, beside others."""
+"""A part of the log that one task of Spark reads; a task may read several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.columns.base64_lines import check_base64
 from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema, with_declarations
 from deltaskip.spark.columns.to_column import to_column
@@ -46,7 +45,7 @@ from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import check_has_columns, with_declared_lengths
-from deltaskip.spark.session.active import in_ansi
+from deltaskip.spark.session.active import check_base64, in_ansi
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused

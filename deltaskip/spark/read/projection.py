@@ -76,7 +76,7 @@ def check_returned_by_python(fields: Sequence[StructField], table: str, cure: st
     for field in fields:
         if field.type != VOID and _holds(field.type, lambda inner: inner.type == VOID):
             raise UnsupportedFeature(
-                f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not take from "
+                f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not accept from "
                 f"Python: {cure}"
             )
 

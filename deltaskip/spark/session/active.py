@@ -11,6 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.expr.nodes import Call, Literal, Node, walk
+from deltaskip.log import Snapshot
+
 _CONNECT = "pyspark.sql.connect.session"
 _CONF = {
     "spark.ui.enabled": "false",
@@ -130,3 +134,22 @@ def _stderr_to(path: Path) -> Iterator[None]:
         os.dup2(before, 2)
         os.close(before)
         os.close(target)
+
+
+def check_base64(spark: SparkSession, snapshot: Snapshot, predicate: Node) -> None:
+    """Raise UnsupportedFeature if a bound predicate calls base64 and the session, unlike deltaskip, adds no lines."""
+    if any(map(_is_base64, walk(predicate))) and not base64_has_lines(spark):
+        raise UnsupportedFeature(
+            f"The predicate of {snapshot.table_root} (version {snapshot.version}) has base64, whose text has "
+            f"lines here and none in this session: set spark.sql.chunkBase64String.enabled to true, or compare binary, "
+            f"as in b = unbase64('…')."
+        )
+
+
+def _is_base64(node: Node) -> bool:
+    match node:
+        case Call("base64"):
+            return True
+        case Call("to_char", (_, Literal(str() as form))):
+            return form.strip().lower() == "base64"
+    return False

@@ -26,7 +26,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _SEPARATOR = "\0"
 
-# Errors that Spark acts upon, with the class of its own and what that is made of.
+# Errors that Spark handles, with their Java class and the arguments of its constructor.
 _OF_SPARK: dict[type[DeltaSkipError], tuple[str, str]] = {
     TableNotFound: ("NoSuchTableException", "identifier"),
     TableAlreadyExists: ("TableAlreadyExistsException", "identifier"),

@@ -119,8 +119,8 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
         path = self._options.path
         if overwrite:
             raise UnsupportedFeature(
-                f"The format deltaskip does not take the output mode complete: call DeltaTable({path!r}).overwrite in "
-                f"the function of foreachBatch."
+                f"The format deltaskip does not support the output mode complete: call DeltaTable({path!r}).overwrite "
+                f"in the function of foreachBatch."
             )
         if not hasattr(datasource, "DataSourceStreamArrowWriter"):
             raise UnsupportedFeature(

@@ -75,7 +75,7 @@ class SourceOptions:
             )
         if "paths" in lowered:
             raise InvalidArgument(
-                "The format deltaskip reads one table at a time: load each path alone, and unite the DataFrames."
+                "The format deltaskip reads one table at a time: load each path separately, and union the DataFrames."
             )
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):

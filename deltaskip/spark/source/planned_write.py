@@ -21,8 +21,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.identity import IdentityColumn
-from deltaskip.rows.incoming_schema import incoming_schema
-from deltaskip.rows.schema_merge import replaced_schema
+from deltaskip.rows.schema_merge import incoming_schema, replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.skipping.read_options import ReadOptions

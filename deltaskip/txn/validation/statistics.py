@@ -38,6 +38,7 @@ from deltaskip.schema import (
     physical_schema,
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
+from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.stats.layout import MOST_ROWS
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
@@ -47,7 +48,6 @@ from deltaskip.txn.validation.domains import listed_collations
 
 _GROUPS = ("nullCount", "minValues", "maxValues")
 _COLLATED = "statsWithCollation"
-_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 _Path = tuple[str, ...]
 
@@ -278,7 +278,7 @@ def _number(value: Any) -> float | int:
 
 
 def _floating(value: Any) -> float | int | None:
-    number = _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else _number(value)
+    number = JSON_FLOATS[value] if isinstance(value, str) and value in JSON_FLOATS else _number(value)
     return None if math.isnan(number) else number
 
 

@@ -1,4 +1,4 @@
-"""deltaskip create, append and alter: what they write, what they refuse, and what a dry run shows."""
+"""deltaskip append: what it writes, what it refuses, and what a dry run shows."""
 
 from __future__ import annotations
 
@@ -33,39 +33,6 @@ def rows_of(table: Path) -> list[dict[str, Any]]:
     paths = [table / decode_path(path) for path in opened.snapshot.adds(["path"])["path"].to_pylist()]
     found = [row for path in paths for row in pq.ParquetFile(path).read().to_pylist()]
     return sorted(found, key=lambda row: str(row["id"]))
-
-
-def test_create_makes_the_table(run: Run, tmp_path: Path) -> None:
-    where = tmp_path / "t"
-    ran = run("create", where, "id BIGINT NOT NULL, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))",
-              "--partition-by", "day", "--property", "delta.appendOnly=true", "--comment", "some events")  # fmt: skip
-    assert (ran.status, ran.err) == (0, "")
-    assert ran.out.splitlines()[0] == f"version 0 of {where.as_uri()}"
-    assert "id      bigint NOT NULL" in ran.out
-    made = ds.DeltaTable(where)
-    assert (made.partition_columns, made.properties) == (("day",), {"delta.appendOnly": "true"})
-    assert made.metadata.description == "some events"
-    again = run("create", where, "id BIGINT")
-    assert again.status == 1
-    assert again.err.startswith("deltaskip: error: ")
-    assert again.err.count("\n") == 1
-    kept = run("create", where, "other INT", "--if-not-exists", "--json")
-    assert json.loads(kept.out)["schema"][0]["name"] == "id"
-    assert run("create", where, "id INT", "--if-not-exists", "--mode", "replace").status == 2
-
-
-def test_create_replaces_and_clusters(run: Run, table: Path) -> None:
-    found = json.loads(run("create", table, "a INT, b INT", "--mode", "replace", "--cluster-by", "b", "--json").out)
-    assert (found["version"], [each["name"] for each in found["schema"]]) == (1, ["a", "b"])
-    assert "clustering" in found["writer_features"]
-
-
-@looped("ddl", ["id NOTHING", "id", "", "id INT,"])
-def test_create_names_what_is_wrong(run: Run, tmp_path: Path, ddl: str) -> None:
-    ran = run("create", tmp_path / "t", ddl)
-    assert ran.status in (1, 2)
-    assert ran.err.count("\n") == 1
-    assert not (tmp_path / "t").exists()
 
 
 def test_values_of_csv_have_the_types_of_the_table(run: Run, table: Path, tmp_path: Path) -> None:
@@ -212,34 +179,3 @@ def test_names_that_are_no_files(run: Run, table: Path, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"id": 1}\n', encoding="utf-8")
     ran = run("append", table, tmp_path / "a.csv", tmp_path / "b.json")
     assert "csv and json" in ran.err
-
-
-def test_alter_makes_several_changes_in_one_commit(run: Run, table: Path) -> None:
-    ran = run("alter", table, "ADD COLUMN c INT AFTER id", "SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    assert (ran.status, ran.err) == (0, ""), ran
-    assert ran.out.splitlines()[0] == f"version 1 of {table.as_uri()}"
-    altered = ds.DeltaTable(table)
-    assert (altered.version, altered.schema.names[:2]) == (1, ("id", "c"))
-    assert altered.properties["delta.appendOnly"] == "true"
-
-
-def test_a_dry_run_of_alter_shows_before_and_after(run: Run, table: Path) -> None:
-    found = json.loads(run("alter", table, "ADD COLUMN v VARIANT", "--dry-run", "--json").out)
-    assert found["version"] is None
-    assert "v" not in [each["name"] for each in found["before"]["schema"]]
-    assert "v" in [each["name"] for each in found["after"]["schema"]]
-    assert "variantType" in found["after"]["writer_features"]
-    text = run("alter", table, "ADD COLUMN v VARIANT", "--dry-run").out
-    assert text.startswith("would alter ")
-    assert "variantType" in text
-    assert ds.DeltaTable(table).version == 0
-
-
-@pytest.mark.parametrize("statement", ["ADD COLUMN id INT", "NONSENSE", "DROP COLUMN nope", ""])
-def test_alter_names_what_is_wrong(run: Run, table: Path, statement: str) -> None:
-    for more in ((), ("--dry-run",)):
-        ran = run("alter", table, "ADD COLUMN fine INT", statement, *more)
-        assert ran.status in (1, 2), ran
-        assert ran.err.count("\n") == 1
-    assert "in quotes: 'ADD COLUMN y INT'" in run("alter", table, "ADD", "COLUMN", "y", "INT").err
-    assert ds.DeltaTable(table).version == 0

@@ -1,0 +1,32 @@
+"""`deltaskip delete`: the rows that match a predicate are deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from deltaskip.cli.opening import open_table
+from deltaskip.cli.program import program, written_table
+from deltaskip.cli.row_changes import change_rows, changes_rows, check_every
+
+
+@program.command("delete")
+@written_table
+@changes_rows
+@click.option("--all", "every", is_flag=True, help="Delete all rows.")
+def _delete(
+    table: str,
+    storage_options: dict[str, str],
+    where: tuple[str, ...],
+    params: tuple[str, ...],
+    every: bool,
+    as_json: bool,
+    chosen: dict[str, Any],
+) -> None:
+    """Delete the rows that match a predicate, in one commit."""
+    check_every(every, where)
+    from deltaskip.cli.predicates import predicate
+
+    text, opened = predicate(where, params), open_table(table, storage_options)
+    change_rows(opened, "DELETE", opened.delete, text, chosen, as_json)

@@ -1,0 +1,49 @@
+"""`deltaskip namespaces`: namespaces of the catalog are listed, created and dropped."""
+
+from __future__ import annotations
+
+import click
+
+from deltaskip.cli.display import print_lines
+from deltaskip.cli.opening import open_catalog
+from deltaskip.cli.program import debug_option, json_option, pairs, program, show, storage_option
+
+
+@program.command("namespaces")
+@click.argument("parent", default="")
+@click.option("--create", "new", metavar="NAME", help="Create a namespace.")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs,
+    help="Property of the new namespace, such as comment=orders. Can be repeated.",
+)
+@click.option("--drop", "old", metavar="NAME", help="Drop a namespace.")
+@click.option("--cascade", is_flag=True, help="Drop it with its tables and namespaces.")
+@storage_option
+@json_option
+@debug_option
+def _namespaces(
+    parent: str,
+    new: str | None,
+    properties: dict[str, str],
+    old: str | None,
+    cascade: bool,
+    storage_options: dict[str, str],
+    as_json: bool,
+) -> None:
+    """List, create or drop namespaces of the catalog."""
+    from deltaskip.catalogs.identifier import namespace_of, shown_namespace
+
+    if new is not None and old is not None:
+        raise click.UsageError("Specify either --create or --drop, not both.")
+    if (cascade and old is None) or (properties and new is None):
+        raise click.UsageError("--cascade needs --drop, and --property needs --create.")
+    catalog = open_catalog(storage_options)
+    if new is not None:
+        catalog.create_namespace(new, properties)
+    if old is not None and not catalog.drop_namespace(old, cascade=cascade):
+        catalog.load_namespace(namespace_of(old))  # raises NamespaceNotFound
+    show([shown_namespace(each) for each in catalog.list_namespaces(parent)], as_json, print_lines)

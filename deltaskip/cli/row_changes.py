@@ -1,0 +1,157 @@
+"""What `deltaskip delete` and `update` share: options, the change or its plan, and their output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import wraps
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
+from deltaskip.cli.opening import session
+from deltaskip.cli.program import debug_option, json_option, param_option, show, txn_option, where_option
+from deltaskip.shown import human_bytes
+
+if TYPE_CHECKING:
+    from deltaskip.table.table import DeltaTable
+    from deltaskip.txn.cost import ChangePlan
+
+_ROWS = {"DELETE": ("numDeletedRows", "deleted"), "UPDATE": ("numUpdatedRows", "updated")}
+_SHOWN_FILES = 20
+
+
+def changes_rows(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the arguments and options of a command that changes the rows that match a predicate.
+
+    The command gets the table and storage options, the predicate's parts, and the others as `chosen`.
+    """
+
+    @wraps(command)
+    def run(time_zone: str, txn: tuple[str, int] | None, with_spark: bool, dry_run: bool, **more: Any) -> None:
+        command(chosen={"time_zone": time_zone, "txn": txn, "with_spark": with_spark, "dry_run": dry_run}, **more)
+
+    decorators: list[Callable[..., Any]] = [
+        where_option,
+        param_option,
+        txn_option("Change nothing if the table contains this version of the application or a later one."),
+        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of expressions."),
+        click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows."),
+        click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing."),
+        json_option,
+        debug_option,
+    ]
+    decorated: Callable[..., None] = run
+    for decorate in reversed(decorators):
+        decorated = decorate(decorated)
+    return decorated
+
+
+def check_every(every: bool, where: tuple[str, ...]) -> None:
+    """Raise UsageError unless the command names either a predicate or all rows."""
+    if every == bool(where):
+        raise click.UsageError("Specify either --where or --all.")
+
+
+def change_rows(
+    table: DeltaTable,
+    operation: str,
+    change: Callable[..., Any],
+    where: str | None,
+    chosen: Mapping[str, Any],
+    as_json: bool,
+) -> None:
+    """Change rows of a table, or plan it, and show the result.
+
+    change: gets the predicate and the keyword arguments of `DeltaTable.delete` and `update`.
+    """
+    if chosen["dry_run"]:
+        show(_planned(change(where, time_zone=chosen["time_zone"], dry_run=True)), as_json, _print_plan)
+        return
+    start = perf_counter()
+    with ExitStack() as stack:
+        spark = stack.enter_context(session(f"Changing rows of {table.uri}")) if chosen["with_spark"] else None
+        bar = not as_json and sys.stderr.isatty()
+        stack.enter_context(progress_bar(bar, "spinner", "changing rows", "time", transient=True))
+        result = change(where, spark, txn=chosen["txn"], time_zone=chosen["time_zone"])
+    done = {
+        "table": table.uri,
+        "operation": operation,
+        "dry_run": False,
+        "version": result.version,
+        "metrics": dict(result.metrics),
+        "cost": None if result.cost is None else asdict(result.cost),
+        "nothing_written": result.nothing_written,
+        "seconds": perf_counter() - start,
+    }
+    show(done, as_json, _print_changed)
+
+
+def _print_changed(done: Mapping[str, Any]) -> None:
+    """Print the result of a change of rows as text."""
+    name, verb = _ROWS[done["operation"]]
+    metrics = done["metrics"]
+    if done["version"] is None:
+        print_line(nothing_done(verb, "no row matches", done["nothing_written"]))
+        return
+    rows = counted(metrics[name], "row") if name in metrics else "rows"
+    marked = counted(metrics["numDeletionVectorsAdded"], "deletion vector")
+    print_line(
+        f"version {done['version']}: {verb} {rows} in {done['seconds']:.1f} s; removed "
+        f"{counted(metrics['numRemovedFiles'], 'file')}, added {counted(metrics['numAddedFiles'], 'file')} "
+        f"({human_bytes(metrics['numAddedBytes'])}) and {marked}, copied {counted(metrics['numCopiedRows'], 'row')}"
+    )
+    _print_cost(done["cost"])
+
+
+def _planned(plan: ChangePlan) -> dict[str, Any]:
+    return {
+        "table": plan.table,
+        "operation": plan.operation,
+        "dry_run": True,
+        "version": plan.version,
+        "whole": asdict(plan.whole),
+        "read": asdict(plan.read),
+        "skipped": asdict(plan.skipped),
+        "marks_rows": plan.marks_rows,
+        "files": plan.files.to_pylist(),
+        "explain": plan.explain.to_dict(),
+    }
+
+
+def _print_plan(done: Mapping[str, Any]) -> None:
+    effect = "marked by deletion vectors" if done["marks_rows"] else "rewritten"
+    print_line(
+        f"version {done['version']} of {done['table']}: all rows match in {_files(done['whole'])}, and some rows may "
+        f"match in {_files(done['read'])}, which would be {effect}"
+    )
+    print_line(f"{_files(done['skipped'])} cannot contain rows that match")
+    rows = [
+        (each["path"], human_bytes(each["size"]), "?" if each["num_records"] is None else f"{each['num_records']:,}",
+         each["reason"])
+        for each in done["files"][:_SHOWN_FILES]
+    ]  # fmt: skip
+    if rows:
+        print_table([("file", "prose"), ("size", "right"), ("rows", "right"), ("", "prose")], rows)
+    if len(done["files"]) > len(rows):
+        print_line(f"and {counted(len(done['files']) - len(rows), 'more file')}; --json lists all")
+    leaves = [(each["predicate"], f"{each['dropped']:,}", each["reason"] or "") for each in done["explain"]["leaves"]]
+    if leaves:
+        print_table([("predicate", "prose"), ("files skipped", "right"), ("", "prose")], leaves)
+
+
+def _print_cost(cost: Mapping[str, Any] | None) -> None:
+    if cost is None:
+        return
+    uses = [(use, cost[use]) for use in ("read", "skipped", "removed", "rewritten", "marked", "added")]
+    print_line("; ".join(f"{use} {_files(each)}" for use, each in uses if each["files"]))
+    tries = "" if cost["attempts"] == 1 else f", in {cost['attempts']} attempts"
+    print_line(", ".join(f"{name} {seconds:.2f} s" for name, seconds in cost["seconds"].items()) + tries)
+
+
+def _files(count: Mapping[str, Any]) -> str:
+    return f"{counted(count['files'], 'file')} ({human_bytes(count['bytes'])})"

@@ -1,0 +1,222 @@
+"""Columns of data files: found by the columns of a table, with types that are read as those of the table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from deltaskip.records import dataclass
+from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+FIELD_ID = b"PARQUET:field_id"
+"""The key of the field id in the metadata of an Arrow field."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """Where files of one schema have the columns to read.
+
+    Attributes:
+        schema: The schema.
+        found: Names in files, None for columns that they lack.
+        names: Names in files of what is read, further columns included.
+        leaves: Numbers of the Parquet columns of those that are not nested.
+        parts: The paths of what is read of structs, by name.
+    """
+
+    schema: pa.Schema
+    found: Mapping[str, str | None]
+    names: Sequence[str]
+    leaves: Mapping[str, int]
+    parts: Mapping[str, Sequence[str]]
+
+    @property
+    def paths(self) -> Sequence[str] | None:
+        """The columns that pyarrow reads; None for all, since it takes a dot in a name for a path."""
+        return self.paths_of(self.names)
+
+    def paths_of(self, names: Sequence[str]) -> Sequence[str] | None:
+        """Return what pyarrow reads for some of the columns; None for all columns of the file."""
+        if any("." in name for name in self.names):
+            return None
+        return [path for name in names for path in self.parts.get(name, (name,))]
+
+
+class NamedColumns:
+    """The columns of files of one schema.
+
+    Args:
+        schema: The Arrow schema of the files, whose names are unique.
+        mode: The column mapping mode of the table.
+    """
+
+    def __init__(self, schema: pa.Schema, mode: MappingMode) -> None:
+        self._schema = schema
+        self._names = frozenset(schema.names)
+        self._mode = mode
+
+    def of(self, field: StructField) -> str | None:
+        """Return the name of a table's column in the files; None if they lack it."""
+        if self._mode == "id":
+            return self._by_id.get(str(field_id(field)).encode())
+        name = physical_name(field, self._mode)
+        if name in self._names:
+            return name
+        # Spark finds columns of files in any case.
+        found = self._by_folded_name.get(fold_name(name), [])
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_id(self) -> Mapping[bytes, str]:
+        # The first of several with one id.
+        return {(each.metadata or {}).get(FIELD_ID, b""): each.name for each in reversed(list(self._schema))}
+
+    @cached_property
+    def _by_folded_name(self) -> Mapping[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self._schema.names:
+            found[fold_name(name)].append(name)
+        return found
+
+
+def stored_key(stored: pa.Field, mode: MappingMode) -> str:
+    """Return the key of a field of a file's struct: its field id in the mode `id`, otherwise its name."""
+    return (stored.metadata or {}).get(FIELD_ID, b"").decode() if mode == "id" else str(stored.name)
+
+
+def field_key(field: StructField, mode: MappingMode) -> str:
+    """Return the `stored_key` that a table's field has in files."""
+    return str(field_id(field)) if mode == "id" else physical_name(field, mode)
+
+
+def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:
+    """Return the paths to read in a file's column: for a struct, those of the fields that the table's type has."""
+    if not (pa.types.is_struct(stored.type) and isinstance(data_type, StructType)):
+        return (stored.name,)
+    fields = {field_key(each, mode): each for each in data_type.fields}
+    found: list[str] = []
+    for each in stored.type:
+        field = fields.get(stored_key(each, mode))
+        if field is not None:
+            found += [f"{stored.name}.{path}" for path in parts_of(each, field.type, mode)]
+    # If the file has none of the fields, the struct is still read, because it may be null.
+    return found if found and not any("." in each.name for each in stored.type) else (stored.name,)
+
+
+def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
+    """Whether values of a file's column are values of the table's type, as they are or after widening.
+
+    # PROTOCOL, Type Widening; a type of another kind, such as text for a number, is an error of the file.
+
+    Args:
+        stored: The Arrow type of the column in the file, with the names of the table at every depth.
+        data_type: The type of the table.
+    """
+    stored = in_files(stored)
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    if pa.types.is_null(stored):
+        return True
+    match data_type:
+        case StructType(fields):
+            by_name = {field.name: field.type for field in fields}
+            return pa.types.is_struct(stored) and all(
+                each.name not in by_name or is_readable_as(each.type, by_name[each.name]) for each in stored
+            )
+        case ArrayType(element):
+            return _is_list(stored) and is_readable_as(stored.value_type, element)
+        case MapType(key, value):
+            if not pa.types.is_map(stored):
+                return False
+            return is_readable_as(stored.key_type, key) and is_readable_as(stored.item_type, value)
+        case DecimalType():
+            return bool(pa.types.is_decimal(stored) or pa.types.is_integer(stored))
+        case _ if data_type in (STRING, BINARY):
+            return _is_bytes(stored)
+        case _ if data_type in (FLOAT, DOUBLE):
+            return bool(pa.types.is_floating(stored) or pa.types.is_integer(stored))
+        case _ if data_type == BOOLEAN:
+            return bool(pa.types.is_boolean(stored))
+        case _ if data_type == DATE:
+            return bool(pa.types.is_date(stored))
+        case _ if data_type == TIMESTAMP:
+            return bool(pa.types.is_timestamp(stored))
+        case _ if data_type == TIMESTAMP_NTZ:
+            return bool(pa.types.is_timestamp(stored) or pa.types.is_date(stored))
+        case _ if data_type in (BYTE, SHORT, INTEGER, LONG):
+            return bool(pa.types.is_integer(stored))
+        case _:
+            return True
+
+
+def without_views(stored: pa.DataType) -> pa.DataType:
+    """Return the type with string and binary in place of their view types, from which Arrow cannot take single rows."""
+    if pa.types.is_string_view(stored):
+        return pa.string()
+    if pa.types.is_binary_view(stored):
+        return pa.binary()
+    return _with_items(stored, without_views)
+
+
+def in_files(stored: pa.DataType) -> pa.DataType:
+    """Return the type that Spark reads from a file, without types that only pyarrow knows.
+
+    JSON (a logical type of Parquet, or a type that the writer's Arrow schema in the file names) is text, and durations
+    are integers, as Spark reads them.
+    """
+    if isinstance(stored, pa.BaseExtensionType):
+        return in_files(stored.storage_type)
+    if pa.types.is_duration(stored):
+        return pa.int64()
+    return _with_items(stored, in_files)
+
+
+def _with_items(stored: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A nested type whose fields, elements, keys and values have changed types; another type as it is."""
+    if pa.types.is_struct(stored):
+        return pa.struct([each.with_type(change(each.type)) for each in stored])
+    if pa.types.is_map(stored):
+        return pa.map_(stored.key_field.with_type(change(stored.key_type)),
+                       stored.item_field.with_type(change(stored.item_type)))  # fmt: skip
+    if pa.types.is_list(stored):
+        return pa.list_(stored.value_field.with_type(change(stored.value_type)))
+    if pa.types.is_large_list(stored):
+        return pa.large_list(stored.value_field.with_type(change(stored.value_type)))
+    if pa.types.is_fixed_size_list(stored):
+        return pa.list_(stored.value_field.with_type(change(stored.value_type)), stored.list_size)
+    return stored
+
+
+def _is_list(stored: pa.DataType) -> bool:
+    return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
+
+
+def _is_bytes(stored: pa.DataType) -> bool:
+    kinds = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    views = (pa.types.is_string_view, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    return any(kind(stored) for kind in (*kinds, *views))
