@@ -154,7 +154,7 @@ class StoredRows:
         threads: bool = True,
         encoded: Collection[str] = (),
     ) -> None:
-        self._root, self._table_root = snapshot.root, snapshot.table_root
+        self._root, self._table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
         self._storage: Storage | None = snapshot.storage
         self._mode = mode
@@ -414,11 +414,13 @@ class StoredRows:
         try:
             yield
         except FileNotFoundError as error:
-            raise missing_file(self._root, location) from error
+            raise missing_file(f"Version {self._version}", self._root, location) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, DeltaSkipError):
                 raise
-            raise StorageError(f"The data file {location} cannot be read: {first_line(error)}; restore it.") from error
+            raise StorageError(
+                f"The data file {location} of version {self._version} cannot be read: {first_line(error)}; restore it."
+            ) from error
 
     def _read(self, opened: OpenFile, constants: Mapping[str, pa.Array], groups: RowGroups) -> Iterator[StoredBatch]:
         parquet, location = opened.parquet, opened.location
@@ -615,10 +617,16 @@ def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-def missing_file(table: str, location: str) -> DataFileMissing:
-    """Return the error for a data file that the log lists and that does not exist."""
+def missing_file(listing: str, table: str, location: str) -> DataFileMissing:
+    """Return the error for a data file that a version lists and that does not exist.
+
+    Args:
+        listing: What lists it, such as `Version 3` or `The log`.
+        table: The location of the table.
+        location: That of the file.
+    """
     return DataFileMissing(
-        f"The log of {table} lists the data file {location}, which does not exist; it may have been vacuumed: open a "
+        f"{listing} of {table} lists the data file {location}, which does not exist; it may have been vacuumed: open a "
         f"newer version or restore the file."
     )
 

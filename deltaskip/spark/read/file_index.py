@@ -229,4 +229,4 @@ def missing_files_named(table_root: str) -> Iterator[None]:
         if found is None:
             raise
         path = _ESCAPED.sub(r"\1", (error.getMessageParameters() or {}).get("path") or found[1])
-        raise missing_file(table_root, path) from None
+        raise missing_file("The log", table_root, path) from None
