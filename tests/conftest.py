@@ -112,6 +112,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.files.openCostInBytes": "65536",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.python.daemon.module": "tests.spark.daemon",
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
     }
     # Most queries run once, and Spark compiles one for longer than it runs.
     settings |= extent({"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}, {})
@@ -206,6 +208,21 @@ def pytest_collection() -> Generator[None, Any, Any]:
     gc.enable()
     gc.set_threshold(50_000, 20, 20)
     return result
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where files stay whole, give all of `tests/reference` to one worker: its JVM with Delta then starts only once."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneReference(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "tests/reference" if file.startswith("tests/reference/") else file
+
+    return OneReference(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

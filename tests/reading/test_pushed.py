@@ -35,17 +35,17 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
         properties={"delta.enableDeletionVectors": "true"},
     )
     random = np.random.default_rng(3)
+    users = pa.array([{"name": f"n{i}", "address": {"city": f"c{i % 9}"}} if i % 5 else None for i in range(ROWS)])
     for number in range(FILES):
         ids = np.arange(number * ROWS, (number + 1) * ROWS)
         numbers = np.where(ids % 7 == 0, np.nan, ids % 100).astype(float)
-        users = [{"name": f"n{i}", "address": {"city": f"c{i % 9}"}} if i % 5 else None for i in range(ROWS)]
         columns = {
             "id": ids,
             "g": pa.array(numbers, mask=ids % 11 == 0),
             "s": pa.array([None if i % 13 == 0 else f"s{i % 50}" for i in ids.tolist()]),
             "p": pa.array([f"p{number % 2}"] * ROWS),
             "wide": pa.array([random.bytes(20).hex() for _ in range(ROWS)]),
-            "user": pa.array(users),
+            "user": users,
         }
         made.append(pa.table(columns))
     made.delete("id % 1000 = 0")
