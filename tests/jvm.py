@@ -2,8 +2,8 @@
 
     python -m tests.jvm
 
-writes the archive of this environment, which takes about half a minute. `.ci/test` does so once. A JVM with other jars or
-of another version starts without it.
+writes the archive of this environment, which takes about half a minute. `.ci/test` does so once. A JVM with other jars
+or of another version starts without it.
 """
 
 import os
@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-ARCHIVE = Path(os.environ.get("GATE_JSA", sys.prefix)) / "spark-classes.jsa"
+ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:NewSize=256m"
+_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+_QUICK = f"{_COMPILER} -XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:NewSize=256m"
 # Else it tells on standard output what it does not take from an archive.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _SHARED = f" -XX:SharedArchiveFile={ARCHIVE} {_QUIET}" if ARCHIVE.exists() else ""
@@ -48,13 +49,16 @@ import tempfile
 from pathlib import Path
 import deltaskip
 from tests.contracts.doors import Frames, connect_session
-from tests.contracts.play import played
+from tests.contracts.steps import STEPS, merges
+from tests.contracts.tables import FEATURES, Kept
 from tests.spark.matrix.__main__ import local_session
 
 with tempfile.TemporaryDirectory() as folder:
     deltaskip.options.spark_jobs = "always"
     spark = local_session("classic", Path(folder))
-    played(Frames(spark), "change feed", Path(folder) / "t")
+    kept = Kept(Frames(spark), FEATURES["change feed"], Path(folder) / "t")
+    for step in (*STEPS[: STEPS.index(merges) + 1], Kept.read_by_the_door):
+        step(kept)
     connect_session(spark).range(3).collect()
     spark.stop()
 """

@@ -31,7 +31,7 @@ from tests.reference.predicates import random_predicates
 from tests.reference.rows import digest, plain_rows
 
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
-PREDICATES = extent(2, 4)
+PREDICATES = extent(1, 4)
 STATISTICS = "statistics"
 
 

@@ -1,4 +1,4 @@
-"""PySpark's daemon, of which every worker has deltaskip's source imported: importing it takes longer than most tasks."""
+"""PySpark's daemon, whose workers have deltaskip's source imported: importing it takes longer than most tasks."""
 
 import pyarrow.dataset  # noqa: F401
 from pyspark.daemon import manager

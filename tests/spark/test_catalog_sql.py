@@ -281,7 +281,7 @@ def test_random_queries_lose_no_row_by_pruning(
 ) -> None:
     rng = random.Random(20261122)
     compared = skipped = 0
-    for _ in range(extent(4, 60)):
+    for _ in range(extent(3, 60)):
         text = _query(rng)
         try:
             with monkeypatch.context() as patched:
