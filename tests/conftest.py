@@ -215,7 +215,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Where files stay whole, give all of `tests/reference` to one worker: its JVM with Delta then starts only once."""
     if config.getoption("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     class OneReference(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
