@@ -49,15 +49,17 @@ import tempfile
 from pathlib import Path
 import deltaskip
 from tests.contracts.doors import Frames, connect_session
-from tests.contracts.steps import STEPS, merges
+from tests.contracts.steps import appends, merges, updates_rows_that_match_and_null_does_not
 from tests.contracts.tables import FEATURES, Kept
 from tests.spark.matrix.__main__ import local_session
 
 with tempfile.TemporaryDirectory() as folder:
     deltaskip.options.spark_jobs = "always"
     spark = local_session("classic", Path(folder))
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     kept = Kept(Frames(spark), FEATURES["change feed"], Path(folder) / "t")
-    for step in (*STEPS[: STEPS.index(merges) + 1], Kept.read_by_the_door):
+    for step in (appends, updates_rows_that_match_and_null_does_not, merges, Kept.read_by_the_door):
         step(kept)
     connect_session(spark).range(3).collect()
     spark.stop()
