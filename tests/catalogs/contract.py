@@ -52,7 +52,7 @@ class Contract:
 
     def part(self, values: Iterable[T]) -> list[T]:
         """The values; in the gate of a remote catalog some of them."""
-        return some(values, 4) if self.remote else list(values)
+        return some(values, 2) if self.remote else list(values)
 
     def tried(self, values: Iterable[T]) -> Iterator[T]:
         """Each value of this catalog's part, when there is no table `db.t`."""
@@ -133,7 +133,7 @@ def _spark(request: pytest.FixtureRequest) -> Contract:
     return Contract(found, str(folder / "outside"), lacks=lacks, remote=True)
 
 
-# What makes the catalog of one test, with the marks of its tests. The gate takes three or four of a test, as `some`.
+# What makes the catalog of one test, with the marks of its tests. The gate takes two to four of a test, as `some`.
 BACKENDS = [
     pytest.param(_warehouse, id="warehouse"),
     pytest.param(_sqlite, id="SQLite"),

@@ -16,7 +16,7 @@ from tests.each import each
 
 __all__ = ["contract", "endpoint", "s3_options"]
 
-pytestmark = pytest.mark.long(gate=3)
+pytestmark = pytest.mark.long(gate=2)
 
 SCHEMA = "id BIGINT, data STRING, point STRUCT<x: DOUBLE, y: DOUBLE>"
 MAPPED = {"delta.columnMapping.mode": "name"}

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -91,7 +92,7 @@ def server(send: Answer) -> Iterator[str]:
 
 
 def test_a_call_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.catalogs.unity.client._CALL_SECONDS", 0.4)
+    monkeypatch.setattr("deltaskip.catalogs.unity.client._CALL_SECONDS", 0.1)
     slow: dict[str, Answer] = {
         "hangs": hang,
         "drips": drip,
@@ -102,9 +103,13 @@ def test_a_call_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(name: str) -> None:
         with server(slow[name]) as url:
             catalog: Any = ds.catalog(f"unity:{url}", token="t", catalog="c")
-            for call in CALLS.values():
+
+            def fails(call: Callable[[Any], Any]) -> None:
                 with pytest.raises(CatalogError, match=r"does not answer|try again later"):
                     call(catalog)
+
+            with ThreadPoolExecutor(len(CALLS)) as pool:
+                list(pool.map(fails, CALLS.values()))
 
     each(slow, check)
 

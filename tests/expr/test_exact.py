@@ -20,6 +20,7 @@ from deltaskip.expr.exact import Inexact
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import given_predicate
 from deltaskip.schema.user_schema import schema_of
+from tests.extent import extent
 
 pl = pytest.importorskip("polars")
 
@@ -44,6 +45,7 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "v": ("DECIMAL(38,0)", pa.decimal128(38), [Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(10**37 + 1), None]),
 }  # fmt: skip
 ROWS = 48
+EXPRESSIONS = extent(160, 400)
 SCHEMA = ", ".join(f"{name} {kind}" for name, (kind, _, _) in VALUES.items()) + ", st STRUCT<x: INT>"
 
 
@@ -140,7 +142,7 @@ def test_an_expression_of_polars_finds_the_rows_that_polars_finds(table: ds.Delt
     rng, found = random.Random(31), 0
     every = table.scan().to_arrow()
     frame = pl.from_arrow(every).with_row_index("row")
-    for _ in range(400):
+    for _ in range(EXPRESSIONS):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expression = random_tree(rng, polars_leaf)
@@ -153,13 +155,13 @@ def test_an_expression_of_polars_finds_the_rows_that_polars_finds(table: ds.Delt
         if rows is not None:
             found += 1
             assert same(rows, every.take(pa.array(wanted, pa.int64()))), (str(expression), given(expression))
-    assert found > 120
+    assert found > EXPRESSIONS * 0.3
 
 
 def test_an_expression_of_pyarrow_finds_the_rows_that_pyarrow_finds(table: ds.DeltaTable) -> None:
     rng, found = random.Random(32), 0
     every = table.scan().to_arrow()
-    for _ in range(400):
+    for _ in range(EXPRESSIONS):
         expression = random_tree(rng, arrow_leaf)
         try:
             wanted = every.filter(expression)
@@ -170,7 +172,7 @@ def test_an_expression_of_pyarrow_finds_the_rows_that_pyarrow_finds(table: ds.De
         if rows is not None:
             found += 1
             assert same(rows, wanted), (str(expression), given(expression))
-    assert found > 300
+    assert found > EXPRESSIONS * 0.7
 
 
 def given(where: Any) -> str:

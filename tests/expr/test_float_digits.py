@@ -34,6 +34,7 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
+from tests.extent import extent
 
 PRICE, WIDE = DecimalType(20, 2), DecimalType(38, 10)
 SHORT = st.tuples(st.integers(-(10**9), 10**9), st.sampled_from([1, 2, 8, 10, 100, 1000, 2000, 10**6])).map(
@@ -61,7 +62,7 @@ TARGETS: dict[DataType, tuple[DataType, ...]] = {
 
 
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, targets in TARGETS.items() for t in targets if s != t])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=extent(20, 60), deadline=None)
 @given(st.data())
 @pytest.mark.long(gate=16)
 def test_casts_by_column_are_those_of_rows(source: DataType, target: DataType, data: st.DataObject) -> None:
@@ -90,7 +91,7 @@ def test_casts_by_column_are_those_of_rows(source: DataType, target: DataType, d
 
 @pytest.mark.parametrize("name", ["round", "bround"])
 @pytest.mark.parametrize("type_", [DOUBLE, FLOAT, LONG, WIDE])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=extent(30, 100), deadline=None)
 @given(st.data())
 def test_numbers_rounded_by_column_are_those_of_rows(name: str, type_: DataType, data: st.DataObject) -> None:
     drawn = st.integers(-(2**63), 2**63 - 1) if type_ == LONG else VALUES[type_]

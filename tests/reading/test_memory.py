@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -59,8 +60,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("large") / "t"
     table = ds.DeltaTable.create(path, "a DOUBLE, b DOUBLE")
     chance = np.random.default_rng(1)
-    for _ in range(FILES):
-        table.append(pa.table({"a": chance.random(ROWS), "b": chance.random(ROWS)}))
+    table.append(pa.table({"a": chance.random(ROWS), "b": chance.random(ROWS)}))
+    [first] = table.scan().files(columns=["path"])["path"].to_pylist()
+    names = [f"{number}.parquet" for number in range(1, FILES)]
+    for name in names:
+        shutil.copyfile(path / first, path / name)
+    table.add_files(names)
     return path
 
 

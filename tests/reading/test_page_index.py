@@ -152,7 +152,7 @@ def test_random_predicates_find_the_rows_that_duckdb_finds(
     write, types = WRITERS[name]
     files = {name: table_of(random.Random(len(name)), 0, types)}
     table = table_with(tmp_path / "t", files, lambda _, rows, path: write(rows, path))
-    check_against_duckdb(table, files, extent(20, 150))
+    check_against_duckdb(table, files, extent(10, 150))
     assert (sum(left_out) > ROWS) == (name in INDEXED)
 
 

@@ -24,13 +24,14 @@ from deltaskip.schema.json import parse_schema
 from deltaskip.schema.types import VARIANT
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from tests.extent import extent
 from tests.reference.feature_cases import Case, combinations, pairs
 from tests.reference.oracle import comparable, session
 from tests.reference.predicates import random_predicates
 from tests.reference.rows import digest, plain_rows
 
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
-PREDICATES = 4
+PREDICATES = extent(1, 4)
 STATISTICS = "statistics"
 
 
@@ -162,9 +163,10 @@ class Played:
         from pyspark.sql import functions as F
 
         found = {}
+        read = self.read()
         for sql in predicates:
             try:
-                rows = self.read().select("id", F.expr(sql).cast("boolean").alias("holds")).collect()
+                rows = read.select("id", F.expr(sql).cast("boolean").alias("holds")).collect()
             except Exception:
                 continue
             found[sql] = sorted(row.id for row in rows if row.holds)

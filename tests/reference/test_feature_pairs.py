@@ -46,7 +46,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.long
 def test_both_writers_and_readers_agree_on_a_table_with(problems: dict[str, str | None], name: str) -> None:
     assert problems[name] is None, problems[name]
 

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
+from tests.jvm import JAVA_OPTIONS
 
 # What keeps a process of Python from importing deltaskip, wherever it is installed.
 _HIDING = """
@@ -47,6 +48,7 @@ def session(folder: Path, without: bool, memory: int = 512) -> Any:
     package = str(Path(ds.__file__).parents[1])
     settings = {
         "spark.executor.memory": f"{memory}m",
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(hiding), *([] if without else [package])]),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -88,9 +88,9 @@ def test_time_travel_and_parameters(catalog: MemoryCatalog, spark: Any) -> None:
 def test_names_of_the_session_stay_names_of_the_session(catalog: MemoryCatalog, spark: Any) -> None:
     spark.range(3).createOrReplaceTempView("own_rows")
     assert sql(catalog, spark, "SELECT count(*) FROM own_rows JOIN db.t USING (id)") == [(3,)]
-    before = {table.name for table in spark.catalog.listTables()}
+    before = spark.sql("SHOW TABLES").collect()
     sql(catalog, spark, "SELECT * FROM db.t")
-    assert {table.name for table in spark.catalog.listTables()} == before
+    assert spark.sql("SHOW TABLES").collect() == before
     with pytest.raises(PredicateError, match=r"TABLE_OR_VIEW_NOT_FOUND|cannot be found"):
         sql(catalog, spark, "SELECT * FROM db.none")
 
@@ -281,7 +281,7 @@ def test_random_queries_lose_no_row_by_pruning(
 ) -> None:
     rng = random.Random(20261122)
     compared = skipped = 0
-    for _ in range(extent(4, 60)):
+    for _ in range(extent(3, 60)):
         text = _query(rng)
         try:
             with monkeypatch.context() as patched:

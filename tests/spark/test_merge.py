@@ -504,7 +504,7 @@ def test_a_condition_on_one_side_is_refused_however_the_dataframe_is_named(spark
         with pytest.raises(PredicateError, match=r"names only columns of the (target|source)"):
             by_delta.whenMatchedDelete().execute()
 
-    conditions = ("s.id = 2", "s.id = s.id", "s.v = 7 AND s.id > 0", "t.id = 2")
+    conditions = some(["s.id = 2", "s.id = s.id", "s.v = 7 AND s.id > 0", "t.id = 2"], 2)
     each(product(merges, conditions, (1, 64 << 20)), lambda case: check(*case))
     assert rows_of(spark, table.refresh()) == [(1, 1), (2, 2)] and table.version == 1
 

@@ -54,7 +54,9 @@ def test_a_store_that_was_late_is_asked_again(tmp_path: Path) -> None:
     assert transaction.commit() == 1
 
 
-def test_other_writers_are_no_contradiction(tmp_path: Path) -> None:
+def test_other_writers_are_no_contradiction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The other writer commits while the late one has its turn.
+    monkeypatch.setattr("deltaskip.txn.turns._SHORT_SECONDS", 0.01)
     make_table(tmp_path / "t")
 
     class Late(LocalStorage):

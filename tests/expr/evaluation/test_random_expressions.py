@@ -16,6 +16,8 @@ from tests.expr.random_expressions import ZONES, Maker, Rows, bound, with_a_colu
 from tests.extent import extent, seed, some
 
 EXPRESSIONS = extent(120, 5000)
+EACH_TYPE = extent(3, 1)
+"""The gate has every call with a third of the types, and every type with a third of the calls."""
 BATCH = 60
 
 
@@ -34,10 +36,10 @@ def test_random_expressions_by_column_are_those_of_each_row() -> None:
 
 def test_an_argument_that_is_null_in_some_rows_is_null_by_column() -> None:
     tried = 0
-    for call, of, value in some(with_a_column(), 300):
+    for number, (call, of, value) in enumerate(some(with_a_column(), 300)):
         if not isinstance(value, str) and not -(2**31) <= value < 2**31:
             continue
-        for type_, edges in EDGES.items():
+        for type_, edges in list(EDGES.items())[number % EACH_TYPE :: EACH_TYPE]:
             schema = parse_columns(f"k {simple_string(of)}, c {simple_string(type_)}")
             sql = call.replace("{c}", "c")
             node = bound(sql, schema, "Europe/Berlin", True)
@@ -49,4 +51,4 @@ def test_an_argument_that_is_null_in_some_rows_is_null_by_column() -> None:
             found, alone = (by(node, "Europe/Berlin") for by in (table.by_column, table.by_row))
             assert found == alone, f"{sql} of {simple_string(type_)}: {table.told(node, found, alone)}"
             tried += 1
-    assert tried > 300
+    assert tried > extent(200, 300)

@@ -41,7 +41,7 @@ def differences(rows: list[list[Any]]) -> tuple[list[str], int]:
 
 
 def test_patterns_have_spark_s_answers() -> None:
-    rows = stored()["patterns"][:: extent(4, 1)]
+    rows = stored()["patterns"][:: extent(8, 1)]
     wrong, left = differences(rows)
     assert not wrong, "\n".join(wrong[:20])
     assert left < len(rows) * len(NODES) / 20

@@ -98,7 +98,7 @@ def checked(rng: random.Random, case: Case) -> tuple[list[str], bool]:
     answers = [(value, _value(node, value, case.zone)) for value in values]
     known = [answer for _, answer in answers if answer is not None]
     leaves: list[Node] = [IsNull(node), Not(IsNull(node))]
-    for wanted in rng.sample(known, min(4, len(known))):
+    for wanted in rng.sample(known, min(extent(2, 4), len(known))):
         literal = Literal(wanted, result)
         leaves += [Compare(op, node, literal) for op in ("=", "!=", "<", "<=", ">", ">=", "<=>")]
     wrong: list[str] = []
