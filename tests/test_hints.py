@@ -55,9 +55,9 @@ def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
         (lambda: table.merge(rows, "true").when_matched_update(set={"id": "1"}), "values for set"),  # type: ignore[call-arg]
         (lambda: ds.sql("SELECT 1"), "'text'. The first one is a SparkSession"),  # type: ignore[call-arg]
         (
-            lambda: table.changes(starting_version=1, ending_version=2),
-            "start for starting_version and end for ending_v",
-        ),  # type: ignore[call-arg]
+            lambda: table.changes(starting_version=1, ending_version=2),  # type: ignore[call-arg]
+            "start for starting_version and end for ending_version",
+        ),
         (lambda: table.merge(rows, predicate="true"), "on for predicate"),  # type: ignore[call-arg]
         (lambda: table.overwrite(rows, replaceWhere="true"), "where for replaceWhere"),  # type: ignore[call-arg]
         (lambda: table.scan().to_pandas(dtype_backend="pyarrow"), "dtype_backend.*types='arrow'"),

@@ -26,6 +26,10 @@ def array(values: list[int | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(38, 0), len(values), [pa.py_buffer(bytes(bits)), pa.py_buffer(data)])
 
 
+def repeated(values: list[int | None], rows: int) -> list[int | None]:
+    return values * rows if len(values) == 1 else values
+
+
 def results(found: tuple[pa.Array, pa.Array]) -> list[twin.Result]:
     values, states = found
     data = values.buffers()[1]
@@ -52,11 +56,12 @@ def test_results_are_those_of_the_twin_or_left_over(
     for here, there in zip(found, wanted, strict=True):
         assert here == there or here == (None, twin.LEFT_OVER) != (None, there[1]), (here, there)
     # One value stands for as many as the other side has.
-    for sides in ((left, right[:1]), (left[:1], right)):
-        wide = [side * len(pairs) if len(side) == 1 else side for side in sides]
-        assert results(decimals.compute(*map(array, sides), one, other, op, precision, scale)) == results(
-            decimals.compute(*map(array, wide), one, other, op, precision, scale)
+    for a, b in ((left, right[:1]), (left[:1], right)):
+        found, wide = (
+            results(decimals.compute(array(x), array(y), one, other, op, precision, scale))
+            for x, y in ((a, b), (repeated(a, len(pairs)), repeated(b, len(pairs))))
         )
+        assert found == wide
 
 
 @settings(max_examples=300)
@@ -64,8 +69,8 @@ def test_results_are_those_of_the_twin_or_left_over(
 def test_comparisons_are_those_of_the_twin(pairs: list[tuple[int | None, int | None]], op: str, start: int) -> None:
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     for one, other in ((left, right), (left, left), (left, left[:1]), (right[:1], left)):
-        wide = [side * len(pairs) if len(side) == 1 else side for side in (one, other)]
-        assert decimals.compare(array(one), array(other), op).to_pylist() == twin.compare(*wide, op)
+        wanted = twin.compare(repeated(one, len(pairs)), repeated(other, len(pairs)), op)
+        assert decimals.compare(array(one), array(other), op).to_pylist() == wanted
     found = decimals.compare(array(left).slice(start), array(right).slice(start), op)
     assert found.to_pylist() == twin.compare(left[start:], right[start:], op)
 

@@ -218,7 +218,7 @@ def _from_unixtime(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _read(args: tuple[Any, ...], call: Call, zone: Zone, local: bool = False) -> int:
     """A text by a pattern, or a timestamp as it is."""
-    return int(args[0]) if len(args) == 1 else parsed_time(*args, None if local else zone)
+    return int(args[0]) if len(args) == 1 else parsed_time(args[0], args[1], None if local else zone)
 
 
 def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
