@@ -82,13 +82,14 @@ def mapping(argument: str, value: object) -> Mapping[Any, Any]:
 def texts_by_name(argument: str, value: object) -> dict[str, str]:
     """Return the members of a mapping whose names and values are texts, such as table properties."""
     members = mapping(argument, value).items()
-    for name, each in members:
-        if isinstance(each, bool | int):
-            written = str(each).lower()
-            raise InvalidArgumentType(
-                f"{argument}[{name!r}] must be a str, not {type(each).__name__}: write {written!r}."
-            )
-    return {text(f"A name in {argument}", name): text(f"{argument}[{name!r}]", each) for name, each in members}
+    return {text(f"A name in {argument}", name): property_text(f"{argument}[{name!r}]", each) for name, each in members}
+
+
+def property_text(argument: str, value: object) -> str:
+    """Return the value of a table property if it is a text."""
+    if isinstance(value, bool | int):
+        raise InvalidArgumentType(f"{argument} must be a str, not {type(value).__name__}: write {str(value).lower()!r}.")
+    return text(argument, value)
 
 
 def app_version(argument: str, value: object) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
-from deltaskip.arguments import flag, text, unicode_text
+from deltaskip.arguments import flag, property_text, text, unicode_text
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.records import dataclass
@@ -335,7 +335,8 @@ class SetProperty(TableChange):
     def __post_init__(self) -> None:
         if not unicode_text("property", self.property):
             raise InvalidArgument("The name of a property must not be empty.")
-        unicode_text(f"The value of the property {self.property}", self.value)
+        what = f"The value of the property {self.property}"
+        unicode_text(what, property_text(what, self.value))
 
 
 @door

@@ -12,7 +12,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import collation_of, column_path, display_name, resolve
+from deltaskip.schema.resolve import collation_of, column_path, display_name, parse_names, resolve
 from deltaskip.schema.types import VARIANT, VOID, DecimalType, PrimitiveType, StructType
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
@@ -79,9 +79,10 @@ def _sort_order(each: object, argument: str) -> SortOrder:
         raise InvalidArgument(f"{argument} must be columns such as 'ts DESC NULLS LAST', not {each!r}.")
     descending, nulls = (found["direction"] or "").upper() == "DESC", found["nulls"]
     try:
-        return SortOrder(found["column"], descending, None if nulls is None else nulls.upper() == "FIRST")
-    except InvalidArgument as error:
+        [path] = parse_names(found["column"], argument, InvalidArgument)
+    except (InvalidArgument, ValueError) as error:
         raise InvalidArgument(f"{argument} must be columns such as 'ts DESC NULLS LAST', not {each!r}.") from error
+    return SortOrder(path, descending, None if nulls is None else nulls.upper() == "FIRST")
 
 
 def check_sort_order(order: Sequence[SortOrder], schema: StructType, table: str) -> None:
