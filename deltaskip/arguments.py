@@ -88,7 +88,8 @@ def texts_by_name(argument: str, value: object) -> dict[str, str]:
 def property_text(argument: str, value: object) -> str:
     """Return the value of a table property if it is a text."""
     if isinstance(value, bool | int):
-        raise InvalidArgumentType(f"{argument} must be a str, not {type(value).__name__}: write {str(value).lower()!r}.")
+        written = str(value).lower()
+        raise InvalidArgumentType(f"{argument} must be a str, not {type(value).__name__}: write {written!r}.")
     return text(argument, value)
 
 
