@@ -191,7 +191,8 @@ cdef class RowTaker:
         if self.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
             self.fixed = pa.allocate_buffer(self.values.size)
             held = HeldBytes(self.fixed)
-            memcpy(held.view.buf, self.values.data, self.values.size)
+            if self.values.size:
+                memcpy(held.view.buf, self.values.data, self.values.size)
             _keep(self.values)
             self.values = None
         # In this order the next RowTaker gets each for what it was.
