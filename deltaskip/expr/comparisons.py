@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.lists import Lists, lists_of
 from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
-from deltaskip.kernels.decimals import compare
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType, DecimalType
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -32,9 +31,6 @@ def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
     if type_ == BOOLEAN:
         # Arrow orders numbers only.
         return COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
-    if isinstance(type_, DecimalType):
-        # Which takes a third of Arrow's time.
-        return compare(repeated(left, 1), repeated(right, 1), op)
     if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
         # NaN equals itself, and is above every other number.
         ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]

@@ -47,8 +47,6 @@ cdef enum Rounding:
     TOWARDS_ZERO
 
 cdef dict OPERATIONS = {"+": SUM, "-": DIFFERENCE, "*": PRODUCT, "/": QUOTIENT, "%": REMAINDER, "div": WHOLE}
-# Of the bits 1 (less), 2 (equal) and 4 (greater) those for which a comparison is true.
-cdef dict TRUE_FOR = {"<": 1, "=": 2, "<=": 3, ">": 4, "!=": 5, ">=": 6}
 cdef dict ROUNDINGS = {
     "half up": HALF_UP, "half even": HALF_EVEN, "floor": FLOOR, "ceiling": CEILING, "towards zero": TOWARDS_ZERO
 }
@@ -85,31 +83,6 @@ def compute(object left, object right, int left_scale, int right_scale, str op, 
             <int128*>found.data, validity.data, states.data,
         )
     return _arrays(found, validity, states, rows, scale)
-
-
-def compare(object left, object right, str op):
-    """Return the truth of `left op right` for decimals of one scale, as boolean; null where an operand is.
-
-    Args:
-        left: The left operands, a decimal128 array.
-        right: The right operands, as for `compute`.
-        op: One of = != < <= > >=.
-
-    Raises TypeError for arrays of another type, and ValueError for lengths that differ and other operators.
-    """
-    cdef PrimitiveView first = primitive_view(left)
-    cdef PrimitiveView second = primitive_view(right)
-    cdef int64_t rows = _rows(first, second)
-    if op not in TRUE_FOR:
-        raise ValueError(f"{op!r} is no comparison of decimals.")
-    cdef int true_for = TRUE_FOR[op]
-    cdef bint has_nulls = first.validity != NULL or second.validity != NULL
-    cdef ByteBuffer truth = new_bytes((rows + 7) // 8)
-    cdef ByteBuffer validity = new_bytes((rows + 7) // 8 if has_nulls else 0)
-    with nogil:
-        _compare(first, second, rows, true_for, truth.data, validity.data if has_nulls else NULL)
-    buffers = [pa.py_buffer(validity) if has_nulls else None, pa.py_buffer(truth)]
-    return pa.Array.from_buffers(pa.bool_(), rows, buffers)
 
 
 def rescale(object values, int old_scale, int precision, int scale, str rounding="half up", int zeros=0):
@@ -239,29 +212,6 @@ cdef int _compute(
         if unit != 1:
             result = half_up(result, unit)
         store(result, limit, i, out, validity, states)
-    return 0
-
-
-cdef int _compare(
-    PrimitiveView first, PrimitiveView second, int64_t rows, int true_for, uint8_t* truth, uint8_t* validity
-) noexcept nogil:
-    cdef const int128* a = <const int128*>first.values
-    cdef const int128* b = <const int128*>second.values
-    cdef int64_t start, i, left_step = first.length != 1, right_step = second.length != 1
-    cdef int128 one, other
-    cdef int order, bits
-    # Eight rows at once, since each of their bits would wait for the one before.
-    for start in range(0, rows, 8):
-        bits = 0
-        for i in range(start, start + 8 if start + 8 < rows else rows):
-            one, other = unaligned(a + i * left_step), unaligned(b + i * right_step)
-            order = (one < other) | (one == other) << 1 | (one > other) << 2
-            bits |= ((order & true_for) != 0) << (i & 7)
-        truth[start >> 3] = <uint8_t>bits
-    if validity != NULL:
-        for i in range(rows):
-            if is_valid(first.validity, first.offset + i * left_step):
-                validity[i >> 3] |= <uint8_t>(is_valid(second.validity, second.offset + i * right_step) << (i & 7))
     return 0
 
 

@@ -620,7 +620,6 @@ cdef class RowTaker:
         cdef Hybrid* numbers = &source.numbers
         cdef int64_t end = source.passed + n
         cdef int64_t i, stop
-        cdef uint32_t index
         cdef uint64_t* longs = <uint64_t*>self.out
         cdef uint32_t* ints = <uint32_t*>self.out
         cdef int wide = 0 if self.width != self.out_width or self.big_endian else self.width
@@ -640,35 +639,27 @@ cdef class RowTaker:
                 fault = self._entries(numbers.value, stop - source.passed)
                 if fault:
                     return fault
-            elif wide == 8 or wide == 4:
-                fast = max(source.passed, min(stop, numbers.first + whole_words(numbers)))
-                mask = (<uint64_t>1 << numbers.width) - 1
-                bit = (source.passed - numbers.first) * numbers.width
-                done = self.done
-                # Local names, since what is written could be any member of another name.
-                bits, entries, dictionary, width = numbers.bits, self.entries, self.dictionary.at, numbers.width
-                for i in range(fast - source.passed):
-                    memcpy(&word, bits + (bit >> 3), 8)
-                    item = (word >> (bit & 7)) & mask
-                    if item >= <uint64_t>entries:
-                        return INDEX
-                    if wide == 8:
-                        memcpy(&longs[done + i], dictionary + item * 8, 8)
-                    else:
-                        memcpy(&ints[done + i], dictionary + item * 4, 4)
-                    bit += width
-                self.done += fast - source.passed
-                for i in range(fast, stop):
-                    index = packed_item(numbers, i)
-                    if index >= self.entries:
-                        return INDEX
-                    if wide == 8:
-                        memcpy(&longs[self.done], self.dictionary.at + <int64_t>index * 8, 8)
-                    else:
-                        memcpy(&ints[self.done], self.dictionary.at + <int64_t>index * 4, 4)
-                    self.done += 1
             else:
-                for i in range(source.passed, stop):
+                fast = source.passed
+                if wide == 8 or wide == 4:
+                    fast = max(fast, min(stop, numbers.first + whole_words(numbers)))
+                    mask = (<uint64_t>1 << numbers.width) - 1
+                    bit = (source.passed - numbers.first) * numbers.width
+                    done = self.done
+                    # Local names, since what is written could be any member of another name.
+                    bits, entries, dictionary, width = numbers.bits, self.entries, self.dictionary.at, numbers.width
+                    for i in range(fast - source.passed):
+                        memcpy(&word, bits + (bit >> 3), 8)
+                        item = (word >> (bit & 7)) & mask
+                        if item >= <uint64_t>entries:
+                            return INDEX
+                        if wide == 8:
+                            memcpy(&longs[done + i], dictionary + item * 8, 8)
+                        else:
+                            memcpy(&ints[done + i], dictionary + item * 4, 4)
+                        bit += width
+                    self.done += fast - source.passed
+                for i in range(fast, stop):
                     fault = self._entries(packed_item(numbers, i), 1)
                     if fault:
                         return fault

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _NO_ROWS = pa.nulls(0, pa.int64())
 _MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
+_WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
 _SHOWN_PARTS = 20
 # The display of a scan in a notebook must not take long.
 _DRAWN_FILES = 100_000
@@ -434,13 +435,11 @@ class LogScan(Reopened):
         if failing is None:
             return
         constant, reason = failing
-        # A pattern that is not one fails in both modes.
-        otherwise = "" if isinstance(constant, Like) else (
-            " Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
-        )  # fmt: skip
+        # A pattern that is not valid fails in both modes.
+        cure = "" if isinstance(constant, Like) else _WITHOUT_ANSI
         raise PredicateError(
-            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}{'.' if otherwise else ''}"
-            f"{otherwise} {self._at_version()}.{or_meant(self.where)}"
+            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}{cure} "
+            f"{self._at_version()}.{or_meant(self.where)}"
         )
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:

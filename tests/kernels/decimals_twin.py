@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import eq, ge, gt, le, lt, ne
 
 DONE, LEFT_OVER, BY_ZERO = 0, 1, 2
 
@@ -45,12 +44,6 @@ def compute(
         return _fitting(_half_up(exact * 10**scale), precision)
 
     return [one(a, b) for a, b in zip(left, right, strict=True)]
-
-
-def compare(left: Sequence[int | None], right: Sequence[int | None], op: str) -> list[bool | None]:
-    """See kernels.decimals.compare."""
-    truth = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}[op]
-    return [None if a is None or b is None else truth(a, b) for a, b in zip(left, right, strict=True)]
 
 
 def rescale(

@@ -64,17 +64,6 @@ def test_results_are_those_of_the_twin_or_left_over(
         assert found == wide
 
 
-@settings(max_examples=300)
-@given(PAIRS, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(0, 9))
-def test_comparisons_are_those_of_the_twin(pairs: list[tuple[int | None, int | None]], op: str, start: int) -> None:
-    left, right = [a for a, _ in pairs], [b for _, b in pairs]
-    for one, other in ((left, right), (left, left), (left, left[:1]), (right[:1], left)):
-        wanted = twin.compare(repeated(one, len(pairs)), repeated(other, len(pairs)), op)
-        assert decimals.compare(array(one), array(other), op).to_pylist() == wanted
-    found = decimals.compare(array(left).slice(start), array(right).slice(start), op)
-    assert found.to_pylist() == twin.compare(left[start:], right[start:], op)
-
-
 @pytest.mark.parametrize("op", OPERATORS)
 def test_numbers_of_up_to_fifteen_digits_are_never_left_over(op: str) -> None:
     numbers: list[int | None] = [0, 1, -1, 7, -250, 999_999_999_999_999, -123_456_789_012_345, None]
@@ -137,9 +126,7 @@ def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], error: type[Exc
         decimals.compute(*arguments)
 
 
-def test_another_rounding_or_comparison_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no comparison"):
-        decimals.compare(array([1]), array([1]), "<=>")
+def test_another_rounding_is_refused() -> None:
     with pytest.raises(ValueError, match="is no rounding"):
         decimals.rescale(array([1]), 0, 38, 0, "even")
     with pytest.raises(ValueError, match="at most 38"):
