@@ -428,7 +428,7 @@ def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
 
 
 def _named(state: TableState, name: str) -> str | None:
-    """The name of a constraint as the properties have it. Letter case does not count."""
+    """The name of a constraint as the properties have it. Names are case-insensitive."""
     return next((known for known in state.properties.constraints if known.lower() == name), None)
 
 

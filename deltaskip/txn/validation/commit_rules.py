@@ -159,7 +159,7 @@ _ROWS = (
         "row-ids.assigned", "Row ids are unique, and below the high-water mark where a file brings its own.", _IDS
     ),
     CommitRule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
-    CommitRule("row-ids.columns", "The columns of materialized row ids are named once and for all.", _IDS),
+    CommitRule("row-ids.columns", "The columns of materialized row ids keep their names.", _IDS),
     CommitRule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
     CommitRule(
         "iceberg.features",
