@@ -36,7 +36,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.log.in_commit_timestamps import commit_time
+from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
