@@ -12,7 +12,7 @@ from deltaskip.features.enabling import with_features
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import parse_schema, schema_to_json
-from deltaskip.schema.mapping import map_new_columns, with_nested_ids
+from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import StructType
 
@@ -124,12 +124,11 @@ def with_schema(state: TableState, schema: StructType) -> TableState:
     """Return the state with another schema; its new fields get ids and physical names if columns are mapped."""
     if state.mode == "none":
         return replace(state, schema=schema)
-    before = state.properties.well_formed().max_column_id or 0
-    schema, highest = map_new_columns(schema, before)
-    if state.properties.well_formed().nested_ids:
-        schema, highest = with_nested_ids(schema, highest)
+    schema, changed = with_new_ids(schema, state.properties.well_formed())
     state = replace(state, schema=schema)
-    return state if highest == before else with_property(state, TableProperties.max_column_id.name, str(highest))
+    for name, value in changed.items():
+        state = with_property(state, name, value)
+    return state
 
 
 def with_property(state: TableState, name: str, value: str | None) -> TableState:

@@ -26,7 +26,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
 from deltaskip.rows.rules import RowRule
 from deltaskip.rows.store import written_type
 from deltaskip.schema import schema_to_json
-from deltaskip.schema.mapping import map_new_columns, with_nested_ids
+from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY, STRING, StructField, StructType
@@ -114,10 +114,8 @@ def _layout(snapshot: Snapshot, transforms: Sequence[Transform]) -> _Layout:
         configuration[PARTITIONING_KEY] = listed
     after, properties = made.schema, TableProperties(configuration, root)
     if snapshot.mapping_mode != "none":
-        after, highest = map_new_columns(after, properties.max_column_id or 0)
-        if properties.nested_ids:
-            after, highest = with_nested_ids(after, highest)
-        configuration[TableProperties.max_column_id.name] = str(highest)
+        after, changed = with_new_ids(after, properties)
+        configuration.update(changed)
     _check_columns(snapshot, after, made.partition_columns, TableProperties(configuration, root))
     known = frozenset(schema.names)
     kept = StructType(tuple(field for field in after.fields if field.name in known))

@@ -14,7 +14,7 @@ from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.mapping import ID_KEY, map_new_columns, with_nested_ids
+from deltaskip.schema.mapping import ID_KEY, with_new_ids
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -230,11 +230,7 @@ def _schema_after(
             raise InvalidArgument(f"schema_mode must be 'keep', 'merge' or 'replace', not {schema_mode!r}.")
     if mapping_mode == "none" or after == schema:
         return after, {}
-    before = properties.max_column_id or 0
-    after, highest = map_new_columns(after, before)
-    if properties.nested_ids:
-        after, highest = with_nested_ids(after, highest)
-    return after, {} if highest == before else {TableProperties.max_column_id.name: str(highest)}
+    return with_new_ids(after, properties)
 
 
 def _planned(

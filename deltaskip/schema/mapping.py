@@ -85,6 +85,22 @@ def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
     return StructType(tuple(_physical_field(f, mode) for f in struct.fields))
 
 
+def with_new_ids(struct: StructType, properties: TableProperties) -> tuple[StructType, dict[str, str]]:
+    """Give ids and physical names to what a schema with column mapping has new; return also the properties to set.
+
+    # PROTOCOL, Column Mapping, Writer Requirements: delta.columnMapping.maxColumnId is the highest id, and only grows.
+
+    Args:
+        struct: The schema.
+        properties: The table properties.
+    """
+    before = properties.max_column_id or 0
+    struct, highest = map_new_columns(struct, before)
+    if properties.nested_ids:
+        struct, highest = with_nested_ids(struct, highest)
+    return struct, {} if highest == before else {TableProperties.max_column_id.name: str(highest)}
+
+
 def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -> tuple[StructType, int]:
     """Give an id and a physical name to every field, at any depth, that has none; return also the highest id.
 

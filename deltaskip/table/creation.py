@@ -28,7 +28,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
-from deltaskip.schema.mapping import map_new_columns, with_nested_ids
+from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
 from deltaskip.schema.resolve import display_name, fold_name, parse_names, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
@@ -259,10 +259,8 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
     typed = TableProperties(configuration, root)
     mode = typed.mapping_mode
     if mode != "none":
-        schema, highest = map_new_columns(schema, typed.max_column_id or 0)
-        if typed.nested_ids:
-            schema, highest = with_nested_ids(schema, highest)
-        configuration[TableProperties.max_column_id.name] = str(highest)
+        schema, changed = with_new_ids(schema, typed)
+        configuration.update({TableProperties.max_column_id.name: str(typed.max_column_id or 0), **changed})
     if typed.row_tracking:
         configuration = with_materialized_columns(configuration)
     domain = _clustering(schema, definition.cluster_by, mode, root) if definition.cluster_by else None
