@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,19 +20,21 @@ from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
 from deltaskip.dml.little_data import is_little_to_read
-from deltaskip.dml.merge.arrow_join import joined_rows
+from deltaskip.dml.merge.arrow_join import divided, joined_rows
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.column_values import check_stored, clause_groups, group_plan
-from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
+from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
+from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
+from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import Literal, Node, columns_of
+from deltaskip.expr.nodes import And, FieldRef, Literal, Node, columns_of
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
@@ -41,18 +42,23 @@ from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.rows.store import written_type
+from deltaskip.rows.store import stores_every_value, written_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.types import (
+    COLLATIONS_KEY,
     DEFAULT_KEY,
     DOUBLE,
     FLOAT,
     GENERATION_KEY,
     STRING,
+    VARIANT,
     VOID,
     DataType,
     StructField,
     StructType,
+    UnknownType,
+    nested_types,
 )
 
 # Bytes of rows that are joined at once, at least; and of files that are read ahead.
@@ -87,22 +93,21 @@ class ArrowMergeSource(MergeSource):
         return self._given.schema_for(table_schema)
 
     def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
-        """Carry out the merge over no rows, which checks its expressions."""
-        data = self._given.table(self._table)
-        rows = ArrowSourceRows(data, schema, self._alias, self._time_zone, self._now, join.snapshot)
-        _Merge(join, replace(rows, data=data.slice(0, 0))).check()
+        """The rows, with which the merge was carried out over no rows, which checks its expressions."""
+        read = partial(self._given.table, self._table)
+        rows = ArrowSourceRows(read, schema, self._alias, self._time_zone, self._now, join.snapshot)
+        _Merge(join, rows, rows.nothing).check()
         return rows
 
     def release(self) -> None:
         """See MergeSource.release."""
 
 
-@dataclass(frozen=True, slots=True)
 class ArrowSourceRows(SourceRows):
     """Rows that this process joins.
 
-    Attributes:
-        data: The rows.
+    Args:
+        read: Reads the rows.
         schema: Their schema.
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
@@ -110,21 +115,35 @@ class ArrowSourceRows(SourceRows):
         target: The table.
     """
 
-    data: pa.Table
-    schema: StructType
-    alias: str | None
-    time_zone: str
-    now: int
-    target: Snapshot
+    def __init__(
+        self,
+        read: Callable[[], pa.Table],
+        schema: StructType,
+        alias: str | None,
+        time_zone: str,
+        now: int,
+        target: Snapshot,
+    ) -> None:
+        self._read = read
+        self.schema = schema
+        self.alias = alias
+        self.time_zone = time_zone
+        self.now = now
+        self._target = target
 
     @property
     def execution(self) -> ArrowExecution:
-        return ArrowExecution(self.target, self.time_zone)
+        return ArrowExecution(self._target, self.time_zone)
+
+    @cached_property
+    def data(self) -> pa.Table:
+        """The rows."""
+        return self._read()
 
     @property
-    def columns(self) -> dict[str, pa.Array]:
-        """The columns by name."""
-        return {name: one_chunk(column) for name, column in zip(self.data.schema.names, self.data.columns, strict=True)}
+    def nothing(self) -> pa.Table:
+        """No rows, with the columns of the source."""
+        return pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in self.schema.fields})
 
     def count(self) -> int:
         return len(self.data)
@@ -133,17 +152,39 @@ class ArrowSourceRows(SourceRows):
         return [self._values(key, distinct) for key in keys]
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        return _Merge(join, self).matched()
+        return _Merge(join, self, self.data).matched()
+
+    def decides_every_row(self, join: MergeJoin) -> bool:
+        """Return whether this process knows what the merge makes of every row, whatever rows there are.
+
+        It does if rows match by keys, and if every expression, cast and rule has a value for every row. Raises the
+        errors of `MergeSource.prepared` that are not about a part that is left to Spark.
+        """
+        schemas = join.snapshot.schema, self.schema
+        if any(_is_special(field) for schema in schemas for field in schema.fields):
+            return False
+        try:
+            merge = _Merge(join, self, self.nothing)
+            if not merge.decides_expressions():
+                return False
+        except DeltaSkipError:
+            # Spark raises the error for it, if it is one there.
+            return False
+        merge.check()
+        return merge.decides_stored_values()
 
     def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
         """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
 
         copies_here: Whether it would also copy all rows of the files sooner than a job does.
         """
-        snapshot = join.snapshot
+        snapshot, files = join.snapshot, join.files.listed
         marks = has_feature(snapshot.protocol, "deletionVectors") and join.properties.deletion_vectors
         columns = needed_columns(join, Names(snapshot.schema, self.schema, join.target_alias, self.alias))
-        if not is_little_to_read(snapshot, join.files.listed["num_records"].to_pylist(), columns):
+        if join.properties.change_data_feed:
+            # Change files have all columns of the rows before they changed.
+            columns = set(snapshot.schema.names)
+        if not is_little_to_read(snapshot, files, columns):
             return False
         # Without deletion vectors files are rewritten.
         return marks or join.inserts_only or copies_here()
@@ -152,7 +193,8 @@ class ArrowSourceRows(SourceRows):
         names = Names(StructType(()), self.schema, None, self.alias)
         scope = Scope(names, StructType(()), self.schema, "not matched")
         expressions = MergeExpressions("the source of a merge", scope, self.time_zone, self.now)
-        found = expressions.array(expressions.bound(key.node), expressions.columns({}, self.columns), self.count())
+        columns = expressions.columns({}, _columns(self.data))
+        found = expressions.array(expressions.bound(key.node), columns, self.count())
         known = found.drop_null()
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
@@ -161,6 +203,11 @@ class ArrowSourceRows(SourceRows):
         many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
         values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
         return KeyValues(least, greatest, found.null_count > 0, values)
+
+
+def _columns(data: pa.Table) -> dict[str, pa.Array]:
+    """The columns of a table by name."""
+    return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
 
 
 def _extremes(values: pa.Array) -> tuple[Any, Any]:
@@ -217,11 +264,11 @@ class _Changes:
 
 
 class _Merge:
-    """One execution of a merge."""
+    """One execution of a merge. data: the rows of the source, or none of them."""
 
-    def __init__(self, join: MergeJoin, source: ArrowSourceRows) -> None:
+    def __init__(self, join: MergeJoin, source: ArrowSourceRows, data: pa.Table) -> None:
         self._join = join
-        self._source = source.columns
+        self._source = _columns(data)
         self._schema = schema = source.schema
         self._table = join.snapshot.root
         self._execution = source.execution
@@ -240,12 +287,14 @@ class _Merge:
             )
             for kind, each in sides.items()
         }
-        self._rows = source.count()
+        self._rows = len(data)
         # Each join looks at all rows of the source, so a large source is joined with larger pieces.
-        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes // _SHARE)
+        self._at_once = max(_AT_ONCE_BYTES, data.nbytes // _SHARE)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
+        # The types of values, each with that of a column that stores them.
+        self._casts: list[tuple[DataType, DataType]] = []
         self._wheres = [
             None if each.where is None else self._scopes[each.kind].condition(expression_node(each.where))
             for each in join.clauses
@@ -275,6 +324,34 @@ class _Merge:
                 fields = self._join.snapshot.schema.fields if clause.action == "update" else ()
                 old = {field.name: pa.nulls(0, stored_type(field.type)) for field in fields}
                 self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
+
+    def decides_expressions(self) -> bool:
+        """Whether rows match by keys, and every condition and expression has a value for every row."""
+        return self._matches_by_keys() and all(map(self._has_values, range(len(self._join.clauses))))
+
+    def decides_stored_values(self) -> bool:
+        """Whether casts and rules of rows to write have a value for every row. `check` must have run."""
+        casts = all(stores_every_value(*each) for each in self._casts)
+        return casts and all(part.decides_every_row for part in self._parts.values())
+
+    def _matches_by_keys(self) -> bool:
+        """Whether rows that match are found by keys, and the rest of the condition has a value for every row."""
+        scope = self._scopes["matched"]
+        condition = scope.condition(expression_node(self._join.on))
+        keys, rest = divided(condition.children if isinstance(condition, And) else (condition,), scope)
+        nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
+        return bool(keys) and all(map(_has_value, nodes))
+
+    def _has_values(self, number: int) -> bool:
+        """Whether the condition and the values of a clause have a value for every row."""
+        clause, where = self._join.clauses[number], self._wheres[number]
+        given = [each for assigned in clause.columns.values() for each in expressions_of(assigned)]
+        values: list[Any] = [each.value for each in given if isinstance(each, AssignedExpression)]
+        if clause.action == "update":
+            defaults = {field.name: field.metadata.get(DEFAULT_KEY, "NULL") for field in self._join.schema.fields}
+            values += [str(defaults[name]) for name, assigned in clause.columns.items() if assigned is DEFAULT]
+        bound = map(self._scopes[clause.kind].bound, values)
+        return (where is None or _has_value(where)) and all(map(_has_value, bound))
 
     def _pieces(self) -> Iterator[_Rows]:
         """The live rows of some files at a time, with the columns that expressions and updated rows need."""
@@ -445,6 +522,7 @@ class _Merge:
         self, values: pa.Array, type_: DataType, field: StructField, scope: MergeExpressions
     ) -> tuple[pa.Array, DataType]:
         """The values, cast if the column does not store their type as it is."""
+        self._casts.append((type_, field.type))
         if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
             return values, type_
         return scope.cast(field.name, values, type_, field.type), field.type
@@ -482,6 +560,19 @@ class _Merge:
 
     def _example(self, batch: _Rows, row: int) -> dict[str, object]:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
+
+
+def _has_value(node: Node) -> bool:
+    """Whether an expression has a value for every row."""
+    return isinstance(node, FieldRef) or never_fails(node)
+
+
+def _is_special(field: StructField) -> bool:
+    """Whether Spark reads or compares a column in another way than deltaskip."""
+    types: list[DataType] = list(nested_types(field.type))
+    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
+        return True
+    return COLLATIONS_KEY in field.metadata or declares_char(field)
 
 
 def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:
