@@ -315,6 +315,8 @@ def test_what_never_fails_has_a_value_for_every_row() -> None:
     fields_of_times = (*DATE_FIELDS, *TIME_FIELDS)
     texts = [f"{name}({column}) > 3" for name in fields_of_times for column in ("d", "ts", "n")]
     texts += ["length(t) = 2", "length(r) = 1", "CAST(ts AS DATE) < d", "CAST(n AS DATE) = d", "i < b", "i IN (1, b)"]
+    texts += ["coalesce(i, b) > 1", "trim(t) = 'a'", "rtrim(t) IN ('', ltrim(t))", "isnan(x)", "nullif(t, 'a') = 'ab'"]
+    texts += ["CASE WHEN i > 1 THEN t WHEN b > 1 THEN 'b' END = 'b'"]
     texts += ["x = 'NaN'", "t IS NULL OR NOT (d > DATE'2020-01-01')", "i + 1 > 2", "CAST(t AS INT) = 1", "ts = n"]
     for zone in ("UTC", "America/Los_Angeles"):
         known = 0
