@@ -1,14 +1,15 @@
-"""Plans of changes of rows: the execution, and the files that a change may touch, found by the log alone."""
+"""Plans of changes of rows: the execution, this process or a Spark session, and the files that a change may touch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from deltaskip.dml.chosen_execution import execution_of
-from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.execution import ChangingEngine, RowExecution
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
+from deltaskip.engine import engine
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
@@ -33,6 +34,21 @@ class PlannedChange:
     execution: RowExecution
     scan: Scan
     files: FilesToChange
+
+
+def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
+    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
+
+    Args:
+        snapshot: The table.
+        spark: The session or DataFrame; None for this process.
+        time_zone: Time zone of expressions in this process.
+        act: The operation that needs the session, such as "Deleting", for errors.
+    """
+    if spark is None:
+        return ArrowExecution(snapshot, time_zone)
+    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
+    return asked.row_execution(spark, snapshot)
 
 
 def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> PlannedChange:
