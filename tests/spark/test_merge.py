@@ -66,7 +66,7 @@ def spark_zone(spark: Any, zone: str) -> Iterator[None]:
 @pytest.fixture
 def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let sources be small ones that the driver collects; returns how often it did."""
-    from deltaskip.dml.merge.arrow_merge import ArrowSourceRows
+    from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 
     found: list[int] = []
     matched = ArrowSourceRows.matched

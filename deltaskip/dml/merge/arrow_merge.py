@@ -5,10 +5,8 @@ Files are read one after the other. The source, the rows that change and their n
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,42 +14,31 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
-from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.merge.arrow_join import divided, joined_rows
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
 from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import DeltaSkipError
-from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.evaluation.columns import never_fails
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import And, FieldRef, Literal, Node, columns_of
-from deltaskip.features.registry import has_feature
-from deltaskip.log import Snapshot
+from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.predicates import expression_node
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import stores_every_value, written_type
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
-    DOUBLE,
-    FLOAT,
     GENERATION_KEY,
-    STRING,
     VARIANT,
     VOID,
     DataType,
@@ -68,210 +55,44 @@ _AHEAD_BYTES = 256 << 20
 _SHARE = 8
 
 
-class ArrowMergeSource(MergeSource):
-    """Arrow data as the source of a merge.
+@dataclass(frozen=True, slots=True)
+class SourceColumns:
+    """The columns of a source, as expressions name and see them.
 
-    Args:
-        rows: The rows.
-        table: The table that gets them, for messages.
-        alias: The name of the source in expressions; None for none.
-        time_zone: The time zone of expressions.
-    """
-
-    def __init__(self, rows: GivenRows, table: str, alias: str | None, time_zone: str) -> None:
-        self._given = rows
-        self._table = table
-        self._alias = alias
-        self._time_zone = time_zone
-        self._now = time.time_ns() // 1000
-
-    @property
-    def time_zone(self) -> str:
-        return self._time_zone
-
-    def schema_for(self, table_schema: StructType) -> StructType:
-        return self._given.schema_for(table_schema)
-
-    def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
-        """The rows, with which the merge was carried out over no rows, which checks its expressions."""
-        read = partial(self._given.table, self._table)
-        rows = ArrowSourceRows(read, schema, self._alias, self._time_zone, self._now, join.snapshot)
-        _Merge(join, rows, rows.nothing).check()
-        return rows
-
-    def release(self) -> None:
-        """See MergeSource.release."""
-
-
-class ArrowSourceRows(SourceRows):
-    """Rows that this process joins.
-
-    Args:
-        read: Reads the rows.
+    Attributes:
         schema: Their schema.
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
         now: The time of the merge in microseconds since 1970.
-        target: The table.
     """
 
-    def __init__(
-        self,
-        read: Callable[[], pa.Table],
-        schema: StructType,
-        alias: str | None,
-        time_zone: str,
-        now: int,
-        target: Snapshot,
-    ) -> None:
-        self._read = read
-        self.schema = schema
-        self.alias = alias
-        self.time_zone = time_zone
-        self.now = now
-        self._target = target
-
-    @property
-    def execution(self) -> ArrowExecution:
-        return ArrowExecution(self._target, self.time_zone)
-
-    @cached_property
-    def data(self) -> pa.Table:
-        """The rows."""
-        return self._read()
+    schema: StructType
+    alias: str | None
+    time_zone: str
+    now: int
 
     @property
     def nothing(self) -> pa.Table:
-        """No rows, with the columns of the source."""
+        """No rows."""
         return pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in self.schema.fields})
 
-    def count(self) -> int:
-        return len(self.data)
 
-    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        return [self._values(key, distinct) for key in keys]
+class ArrowMerge:
+    """One execution of a merge.
 
-    def matched(self, join: MergeJoin) -> MatchedRows:
-        return _Merge(join, self, self.data).matched()
+    Args:
+        join: The merge.
+        source: The columns of the source.
+        data: The rows of the source; none of them for `check`.
+    """
 
-    def decides_every_row(self, join: MergeJoin) -> bool:
-        """Return whether this process knows what the merge makes of every row, whatever rows there are.
-
-        It does if rows match by keys, and if every expression, cast and rule has a value for every row. Raises the
-        errors of `MergeSource.prepared` that are not about a part that is left to Spark.
-        """
-        schemas = join.snapshot.schema, self.schema
-        if any(_is_special(field) for schema in schemas for field in schema.fields):
-            return False
-        try:
-            merge = _Merge(join, self, self.nothing)
-            if not merge.decides_expressions():
-                return False
-        except DeltaSkipError:
-            # Spark raises the error for it, if it is one there.
-            return False
-        merge.check()
-        return merge.decides_stored_values()
-
-    def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
-        """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
-
-        copies_here: Whether it would also copy all rows of the files sooner than a job does.
-        """
-        snapshot, files = join.snapshot, join.files.listed
-        marks = has_feature(snapshot.protocol, "deletionVectors") and join.properties.deletion_vectors
-        columns = needed_columns(join, Names(snapshot.schema, self.schema, join.target_alias, self.alias))
-        if join.properties.change_data_feed:
-            # Change files have all columns of the rows before they changed.
-            columns = set(snapshot.schema.names)
-        if not is_little_to_read(snapshot, files, columns):
-            return False
-        # Without deletion vectors files are rewritten.
-        return marks or join.inserts_only or copies_here()
-
-    def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
-        names = Names(StructType(()), self.schema, None, self.alias)
-        scope = Scope(names, StructType(()), self.schema, "not matched")
-        expressions = MergeExpressions("the source of a merge", scope, self.time_zone, self.now)
-        columns = expressions.columns({}, _columns(self.data))
-        found = expressions.array(expressions.bound(key.node), columns, self.count())
-        known = found.drop_null()
-        if not len(known):
-            return KeyValues(None, None, found.null_count > 0)
-        least, greatest = _extremes(known)
-        # In a large source nearly all keys are distinct, which its first rows show.
-        many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
-        values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
-        return KeyValues(least, greatest, found.null_count > 0, values)
-
-
-def _columns(data: pa.Table) -> dict[str, pa.Array]:
-    """The columns of a table by name."""
-    return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
-
-
-def _extremes(values: pa.Array) -> tuple[Any, Any]:
-    """The least and the greatest value in the value domain. NaN is greater than every number."""
-    if pa.types.is_floating(values.type):
-        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
-        nan = len(numbers) < len(values)
-        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
-        return least, math.nan if nan else greatest
-    return _extremes_of(values)
-
-
-def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
-    found = pc.min_max(values)
-    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
-    return least, greatest
-
-
-def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
-    """The values as literals, if they are few."""
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ == STRING:
-        return texts(values.cast(pa.string()))
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ in INTEGRAL_BITS:
-        return integers(values.cast(pa.int64()))
-    if len(values) > MOST_LITERALS or type_ in (FLOAT, DOUBLE):
-        return None
-    return tuple(Literal(value, type_) for value in domain_values(values))
-
-
-class _OfFile(NamedTuple):
-    """Some rows of a file, by the file's number, with their bytes."""
-
-    number: int
-    batch: StoredBatch
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
-
-    numbers: npt.NDArray[Any]
-    positions: npt.NDArray[Any]
-    columns: Mapping[str, pa.Array]
-    row_ids: pa.Array | None
-
-
-@dataclass(slots=True)
-class _Changes:
-    """Rows that change: numbers of files and positions in them, piece by piece."""
-
-    deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-    updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-
-
-class _Merge:
-    """One execution of a merge. data: the rows of the source, or none of them."""
-
-    def __init__(self, join: MergeJoin, source: ArrowSourceRows, data: pa.Table) -> None:
+    def __init__(self, join: MergeJoin, source: SourceColumns, data: pa.Table) -> None:
         self._join = join
-        self._source = _columns(data)
-        self._schema = schema = source.schema
+        self._columns = source
+        self._source = columns_of_table(data)
         self._table = join.snapshot.root
-        self._execution = source.execution
+        self._execution = ArrowExecution(join.snapshot, source.time_zone)
+        schema = source.schema
         target, nothing = join.snapshot.schema, StructType(())
         sides: dict[Kind, tuple[StructType, StructType]] = {
             "matched": (target, schema),
@@ -326,8 +147,13 @@ class _Merge:
                 self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
 
     def decides_expressions(self) -> bool:
-        """Whether rows match by keys, and every condition and expression has a value for every row."""
-        return self._matches_by_keys() and all(map(self._has_values, range(len(self._join.clauses))))
+        """Whether rows match by keys, and every condition and expression has a value here for every row."""
+        fields = (*self._join.snapshot.schema.fields, *self._columns.schema.fields)
+        return (
+            not any(map(_is_special, fields))
+            and self._matches_by_keys()
+            and all(map(self._has_values, range(len(self._join.clauses))))
+        )
 
     def decides_stored_values(self) -> bool:
         """Whether casts and rules of rows to write have a value for every row. `check` must have run."""
@@ -562,6 +388,62 @@ class _Merge:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
 
 
+def needed_columns(join: MergeJoin, names: Names) -> set[str]:
+    """Return the columns of the target that must be read to carry out a merge in this process.
+
+    names: The names of both sides, as expressions of matched rows have them.
+    """
+    if join.numbers(action="update") and not all(
+        field.type == VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
+        for each in join.clauses
+        if each.action == "update"
+        for field in join.snapshot.schema.fields
+        if GENERATION_KEY not in field.metadata
+    ):
+        return set(join.snapshot.schema.names)
+    texts = [join.on]
+    for clause in join.clauses:
+        if clause.kind != "not matched":
+            texts += [] if clause.where is None else [clause.where]
+    found = {side[1][0] for text in texts for parts in columns_of(expression_node(text))
+             if (side := names.side(parts)) is not None and side[0] == "target"}  # fmt: skip
+    if any(clause.kind == "not matched by source" and clause.where is not None for clause in join.clauses):
+        # Their conditions may name columns that both sides have.
+        return set(join.snapshot.schema.names)
+    return found
+
+
+def columns_of_table(data: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of a table by name."""
+    return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
+
+
+class _OfFile(NamedTuple):
+    """Some rows of a file, by the file's number, with their bytes."""
+
+    number: int
+    batch: StoredBatch
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
+
+    numbers: npt.NDArray[Any]
+    positions: npt.NDArray[Any]
+    columns: Mapping[str, pa.Array]
+    row_ids: pa.Array | None
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Rows that change: numbers of files and positions in them, piece by piece."""
+
+    deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+
+
 def _has_value(node: Node) -> bool:
     """Whether an expression has a value for every row."""
     return isinstance(node, FieldRef) or never_fails(node)
@@ -590,31 +472,6 @@ def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
     found = columns[path[0]]
     for name in path[1:]:
         found = one_chunk(pc.struct_field(found, name))
-    return found
-
-
-def needed_columns(join: MergeJoin, names: Names) -> set[str]:
-    """Return the columns of the target that must be read to carry out a merge in this process.
-
-    names: The names of both sides, as expressions of matched rows have them.
-    """
-    if join.numbers(action="update") and not all(
-        field.type == VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
-        for each in join.clauses
-        if each.action == "update"
-        for field in join.snapshot.schema.fields
-        if GENERATION_KEY not in field.metadata
-    ):
-        return set(join.snapshot.schema.names)
-    texts = [join.on]
-    for clause in join.clauses:
-        if clause.kind != "not matched":
-            texts += [] if clause.where is None else [clause.where]
-    found = {side[1][0] for text in texts for parts in columns_of(expression_node(text))
-             if (side := names.side(parts)) is not None and side[0] == "target"}  # fmt: skip
-    if any(clause.kind == "not matched by source" and clause.where is not None for clause in join.clauses):
-        # Their conditions may name columns that both sides have.
-        return set(join.snapshot.schema.names)
     return found
 
 

@@ -17,7 +17,7 @@ from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_change
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
-from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+from deltaskip.dml.merge.arrow_source import ArrowMergeSource
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows

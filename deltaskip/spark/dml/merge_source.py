@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.little_data import is_little_source
-from deltaskip.dml.merge.arrow_merge import ArrowSourceRows
+from deltaskip.dml.merge.arrow_merge import SourceColumns
+from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
@@ -79,8 +80,8 @@ class SparkMergeSource(MergeSource):
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, snapshot)
         if self._persisted is None and (self._collected is not None or self._is_collected_quickly()):
-            read = partial(self._collected_rows, snapshot)
-            here = ArrowSourceRows(read, schema, alias, self.time_zone, time.time_ns() // 1000, snapshot)
+            columns = SourceColumns(schema, alias, self.time_zone, time.time_ns() // 1000)
+            here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
             if self._names_are_known(join, schema, alias) and here.decides_every_row(join):
                 return _CollectedRows(here, execution, self)
         jobs = _PersistedRows(self.persisted(join, schema, alias), execution)
@@ -172,7 +173,7 @@ class _CollectedRows:
         files = RowsOfFiles(join.files.listed)
         if self.here.is_little(join, lambda: self.execution.copies_here([files], join.schema)):
             return self.here.matched(join)
-        source = self.given.persisted(join, self.here.schema, self.here.alias)
+        source = self.given.persisted(join, self.here.columns.schema, self.here.columns.alias)
         return MergedFrames(source, join, self.execution).matched()
 
 
