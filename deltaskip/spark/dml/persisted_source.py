@@ -18,17 +18,7 @@ from deltaskip.expr.literal_list import SHORTEST, integers, texts
 from deltaskip.expr.nodes import Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
-from deltaskip.schema.types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import BINARY, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
