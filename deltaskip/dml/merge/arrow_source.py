@@ -18,15 +18,12 @@ from deltaskip.dml.merge.arrow_merge import ArrowMerge, SourceColumns, columns_o
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import Literal, Node
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, StructType
+from deltaskip.schema.types import DOUBLE, FLOAT, StructType
 
 
 class ArrowMergeSource(MergeSource):
@@ -140,8 +137,9 @@ class ArrowSourceRows(SourceRows):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
         # In a large source nearly all keys are distinct, which its first rows show.
-        many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
-        values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
+        listed, most = distinct and key.equal and key.type not in (FLOAT, DOUBLE), most_values(key.type)
+        listed = listed and len(known.slice(0, 2 * most).unique()) <= most
+        values = key_literals(known.unique(), key.type, domain_values) if listed else None
         return KeyValues(least, greatest, found.null_count > 0, values)
 
 
@@ -159,14 +157,3 @@ def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
     found = pc.min_max(values)
     least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
     return least, greatest
-
-
-def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
-    """The values as literals, if they are few."""
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ == STRING:
-        return texts(values.cast(pa.string()))
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ in INTEGRAL_BITS:
-        return integers(values.cast(pa.int64()))
-    if len(values) > MOST_LITERALS or type_ in (FLOAT, DOUBLE):
-        return None
-    return tuple(Literal(value, type_) for value in domain_values(values))
