@@ -10,7 +10,7 @@ from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import ChangingEngine, RowExecution
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
 from deltaskip.engine import engine
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import marks_rows
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -90,7 +90,6 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
     """
     snapshot = scan.snapshot
     whole, read = (FileCount(len(each), each.size_in_bytes) for each in (change.whole, change.partly))
-    marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
     return ChangePlan(
         operation=operation,
         table=snapshot.table_root,
@@ -98,7 +97,7 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
         whole=whole,
         read=read,
         skipped=size_of_table(snapshot) - whole - read,
-        marks_rows=marks,
+        marks_rows=marks_rows(snapshot.protocol, snapshot.table_properties),
         files=pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
         explain=scan.explain(),
     )
