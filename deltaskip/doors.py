@@ -1,4 +1,4 @@
-"""The border of the package: what leaves a public function or method is an error of deltaskip without secrets.
+"""The boundary of the package: public functions and methods raise errors of deltaskip alone, without secrets.
 
 Where a library below is called, its errors become those of `errors` with a cure. What is not expected there becomes one
 here, at the public function, method or class that is marked with `door`: a StorageError, OutOfMemory or UnexpectedError
@@ -44,7 +44,7 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, besides `args`, that their texts are made from.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
-# Arguments of one meaning: names of this and of other libraries.
+# Arguments with the same meaning: names of this and of other libraries.
 _SAME_ARGUMENT = (
     ("where", "condition", "filter", "filters", "predicate", "replaceWhere", "partition_filter", "partition_filters"),
     ("on", "condition", "predicate"),
@@ -64,7 +64,7 @@ _LONGEST = 300
 # The most characters of a message, which may quote an expression of a table: the middle of a longer one is cut out.
 _LONGEST_MESSAGE = 10_000
 _LONGEST_END = 2_000
-# The module of the exception that stands for a panic, which is no Exception: it would end a worker or a server.
+# The module of the exception of a panic, which does not derive from Exception and would end a worker or a server.
 _RUST = "pyo3_runtime"
 # The object of a method, such as a catalog, and its first argument, such as the name of a table.
 _MOST_NAMED = 2
@@ -173,7 +173,7 @@ def _guarded(function: Callable[..., Any]) -> Any:
                 raise
         else:
             return _guarded_rows(result, function, args, named) if type(result) is GeneratorType else result
-        # Not in the block, where Python would make the exception with its secrets the context of this one.
+        # Raised outside of the block; inside, the exception with its secrets would be the context of this one.
         try:
             raise found
         finally:
@@ -307,7 +307,7 @@ def _is_session(value: object) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, or its class: cut where it is long, without secrets and full stop."""
+    """Return the first line of an error's text, or its class; shortened, without secrets or the final full stop."""
     try:
         text = redacted(str(error))
     except Exception:  # the text of an error of Java comes from its process, which may have ended

@@ -75,7 +75,7 @@ class TableNotFound(DeltaSkipError, FileNotFoundError):
 
 
 class TableAlreadyExists(DeltaSkipError, FileExistsError):
-    """There is a table at the location, or of this name in the catalog, already."""
+    """A table already exists at the location, or has this name in the catalog."""
 
 
 class NamespaceNotFound(DeltaSkipError, LookupError):
@@ -83,7 +83,7 @@ class NamespaceNotFound(DeltaSkipError, LookupError):
 
 
 class NamespaceAlreadyExists(DeltaSkipError, ValueError):
-    """The catalog has a namespace of this name already."""
+    """The catalog already has a namespace with this name."""
 
 
 class NamespaceNotEmpty(DeltaSkipError, ValueError):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,6 +23,13 @@ from deltaskip.alter.column_changes import (
     update_nullability,
 )
 from deltaskip.alter.column_paths import place_of
+from deltaskip.alter.constraints import (
+    FILE_COLUMNS,
+    add_constraint,
+    check_existing_rows,
+    drop_constraint,
+    rows_of_files,
+)
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
 from deltaskip.alter.property_changes import check_retention, remove_properties, set_comment, set_properties
@@ -52,32 +57,22 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.alter.type_changes import drop_default, set_default, update_type
-from deltaskip.engine import engine, session_ansi
 from deltaskip.errors import (
     InvalidArgument,
     InvalidArgumentType,
     NotProvable,
     PredicateError,
     SchemaError,
-    UnsupportedFeature,
 )
-from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
-from deltaskip.expr.coerce import type_of
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
-from deltaskip.reading.stored_rows import StoredRows
-from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.identity import identity_of, with_mark
-from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import RowRule, violation
-from deltaskip.schema import simple_string
 from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties
-from deltaskip.schema.resolve import column_path, display_name, fold_name, resolve
-from deltaskip.schema.types import BOOLEAN, VOID, DataType, StructField, StructType
-from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import column_path, display_name, resolve
+from deltaskip.schema.types import DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
@@ -93,7 +88,6 @@ _DEFAULT_OPERATION = "ALTER TABLE"
 
 MIXED = "ALTER TABLE"
 """The operation of changes of several kinds in one commit; delta-spark has no statement for them."""
-_FILE_COLUMNS = ("uri", "partition_values", "deletion_vector")
 
 
 def operation_of(steps: Sequence[Step]) -> tuple[str, Mapping[str, Any]]:
@@ -233,9 +227,9 @@ def _changed(state: TableState, change: TableChange) -> TableState:
         case SetComment():
             return set_comment(state, change)
         case AddConstraint():
-            return _add_constraint(state, change)
+            return add_constraint(state, change)
         case DropConstraint():
-            return _drop_constraint(state, change)
+            return drop_constraint(state, change)
         case ClusterBy():
             return _cluster_by(state, change)
         case AddFeature():
@@ -249,7 +243,7 @@ def _changed(state: TableState, change: TableChange) -> TableState:
 def _put(transaction: Transaction, before: TableState, after: TableState) -> None:
     """Add the actions that lead from one state to the other, after the rows are checked."""
     for name in after.new_constraints:
-        _check_existing_rows(after, name, after.properties.constraints[name])
+        check_existing_rows(after, name, after.properties.constraints[name])
         transaction.set_checked_constraint(name)
     for feature, truncated in after.dropped.items():
         protected = needs_protection(feature) and not truncated
@@ -384,35 +378,7 @@ def _logical(state: TableState, path: PhysicalPath) -> tuple[str, ...]:
     return tuple(names)
 
 
-# PROTOCOL, CHECK Constraints, Identity Columns
-def _add_constraint(state: TableState, change: AddConstraint) -> TableState:
-    """Return the state with a constraint, against which existing rows are to be checked."""
-    name, text = change.name.lower(), change.expression.strip()
-    if _named(state, name) is not None:
-        raise InvalidArgument(f"{state.table} has a constraint {change.name} already: drop it first.")
-    _check_expression(state, change.name, text)
-    state = with_property(state, CONSTRAINT_PREFIX + name, text)
-    state = replace(state, new_constraints=(*state.new_constraints, name))
-    return done(state, "ADD CONSTRAINT", {"name": change.name, "expr": text})
-
-
-def _drop_constraint(state: TableState, change: DropConstraint) -> TableState:
-    """Return the state without a constraint."""
-    known = _named(state, change.name.lower())
-    if known is None:
-        if change.if_exists:
-            return state
-        names = ", ".join(sorted(state.properties.constraints)) or "none"
-        raise InvalidArgument(
-            f"{state.table} has no constraint {change.name}, so it cannot be dropped: use if_exists=True if that is no "
-            f"error. It has {names}."
-        )
-    text = state.properties.constraints[known]
-    state = with_property(state, CONSTRAINT_PREFIX + known, None)
-    state = replace(state, new_constraints=tuple(name for name in state.new_constraints if name != known))
-    return done(state, "DROP CONSTRAINT", {"name": change.name, "expr": text, "existed": "true"})
-
-
+# PROTOCOL, Identity Columns
 def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
     """Return the state with the mark of an identity column past the column's values."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
@@ -427,102 +393,15 @@ def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
     return done(state, "CHANGE COLUMN", {"column": column_json(place)})
 
 
-def _named(state: TableState, name: str) -> str | None:
-    """The name of a constraint as the properties have it. Letter case does not count."""
-    return next((known for known in state.properties.constraints if known.lower() == name), None)
-
-
-def _check_expression(state: TableState, name: str, text: str) -> None:
-    def refused(why: str) -> SchemaError:
-        return SchemaError(f"The constraint {name} ({text}) cannot be added to {state.table}: {why}.")
-
-    if not is_valid_sql(text):
-        raise refused("it is not an SQL condition")
-    for parts in columns_in(text):
-        try:
-            resolve(state.schema, parts[:1])
-        except PredicateError as error:
-            raise refused(f"it uses {display_name(parts)}. {error}".rstrip(".")) from error
-    try:
-        found = type_of(bind_expression(parse_sql(text), state.schema))
-    except PredicateError:
-        # Spark may evaluate it where deltaskip cannot.
-        return
-    if found is not None and found not in (BOOLEAN, VOID):
-        raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")
-
-
-def _check_existing_rows(state: TableState, name: str, expression: str) -> None:
-    """Raise RowViolation if a row of the table violates the constraint, with the first such row that is found.
-
-    Raises UnsupportedFeature if only Spark can evaluate the constraint, and there is no session.
-    """
-    snapshot = _as_of(state)
-    rule = RowRule(name, "check", expression, f"({expression}\n)")
-    try:
-        files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=_FILE_COLUMNS)
-    except PredicateError:
-        # Spark may evaluate it where deltaskip cannot.
-        files = Scan(snapshot).files(columns=_FILE_COLUMNS)
-    fields = _used(state.schema, expression)
-    checker = _checker(rule, fields, state.table)
-    try:
-        for batch in _rows(snapshot, files, [field.name for field in fields]):
-            checker.convert(batch)
-    except UnsupportedFeature as error:
-        _check_with_spark(snapshot, rule, state.table, error)
-
-
 def _extreme_value(state: TableState, field: StructField, side: Literal["min", "max"]) -> int | None:
     """Return the least or greatest value of a BIGINT column; None if it has none."""
-    scan = Scan(_as_of(state))
+    scan = Scan(state.written_snapshot)
     try:
         found = scan.max(display_name([field.name])) if side == "max" else scan.min(display_name([field.name]))
     except NotProvable:
         found = None
-        for batch in _rows(scan.snapshot, scan.files(columns=_FILE_COLUMNS), [field.name]):
+        for batch in rows_of_files(scan.snapshot, scan.files(columns=FILE_COLUMNS), [field.name]):
             value = pc.min_max(batch.column(field.name))[side].as_py()
             if value is not None:
                 found = value if found is None else (max if side == "max" else min)(found, value)
     return None if found is None else int(found)
-
-
-def _as_of(state: TableState) -> Snapshot:
-    """The files of the table with the columns of the state."""
-    return state.snapshot.with_state(state.protocol_with_mapping, state.written_metadata)
-
-
-def _used(schema: StructType, expression: str) -> list[StructField]:
-    """The columns that an expression uses, nullable; at least one column, which has the number of rows."""
-    names = {fold_name(parts[0]) for parts in columns_in(expression)}
-    found = [field for field in schema.fields if fold_name(field.name) in names]
-    return [StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]
-
-
-def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowRows:
-    columns = tuple(PlannedColumn(field, "given", "", field) for field in fields)
-    return ArrowRows(RowPlan(table, StructType(tuple(fields)), columns, rules=(rule,)))
-
-
-def _rows(snapshot: Snapshot, files: pa.Table, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files that are not deleted. Raises UnsupportedFeature if only Spark can read them."""
-    rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns)
-    for _, batch in rows.live(files):
-        yield pa.RecordBatch.from_arrays(list(batch.columns.values()), names=list(batch.columns))
-
-
-def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: UnsupportedFeature) -> None:
-    if session_ansi() is None:
-        raise UnsupportedFeature(
-            f"The constraint {rule.name} ({rule.expression}) cannot be checked over existing rows of {table} without "
-            f"Spark: start a session in this process, and add the constraint again."
-        ) from why
-    spark_engine = engine(f"Checking the constraint {rule.name} on rows of {table}")
-    with tempfile.TemporaryDirectory() as scratch, spark_engine.local_session(Path(scratch)) as session:
-        spark_engine.check_stored_text(
-            session, [(f"The constraint {rule.name} ({rule.expression})", rule.sql)], snapshot
-        )
-        frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, ReadOptions(hidden=True)))
-        found = frame.where(f"NOT (({rule.sql}) <=> TRUE)").limit(1).collect()
-    if found:
-        raise violation(rule, found[0].asDict(recursive=True), table)

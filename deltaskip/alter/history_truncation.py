@@ -18,11 +18,11 @@ from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, Unsupport
 from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.features.requirements import uses_of
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.commit import members_of, read_commits
-from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.loading import list_log
-from deltaskip.log.tombstones import tombstones
 from deltaskip.schema import parse_schema
 from deltaskip.schema.properties import TableProperties
 

@@ -21,7 +21,7 @@ from deltaskip.features.enabling import (
     with_materialized_columns,
     with_version_property,
 )
-from deltaskip.log.in_commit_timestamps import ENABLEMENT
+from deltaskip.log.commit_times import ENABLEMENT
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,

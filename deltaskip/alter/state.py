@@ -105,6 +105,11 @@ class TableState:
         return replace(self.metadata, schema_string=schema_to_json(self.schema))
 
     @property
+    def written_snapshot(self) -> Snapshot:
+        """The files of the table with the columns of the state."""
+        return self.snapshot.with_state(self.protocol_with_mapping, self.written_metadata)
+
+    @property
     def protocol_with_mapping(self) -> Protocol:
         """The protocol with the feature that the column mapping mode needs."""
         return self.protocol if self.mode == "none" else with_features(self.protocol, ["columnMapping"])

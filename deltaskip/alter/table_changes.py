@@ -378,7 +378,7 @@ class AddConstraint(TableChange):
     """Add a CHECK constraint. Every existing row must satisfy it; files whose statistics prove that are not read.
 
     Attributes:
-        name: Name of the constraint; letter case does not count.
+        name: Name of the constraint, which is case-insensitive.
         expression: A condition as SQL text. NULL violates it.
     """
 
@@ -397,7 +397,7 @@ class DropConstraint(TableChange):
     """Drop a CHECK constraint.
 
     Attributes:
-        name: Name of the constraint; letter case does not count.
+        name: Name of the constraint, which is case-insensitive.
         if_exists: Whether a constraint that does not exist is no error.
     """
 

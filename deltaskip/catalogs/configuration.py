@@ -23,7 +23,7 @@ _FILE_DEFAULT = "default-catalog"
 def configured(name: str) -> dict[str, Any] | None:
     """Return the options of a catalog, `uri` among them; None if there is none of this name.
 
-    Letter case of the name does not count, and `-` and `_` are the same, because variables of the environment have
+    The name is case-insensitive, and `-` and `_` are the same, because variables of the environment have
     neither lower case nor `-`.
 
     Raises InvalidArgument if the configuration file is not valid.

@@ -282,7 +282,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         check_new_namespace(found)
         if self.find_namespace(found) is not None:
-            raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {shown_namespace(found)} already.")
+            raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {shown_namespace(found)}.")
         self._check_namespace(found[:-1])
         self.add_namespace(found, given)
 
@@ -431,7 +431,7 @@ class LocatedCatalog(TransactionalTableCatalog):
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:
-            raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
+            raise TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
     def _check_location(self, root: str) -> None:
         """Raise InvalidArgument for a location that the catalog may choose, or has chosen, for a managed table."""

@@ -126,7 +126,7 @@ class WarehouseCatalog(LocatedCatalog):
     def add_entry(self, entry: TableEntry) -> None:
         """The log of a managed table is its entry."""
         folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
-        taken = TableAlreadyExists(f"The catalog {self.name} has a table {entry.identifier} already.")
+        taken = TableAlreadyExists(f"The catalog {self.name} already has a table {entry.identifier}.")
         if entry.managed:
             if self._storage.exists(folder + _POINTER):
                 self.remove_entry(entry)
@@ -168,7 +168,7 @@ class WarehouseCatalog(LocatedCatalog):
         old = entry.identifier
         before, after = self._folder(*old.namespace, old.name), self._folder(*new.namespace, new.name)
         gone = TableNotFound(f"The catalog {self.name} has no table {old}: another writer has renamed or dropped it.")
-        taken = TableAlreadyExists(f"The catalog {self.name} has a table {new} already.")
+        taken = TableAlreadyExists(f"The catalog {self.name} already has a table {new}.")
         if not entry.managed:
             self._put_pointer(after + _POINTER, entry.location, taken)
             # Another table that took the name at the same time may have been withdrawn before this check.
@@ -213,7 +213,7 @@ class WarehouseCatalog(LocatedCatalog):
         return self.matching_names(namespace, lambda name: True)
 
     def matching_names(self, namespace: Namespace, matches: Callable[[str], bool]) -> Iterable[str]:
-        """No folder is looked into whose name does not match."""
+        """Folders whose names do not match are not opened."""
         folders, found = [], set()
         for entry in self._listed(self._folder(*namespace)):
             if entry.kind == "directory":
@@ -251,7 +251,7 @@ class WarehouseCatalog(LocatedCatalog):
         try:
             self._storage.put_if_absent(marker, _json({"properties": dict(properties)}))
         except FileExistsError as error:
-            raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {name} already.") from error
+            raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {name}.") from error
         try:
             is_table = self._is_table(folder)
         except BaseException:

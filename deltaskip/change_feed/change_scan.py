@@ -23,8 +23,8 @@ from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNot
 from deltaskip.expr import Node, columns_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids

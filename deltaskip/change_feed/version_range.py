@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import LogFile, Snapshot, check_same_table, load_snapshot, refresh
+from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.history import shown_time
-from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass

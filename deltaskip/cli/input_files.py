@@ -267,7 +267,7 @@ class InputFiles:
             raise SchemaError(f"{_shown(path)} is empty: the first line of CSV has the names of the columns.")
         if wrong := not_utf8(text.splitlines(), path):
             raise InvalidArgument(f"{_shown(path)} cannot be read: {wrong}")
-        # Rows are not looked at here: a wrong one may have another separator than the header was read with.
+        # Rows are not inspected here: a wrong one may have another separator than the header was read with.
         parse = pc_csv.ParseOptions(
             delimiter=self._delimiter(path), newlines_in_values=True, invalid_row_handler=lambda _row: "skip"
         )

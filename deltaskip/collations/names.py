@@ -101,7 +101,7 @@ class CollationName:
 
     Attributes:
         locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if not `spark`.
-        case_sensitive: Whether letter case counts.
+        case_sensitive: Whether upper and lower case differ.
         accent_sensitive: Whether accents count.
         rtrim: Whether trailing U+0020 are ignored in both operands.
         normalized: Spark's spelling of the name; the name as it was read if it is not Spark's.

@@ -163,8 +163,8 @@ def assignments_of(
     return Assignments(schema, properties, tuple(partition_columns), mapping_mode, values, frozenset(again))
 
 
-def is_default(value: NewValue | Fields) -> bool:
-    """Whether a new value is the keyword DEFAULT."""
+def is_default(value: object) -> bool:
+    """Return whether a new value is the keyword DEFAULT, which stands for the column's default."""
     return isinstance(value, str) and value.strip().upper() == _DEFAULT
 
 

@@ -67,6 +67,8 @@ class DataFiles:
         """Return the files at these positions."""
         if list(positions) == list(range(len(self))):
             return self
+        if not positions:
+            return DataFiles(self.listed.slice(0, 0), self.logged.slice(0, 0), self.live_rows.slice(0, 0))
         chosen = arrow_array(list(positions), pa.int64())
         return DataFiles(self.listed.take(chosen), self.logged.take(chosen), self.live_rows.take(chosen))
 
@@ -106,10 +108,9 @@ def files_to_change(scan: Scan) -> FilesToChange:
     """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
     snapshot = scan.snapshot
     found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan)))
-    whole = _joined(snapshot, _REMOVED, [each[0] for each in found if each[0] is not None])
-    return FilesToChange(
-        whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
-    )
+    partly = _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
+    whole = [each[0] for each in found if each[0] is not None]
+    return FilesToChange(_joined(snapshot, _REMOVED, whole) if whole else partly.take([]), partly)
 
 
 def kept_files(scan: Scan) -> DataFiles:
@@ -244,8 +245,7 @@ def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequen
 
 def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFiles]) -> DataFiles:
     if len(found) == 1:
-        [only] = found
-        return DataFiles(only.listed.combine_chunks(), only.logged.combine_chunks(), only.live_rows)
+        return found[0]
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     listed = [files_schema(snapshot, _LISTED).empty_table(), *(each.listed for each in found)]
     counts = [arrow_array([], pa.int64()), *(each.live_rows for each in found)]

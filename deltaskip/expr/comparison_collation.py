@@ -19,7 +19,7 @@ _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY_NAME = "UTF8_BINARY"
 _BINARY = CollationId.named(_BINARY_NAME)
 
-# How strongly collations are meant, and their spellings as written by their order; several are not decided.
+# The collations found, with their precedence; spellings as written, by sort order. Several are a conflict.
 _Derived = tuple[int, dict[CollationId | str, str | None]]
 
 

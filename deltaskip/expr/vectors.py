@@ -54,7 +54,7 @@ class Partly:
 def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
     """The results of a function for a column; it is called once for each distinct value. Nulls stay null."""
     stored = _BITS.get(values.type, values.type)
-    # Zeros of both signs are equal, and not the same.
+    # 0.0 and -0.0 compare equal, but are different values.
     coded = values.view(stored).dictionary_encode()
     given = domain_values(coded.dictionary.view(values.type))
     found = typed_array([None if value is None else value_of(value) for value in given], arrow_type(type_))

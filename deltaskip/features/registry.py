@@ -6,22 +6,19 @@ A new feature is one row here. The table of the documentation is `support_table(
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from deltaskip.errors import CorruptLog, UnsupportedFeature, meant
+from deltaskip.errors import meant
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import supports_mapping
-from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 
 FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
 # refused. A feature that a table has but does not use does not block commits (see features.requirements).
 Support = Literal["yes", "not needed", "no"]
-
-READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,6 @@ def _refused(name: str, note: str) -> TableFeature:
     return TableFeature(name, "reader-writer", "no", "no", None, None, note)
 
 
-_CATALOG_MANAGED = "its newest commits may be recorded only in the catalog"
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
 _ICEBERG_TYPES = "through Spark, no arrays and maps, whose field ids its writer cannot set: append Arrow data instead"
@@ -148,8 +144,6 @@ _ROWS = (
 
 FEATURES: Mapping[str, TableFeature] = MappingProxyType({row.name: row for row in _ROWS})
 
-_CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
-
 
 def has_feature(protocol: TableProtocol, name: str) -> bool:
     """Whether the protocol has the feature: lists it, or has a version that implies it."""
@@ -184,63 +178,6 @@ def feature_names(name: str) -> tuple[str, ...]:
     return (name, preview) if preview in FEATURES else (name,)
 
 
-def check_readable(
-    protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int, managed: bool = False
-) -> None:
-    """Check that a table can be read.
-
-    # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in
-    # readerFeatures". Writer features and writer versions do not affect reading.
-
-    Args:
-        protocol: The protocol action.
-        properties: The table properties.
-        table: Location of the table, for messages.
-        version: Version of the table, for messages.
-        managed: Whether the table was opened through the catalog that manages it, and not by its path.
-
-    Raises:
-        UnsupportedFeature: Reading needs a feature or version that is not supported; lists every such feature.
-        CorruptLog: The protocol action contradicts itself.
-    """
-    where = f"Version {version} of {table}"
-    _check_reader_version(protocol, where)
-    listed = protocol.reader_features or ()
-    catalog = sorted({*listed, *(protocol.writer_features or ())}.intersection(_CATALOG_FEATURES))
-    if managed:
-        catalog = [name for name in catalog if not FEATURES[name].by_name]
-    if catalog:
-        raise UnsupportedFeature(
-            f"{where} is managed by a catalog (table feature {', '.join(catalog)}) and cannot be opened by its path, "
-            f"because {_CATALOG_MANAGED}{_others(listed, catalog)}; open it by name through that catalog, such as "
-            f"deltaskip.catalog('unity:URL').load_table('catalog.schema.table')."
-        )
-    missing = _unreadable(listed)
-    if missing:
-        raise needs_features(where, "reader", missing)
-    _check_column_mapping(protocol, properties, where)
-
-
-def needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
-    """Return the error for a table with features that are not supported. where: the start of the message."""
-    return UnsupportedFeature(
-        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(names)}, which deltaskip does not "
-        f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
-    )
-
-
-def check_format(provider: str, table: str, version: int) -> None:
-    """Raise UnsupportedFeature unless the data files of a table are Parquet.
-
-    # PROTOCOL, Format Specification: "parquet" is the only format that is defined.
-    """
-    if provider.lower() != "parquet":
-        raise UnsupportedFeature(
-            f"Version {version} of {table} has data files of the format {provider!r}, but deltaskip reads only "
-            f"Parquet; read it with a client that supports the format."
-        )
-
-
 def support_table() -> str:
     """Return the registry as a Markdown table, one row per feature."""
     lines = ["| table feature | applies to | read | write | note |", "|---|---|---|---|---|"]
@@ -248,52 +185,6 @@ def support_table() -> str:
         applies = "readers and writers" if row.kind == "reader-writer" else "writers"
         lines.append(f"| `{row.name}` | {applies} | {row.reads} | {row.writes} | {row.note} |")
     return "\n".join(lines) + "\n"
-
-
-def _check_reader_version(protocol: TableProtocol, where: str) -> None:
-    reader, writer = protocol.min_reader_version, protocol.min_writer_version
-    if reader > max(READER_VERSIONS):
-        listed = _unreadable(protocol.reader_features or ())
-        also = f" and the reader features {', '.join(listed)}" if listed else ""
-        raise UnsupportedFeature(
-            f"{where} needs Delta reader version {reader}{also}, but deltaskip supports versions 1 to "
-            f"{max(READER_VERSIONS)}; use a newer client."
-        )
-    if reader < min(READER_VERSIONS):
-        raise CorruptLog(f"{where} has reader version {reader} in its protocol action; restore the log.")
-    if reader == FEATURES_READER_VERSION and protocol.reader_features is None:
-        raise CorruptLog(
-            f"{where} has reader version {reader} but no readerFeatures in its protocol action; restore the log."
-        )
-    if reader == FEATURES_READER_VERSION and writer < FEATURES_WRITER_VERSION:
-        raise CorruptLog(
-            f"{where} has reader version {reader} with writer version {writer}, not {FEATURES_WRITER_VERSION}; restore "
-            f"the log."
-        )
-    if reader < FEATURES_READER_VERSION and protocol.reader_features:
-        raise CorruptLog(
-            f"{where} lists the reader features {', '.join(protocol.reader_features)} although its reader version is "
-            f"{reader} and not {FEATURES_READER_VERSION}; restore the log."
-        )
-
-
-def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str], where: str) -> None:
-    name = TableProperties.mapping_mode.name
-    mode = properties.get(name, "none").lower()
-    if mode != "none" and not supports_mapping(protocol):
-        # Nobody knows whether the files use logical or physical names; a wrong guess would read nulls.
-        raise CorruptLog(
-            f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."
-        )
-
-
-def _unreadable(listed: Iterable[str]) -> list[str]:
-    return sorted({name for name in listed if name not in FEATURES or FEATURES[name].reads == "no"})
-
-
-def _others(listed: Iterable[str], catalog: Iterable[str]) -> str:
-    others = [name for name in _unreadable(listed) if name not in catalog]
-    return f", and it also needs the unsupported reader features {', '.join(others)}" if others else ""
 
 
 def _implied(legacy_version: int | None, table_version: int, features_version: int) -> bool:

@@ -1,20 +1,21 @@
-"""Checks, before anything is written, that a commit meets the requirements of the table's features.
+"""What the features of a table require: checks before a table is read, and before anything is committed to it.
 
-# PROTOCOL, Table Features: "to write a table, writers must implement and respect all features listed in
-# writerFeatures"
+# PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in readerFeatures",
+# "to write a table, writers must implement and respect all features listed in writerFeatures"
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
-from deltaskip.errors import UnsupportedFeature
-from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature, marks_rows, needs_features
+from deltaskip.errors import CorruptLog, UnsupportedFeature
+from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature, marks_rows
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.properties import FEATURES_WRITER_VERSION, TableProperties, TableProperty
+from deltaskip.schema.mapping import supports_mapping
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties, TableProperty
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
@@ -30,7 +31,8 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-WRITER_VERSION = FEATURES_WRITER_VERSION
+READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
+_CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,54 @@ class CommitSummary:
     rows_checked: bool = False
 
 
+def check_readable(
+    protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int, managed: bool = False
+) -> None:
+    """Check that a table can be read.
+
+    Writer features and writer versions do not affect reading.
+
+    Args:
+        protocol: The protocol action.
+        properties: The table properties.
+        table: Location of the table, for messages.
+        version: Version of the table, for messages.
+        managed: Whether the table was opened through the catalog that manages it, and not by its path.
+
+    Raises:
+        UnsupportedFeature: Reading needs a feature or version that is not supported; lists every such feature.
+        CorruptLog: The protocol action contradicts itself.
+    """
+    where = f"Version {version} of {table}"
+    _check_reader_version(protocol, where)
+    listed = protocol.reader_features or ()
+    catalog = sorted({*listed, *(protocol.writer_features or ())}.intersection(_CATALOG_FEATURES))
+    if managed:
+        catalog = [name for name in catalog if not FEATURES[name].by_name]
+    if catalog:
+        raise UnsupportedFeature(
+            f"{where} is managed by a catalog (table feature {', '.join(catalog)}) and cannot be opened by its path, "
+            f"because its newest commits may be recorded only in the catalog{_others(listed, catalog)}; open it by "
+            f"name through that catalog, such as deltaskip.catalog('unity:URL').load_table('catalog.schema.table')."
+        )
+    missing = _unreadable(listed)
+    if missing:
+        raise _needs_features(where, "reader", missing)
+    _check_column_mapping(protocol, properties, where)
+
+
+def check_format(provider: str, table: str, version: int) -> None:
+    """Raise UnsupportedFeature unless the data files of a table are Parquet.
+
+    # PROTOCOL, Format Specification: "parquet" is the only format that is defined.
+    """
+    if provider.lower() != "parquet":
+        raise UnsupportedFeature(
+            f"Version {version} of {table} has data files of the format {provider!r}, but deltaskip reads only "
+            f"Parquet; read it with a client that supports the format."
+        )
+
+
 def check_writable(
     protocol: TableProtocol, properties: TableProperties, schema: StructType, where: str, summary: CommitSummary
 ) -> None:
@@ -70,17 +120,17 @@ def check_writable(
         UnsupportedFeature: The commit is not allowed or not supported; lists every writer feature that prevents it.
         SchemaError: A table property that decides whether a feature is used is malformed.
     """
-    if protocol.min_writer_version > WRITER_VERSION:
+    if protocol.min_writer_version > FEATURES_WRITER_VERSION:
         raise UnsupportedFeature(
             f"{where} needs Delta writer version {protocol.min_writer_version}, but deltaskip supports versions up to "
-            f"{WRITER_VERSION}; use a newer client."
+            f"{FEATURES_WRITER_VERSION}; use a newer client."
         )
     features = _features(protocol)
     unknown = sorted(name for name in features if name not in FEATURES)
     active = [name for name in features if name in FEATURES and _is_active(name, properties, schema)]
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
-        raise needs_features(where, "writer", missing)
+        raise _needs_features(where, "writer", missing)
     unchecked = [name for name in active if FEATURES[name].checks != "log" and not summary.rows_checked]
     of_files = [name for name in unchecked if FEATURES[name].checks == "files"]
     if of_files and summary.adds_files and not summary.adds_rows:
@@ -102,7 +152,7 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
     Raises UnsupportedFeature, which lists every feature that is unknown or not supported for reading.
     """
     unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
-    if protocol.min_writer_version > WRITER_VERSION:
+    if protocol.min_writer_version > FEATURES_WRITER_VERSION:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:
         raise UnsupportedFeature(
@@ -129,6 +179,51 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
             if type_ in nested_types(field.type, into_structs=False):
                 uses.setdefault(names, f"the type {simple_string(type_)} of the column {field.name}")
     return uses
+
+
+def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
+    """The error for a table with features that are not supported. where: the start of the message."""
+    return UnsupportedFeature(
+        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(names)}, which deltaskip does not "
+        f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
+    )
+
+
+def _check_reader_version(protocol: TableProtocol, where: str) -> None:
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    if reader > max(READER_VERSIONS):
+        listed = _unreadable(protocol.reader_features or ())
+        also = f" and the reader features {', '.join(listed)}" if listed else ""
+        raise UnsupportedFeature(
+            f"{where} needs Delta reader version {reader}{also}, but deltaskip supports versions 1 to "
+            f"{max(READER_VERSIONS)}; use a newer client."
+        )
+    if reader < min(READER_VERSIONS):
+        raise CorruptLog(f"{where} has reader version {reader} in its protocol action; restore the log.")
+    if reader == FEATURES_READER_VERSION and protocol.reader_features is None:
+        raise CorruptLog(
+            f"{where} has reader version {reader} but no readerFeatures in its protocol action; restore the log."
+        )
+    if reader == FEATURES_READER_VERSION and writer < FEATURES_WRITER_VERSION:
+        raise CorruptLog(
+            f"{where} has reader version {reader} with writer version {writer}, not {FEATURES_WRITER_VERSION}; restore "
+            f"the log."
+        )
+    if reader < FEATURES_READER_VERSION and protocol.reader_features:
+        raise CorruptLog(
+            f"{where} lists the reader features {', '.join(protocol.reader_features)} although its reader version is "
+            f"{reader} and not {FEATURES_READER_VERSION}; restore the log."
+        )
+
+
+def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str], where: str) -> None:
+    name = TableProperties.mapping_mode.name
+    mode = properties.get(name, "none").lower()
+    if mode != "none" and not supports_mapping(protocol):
+        # Nobody knows whether the files use logical or physical names; a wrong guess would read nulls.
+        raise CorruptLog(
+            f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."
+        )
 
 
 def _check_rules(
@@ -214,3 +309,12 @@ def _fields(schema: StructType) -> Iterator[StructField]:
 
 def _s(names: list[str]) -> str:
     return "s" if len(names) > 1 else ""
+
+
+def _unreadable(listed: Iterable[str]) -> list[str]:
+    return sorted({name for name in listed if name not in FEATURES or FEATURES[name].reads == "no"})
+
+
+def _others(listed: Iterable[str], catalog: Iterable[str]) -> str:
+    others = [name for name in _unreadable(listed) if name not in catalog]
+    return f", and it also needs the unsupported reader features {', '.join(others)}" if others else ""

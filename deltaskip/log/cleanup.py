@@ -17,8 +17,8 @@ from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
-from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot

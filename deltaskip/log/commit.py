@@ -15,7 +15,7 @@ from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, pars
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import true_rows
+from deltaskip.schema.arrow_values import TRUE
 from deltaskip.settings import options
 from deltaskip.storage import NotAFile, Storage
 
@@ -126,12 +126,11 @@ def parse_contents(
 
 def _check_adds(root: str, files: Sequence[LogFile], actions: pa.Table, fields: ActionFields) -> None:
     """Raise CorruptLog if an add lacks a field that is needed."""
-    for name in fields.needed:
-        if name not in actions.column_names or not actions[name].null_count:
-            continue
-        without = true_rows(pc.and_(pc.is_null(actions[name]), pc.invert(actions["is_remove"])))
-        if without.any():
-            first = int(without.argmax())
+    lacking = [name for name in fields.needed if name in actions.column_names and actions[name].null_count]
+    adds = pc.invert(actions["is_remove"]) if lacking else None
+    for name in lacking:
+        first = pc.index(pc.and_(pc.is_null(actions[name]), adds), TRUE).as_py()
+        if first >= 0:
             file, path = files[actions["commit"][first].as_py()], actions["path"][first].as_py()
             raise CorruptLog(
                 f"The log of {root} is damaged: {file.file.name} (version {file.version}): {fields.action} of {path} "

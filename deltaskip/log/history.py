@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import InvalidArgument, VersionNotFound
-from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
+from deltaskip.log.commit_times import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.records import dataclass

@@ -47,6 +47,8 @@ _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
 _LOOK_SECONDS = 0.02
+# A writer may take this many pauses to delete a commit that it wrote to another table than it had opened.
+_PAUSES_FOR_A_STRAY = 25
 # A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
@@ -94,13 +96,24 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         except CorruptLog as error:
             # A file that another process deletes during the read is not damage.
             again = list_log(storage, root)
-            if again == listing and isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
-                time.sleep(_LOOK_SECONDS)
-                again = list_log(storage, root)
+            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
+                pauses = _PAUSES_FOR_A_STRAY if _has_a_stray(listing) else 1
+                while again == listing and pauses:
+                    time.sleep(_LOOK_SECONDS)
+                    again, pauses = list_log(storage, root), pauses - 1
             if again == listing:
                 raise
             listing = again
     return _load(storage, listing, version)
+
+
+def _has_a_stray(listing: LogListing) -> bool:
+    """Whether the newest commit does not follow others that begin a table.
+
+    It may be the commit of a writer that had opened a table of the same path that was dropped; the writer deletes it.
+    """
+    before = (listing.latest or 0) - 1
+    return before > 0 and 0 in listing.commits and before not in listing.commits
 
 
 def list_log(storage: Storage, root: str, first: int = 0) -> LogListing:

@@ -99,7 +99,7 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
 def already_exists(root: str) -> TableAlreadyExists:
     """Return the error for a location that has a table."""
     return TableAlreadyExists(
-        f"There is a table at {root} already: open it, keep it with mode='ignore', or replace it with its rows by "
+        f"A table already exists at {root}: open it, keep it with mode='ignore', or replace it with its rows by "
         "mode='replace'."
     )
 

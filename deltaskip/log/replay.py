@@ -121,7 +121,8 @@ def replay(actions: pa.Table) -> Replay:
         removed, removed_dv = _removed_keys(coded, ids, arrow_array(remove_rows))
     adds = actions.select(FILE_SCHEMA.names)
     if len(live) < len(actions):
-        adds = adds.take(arrow_array(live))
+        follow = 0 < len(live) <= _FEW and live[-1] - live[0] == len(live) - 1
+        adds = adds.slice(int(live[0]), len(live)) if follow else adds.take(arrow_array(live))
     return Replay(in_schema(adds, FILE_SCHEMA), Superseded(added, removed, removed_dv))
 
 
@@ -141,6 +142,8 @@ def superseded_by(actions: pa.Table) -> Superseded:
 
 def after(older: Replay, newer: Replay) -> Replay:
     """Combine two adjacent ranges of the log."""
+    if not len(older.adds) and not older.superseded:
+        return newer
     kept = older.adds
     if len(kept):
         live = newer.superseded.live_mask(kept["path"], kept["deletion_vector"])

@@ -106,7 +106,7 @@ def clone(
     configuration, features = _configuration(source, properties or {})
     target = _existing(storage, root)
     if target is not None and not replace_table:
-        raise TableAlreadyExists(f"There is a table at {root} already: choose another place, or pass replace=True.")
+        raise TableAlreadyExists(f"A table already exists at {root}: choose another place, or pass replace=True.")
     parameters = {"source": f"delta.`{source.table_root}`", "sourceVersion": source.version}
     if target is None:
         check_no_table(storage, root)

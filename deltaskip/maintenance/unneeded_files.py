@@ -18,11 +18,11 @@ from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
+from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.commit import read_commits
-from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
-from deltaskip.log.tombstones import tombstones
 from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk

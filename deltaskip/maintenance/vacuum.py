@@ -149,7 +149,11 @@ def vacuum(
 
 
 def _check_protocol(snapshot: Snapshot) -> None:
-    """# PROTOCOL, VACUUM Protocol Check: readers and writers must check the write protocol before they delete."""
+    """Check that the table can be written.
+
+    # PROTOCOL, VACUUM Protocol Check (vacuumProtocolCheck): readers and writers check the write protocol before they
+    # delete.
+    """
     where = f"Version {snapshot.version} of {snapshot.root}"
     check_maintainable(snapshot.protocol, where)
     check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, CommitSummary())

@@ -69,7 +69,7 @@ _Part: TypeAlias = tuple[pa.Table, OpenFile, RowGroups | None]
 
 @dataclass(slots=True)
 class _Matches:
-    """The share of the files that were read of late in which many rows matched."""
+    """Of the files that were read recently, the share in which many rows matched."""
 
     share: float = 0.0
 

@@ -82,6 +82,7 @@ class NamedColumns:
 
     def of(self, field: StructField) -> str | None:
         """Return the name of a table's column in the files; None if they lack it."""
+        # PROTOCOL, Column Mapping, Reader Requirements: in id mode, files without field ids have NULL.
         if self._mode == "id":
             return self._by_id.get(str(field_id(field)).encode())
         name = physical_name(field, self._mode)

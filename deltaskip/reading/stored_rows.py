@@ -498,6 +498,7 @@ class StoredRows:
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
         named = NamedColumns(schema, self._mode)
+        # PROTOCOL, Partition Value Serialization: the values of the log win over a column in the file.
         found = {
             field.name: named.of(field)
             for field in self._fields

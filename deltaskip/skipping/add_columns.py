@@ -144,7 +144,7 @@ class CheckpointAdds(AddColumns):
         return [found[name] for name in names]
 
     def tag_values(self, name: str) -> pa.Array:
-        """The tags are read once for all their names, and only if an add has any."""
+        """The tags of all names are read together, and only if an add has any."""
         if self._tags is None:
             lacking = self._adds.is_null("tags")
             self._tags = pa.nulls(self.num_rows, TEXT_MAP) if lacking else self._adds.columns(["tags"])[0]

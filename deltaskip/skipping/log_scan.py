@@ -89,7 +89,7 @@ class LogScan(Reopened):
         self.snapshot = snapshot
         self.where = self._with_parameters(options.where, options.params)
         self._diagnosed = self._is_planned = self._has_one_time = False
-        # Queries run later, or on a clock that is little behind this one.
+        # Queries run later, or on a clock that is slightly behind this one.
         self._planned_at = time_ns() // 1000
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.

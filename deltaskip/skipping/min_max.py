@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -148,7 +147,7 @@ def _partition_extreme(
     for flags, attains in ((pc.and_(sure, filled), True), (pc.and_(pc.invert(sure), filled), False)):
         for code in codes.take(kept.filter(flags)).unique().to_pylist():
             possible = readings(values[code], partition.texts[code], column.type)
-            if possible is None or len(possible) > 1 or isinstance(values[code], PartitionValueError | TimestampRange):
+            if possible is None or len(possible) > 1:
                 found.unknown += 1
                 continue
             value = _partition_value(possible[0], column)

@@ -107,7 +107,8 @@ class PartitionColumn:
 
 
 def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
-    """The values that a partition value may represent when pruning; None if that is unknown.
+    """The values that a partition value may represent when pruning; None if that is unknown, as of a value that is a
+    range.
 
     "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers escape
     bytes differently, so of a binary value only NULL is certain.

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, TimestampRange
+from deltaskip.actions import PartitionValueError
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -194,7 +194,7 @@ def _check_single_readings(
     values = column.values(zone)
     for code in np.intersect1d(np.flatnonzero(odd), numpy_values(codes)).tolist():
         possible = readings(values[code], column.texts[code], field.type)
-        if possible is None or len(possible) > 1 or isinstance(values[code], TimestampRange):
+        if possible is None or len(possible) > 1:
             shown = f"{column.texts[code]!r} of {display_name([field.name])}"
             raise _refusal(snapshot, names, f"the logged value {shown} can be read in several ways")
 

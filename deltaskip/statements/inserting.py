@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from deltaskip.dml.assignments import is_default
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
 from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
@@ -244,14 +245,14 @@ def _with_defaults(
     # PROTOCOL, Default Columns; Spark 4.1, ResolveColumnDefaultInCommandInputQuery
     """
     lists = _values(query)
-    if lists is None or not any(_is_default(value) for row in lists for value in row):
+    if lists is None or not any(is_default(value) for row in lists for value in row):
         return query, columns
     if any(len(row) != len(columns) for row in lists):
         return query, columns
     for field, *values in zip(columns, *lists, strict=True):
-        if any(map(_is_default, values)):
+        if any(map(is_default, values)):
             check(field)
-    kept = [i for i in range(len(columns)) if not all(_is_default(row[i]) for row in lists)]
+    kept = [i for i in range(len(columns)) if not all(is_default(row[i]) for row in lists)]
     if not kept:
         raise InvalidArgument(f"INSERT INTO {shown} has DEFAULT for every column: give at least one a value.")
     texts = []
@@ -269,7 +270,7 @@ def _check_default(session: StatementSession, table: DeltaTable, field: StructFi
 
 
 def _value(text: str, field: StructField, shown: str) -> str:
-    if not _is_default(text):
+    if not is_default(text):
         return text
     if GENERATION_KEY in field.metadata or identity_of(field) is not None:
         raise InvalidArgument(
@@ -277,10 +278,6 @@ def _value(text: str, field: StructField, shown: str) -> str:
             f"row of VALUES or in none."
         )
     return str(field.metadata.get(DEFAULT_KEY, "NULL"))
-
-
-def _is_default(text: str) -> bool:
-    return text.strip().upper() == "DEFAULT"
 
 
 def _values(query: str) -> list[list[str]] | None:

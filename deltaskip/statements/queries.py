@@ -20,7 +20,7 @@ from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.table.table import DeltaTable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Others may have other trees (catalogs.statements.pushdown).
+# Other versions of sqlglot may produce other trees (statements.pushdown).
 _SQLGLOT = "30"
 
 

@@ -52,7 +52,7 @@ def parse_statement(text: str) -> Statement:
     Names and keywords are read here; expressions and queries keep their text as typed.
 
     Raises:
-        PredicateError: The text is no statement, with the line and column where it stops to be one.
+        PredicateError: The text is not a statement; the message has the line and column of the first error.
         InvalidArgument: The statement is one that is not supported, or contradicts itself.
     """
     try:

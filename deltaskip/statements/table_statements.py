@@ -118,7 +118,7 @@ class CreateTable(Statement):
             if self.if_not_exists:
                 return NOTHING
             raise TableAlreadyExists(
-                f"The catalog {catalog.name} has a table {ident} already: write CREATE TABLE IF NOT EXISTS, or CREATE "
+                f"The catalog {catalog.name} already has a table {ident}: write CREATE TABLE IF NOT EXISTS, or CREATE "
                 f"OR REPLACE TABLE."
             )
         if self.columns is None and self.query is None:
@@ -189,7 +189,7 @@ class CloneTable(Statement):
         if exists and self.if_not_exists:
             return NOTHING
         if exists and self.creating == "create":
-            raise TableAlreadyExists(f"The catalog {catalog.name} has a table {ident} already.")
+            raise TableAlreadyExists(f"The catalog {catalog.name} already has a table {ident}.")
         if not exists and self.creating == "replace":
             raise TableNotFound(f"The catalog {catalog.name} has no table {ident}.")
         properties = dict(self.properties) or None

@@ -185,7 +185,7 @@ def _rounded(files: float) -> str:
 
 
 def _ordered(bounds: Sequence[pa.Array]) -> _Ordered:
-    """Numbers in the order of the bounds, equal where they are equal."""
+    """The ranks of the bounds. Equal bounds have equal ranks."""
     type_ = bounds[0].type
     if pa.types.is_integer(type_) or pa.types.is_floating(type_):
         numbers: _Ordered = np.concatenate([numpy_values(values) for values in bounds])

@@ -13,7 +13,10 @@ from deltaskip.stats.values import Bound
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """The least and the greatest value of the rows, None if there is no value. Not `known`: others may exceed them."""
+    """The least and the greatest value of the rows, None if there is no value.
+
+    If `known` is False, other values may exceed them.
+    """
 
     low: Any
     high: Any
@@ -44,7 +47,7 @@ class FileFacts:
 
 
 def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]) -> Extremes:
-    """Combine the extremes of all parts. `above(a, b)`: a is greater. The first of equal values stays."""
+    """Combine the extremes of all parts. `above(a, b)`: a is greater. Of equal values the first is kept."""
 
     def join(a: Extremes, b: Extremes) -> Extremes:
         if not (a.known and b.known):

@@ -2,7 +2,7 @@
 
 # Apache Parquet, parquet.thrift: FileMetaData, Statistics, ColumnOrder
 Only `min_value` and `max_value` in the type's own order are used: the order of the old fields `min` and `max` depends
-on the writer. Which of the new ones are exact depends on the writer:
+on the writer. Whether `min_value` and `max_value` are exact depends on the writer:
 
 * integers, dates and timestamps (never INT96): any writer, unless its flags mark them as inexact;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so a NaN in the column is its maximum; other

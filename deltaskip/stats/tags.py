@@ -1,7 +1,7 @@
 """Tags of add actions with facts about NaN that their statistics lack.
 
 Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
-writer is deleted one day. Tags stay with the file in every checkpoint.
+writer is deleted eventually. Tags stay with the file in every checkpoint.
 
 * `deltaskip.stats` is written here, for new files and with recomputed statistics: the float columns without a NaN in
   the file, as far as its values were looked at. That is a fact about the file, whose values never change, and stays

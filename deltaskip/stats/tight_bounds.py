@@ -35,5 +35,9 @@ def is_wide(stats: Mapping[str, Any]) -> bool:
 
 
 def are_tight(recorded: pa.BooleanArray, vectors: pa.StructArray) -> pa.BooleanArray:
-    """Return whether each file's bounds are tight: as recorded, else if the file has no deletion vector."""
+    """Return whether each file's bounds are tight: as recorded, else if the file has no deletion vector.
+
+    # PROTOCOL, Per-file Statistics: an absent tightBounds is true. Here it is not, for a file with a deletion
+    # vector, whose bounds may be those of the deleted rows.
+    """
     return pc.coalesce(recorded, pc.is_null(vectors))

@@ -36,7 +36,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join, parent, split_authority
 from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.remote import read_side_by_side, staged
-from deltaskip.storage.remote_errors import first_line
+from deltaskip.storage.remote_errors import reason_of
 from deltaskip.storage.temporary_names import temporary_name
 
 # Base64 text is a third larger.
@@ -493,7 +493,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         raise _gone(path, act, error) from error
     except OSError as error:
         raise StorageError(
-            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or first_line(error)}; "
+            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or reason_of(error)}; "
             f"set TMPDIR to another directory."
         ) from error
     except Exception as error:
@@ -526,7 +526,7 @@ def _cause(java: Any) -> tuple[str, str | None]:
 
 def _gone(path: str, act: str, error: Exception) -> StorageError:
     return StorageError(
-        f"Cannot {act} {path}: the JVM of Spark does not respond ({first_line(error)}); start a new Spark session and "
+        f"Cannot {act} {path}: the JVM of Spark does not respond ({reason_of(error)}); start a new Spark session and "
         f"open the table again."
     )
 

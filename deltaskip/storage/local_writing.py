@@ -144,7 +144,7 @@ def unlink(path: str) -> None:
 def delete_tree(path: str) -> None:
     """Delete a directory and everything below it; of a link only the link. A missing directory is not an error.
 
-    The directory is renamed first: who reads the path finds nothing there, not a half-deleted table, and what another
+    The directory is renamed first: readers of the path find nothing there, not a half-deleted table, and what another
     process creates there meanwhile stays.
 
     Raises StorageError if a link is on the way to it.
@@ -383,7 +383,7 @@ def _hadoop_checksum(path: str) -> str:
 def _folder_of(path: str) -> Iterator[tuple[int | None, str]]:
     """Return a context with the directory that an entry is in, opened without following a link, and the entry's name.
 
-    What is deleted there is below the directory that was checked, whatever has taken the place of its name since.
+    Deletions stay inside the directory that was checked, even if another one has taken its name since.
     """
     folder, name = os.path.split(path)
     if not _HAS_DIRECTORIES:

@@ -63,7 +63,7 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
         # obstore raises Python's own error for it as well.
         case "obstore" | "builtin", name if name.startswith(("NotSupported", "NotImplemented")):
             return StorageError(
-                f"Cannot {act} {path}: the store does not support it ({first_line(error)}); use a store with "
+                f"Cannot {act} {path}: the store does not support it ({reason_of(error)}); use a store with "
                 f"conditional requests."
             )
         case "obstore" | "builtin" | "panic", _:
@@ -105,7 +105,7 @@ def _no_bucket(path: str, act: str) -> StorageError:
 
 def _refused(error: BaseException, path: str, act: str) -> StorageError:
     return StorageError(
-        f"No permission to {act} {path} ({_answer(error) or first_line(error)}): check the credentials in "
+        f"No permission to {act} {path} ({_answer(error) or reason_of(error)}): check the credentials in "
         f"storage_options or the environment, and what they may do."
     )
 
@@ -140,7 +140,7 @@ def _failed(error: BaseException, path: str, act: str) -> StorageError:
     elif "invalid list response" in text or "non-partial response" in text or "Header missing" in text:
         reason = "the endpoint does not answer as an object store; check the endpoint"
     else:
-        reason = first_line(error)
+        reason = reason_of(error)
     return StorageError(f"Cannot {act} {path}: {reason}.")
 
 
@@ -198,7 +198,7 @@ def opening_error(error: BaseException, location: str, options: dict[str, str]) 
     if "builder error" in text:
         return StorageError(f"Cannot open {location}: the proxy is not a URI; correct it in storage_options.")
     cure = "; check storage_options" if options else ""
-    return StorageError(f"Cannot open {location}: {first_line(error)}{cure}.")
+    return StorageError(f"Cannot open {location}: {reason_of(error)}{cure}.")
 
 
 def _malformed(location: str) -> str:
@@ -209,8 +209,8 @@ def _malformed(location: str) -> str:
     return f"{base} is not the URI of a bucket or container; write {scheme}://BUCKET/PATH"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of the error's message without a full stop, or its class if it has no message."""
+def reason_of(error: BaseException) -> str:
+    """Return the first line of a store's error without a full stop, or its class if it has no message."""
     lines = [line for line in _DUMP.sub("", redacted(str(error))).strip().splitlines() if line.strip()]
     if not lines:
         return type(error).__name__

@@ -39,7 +39,7 @@ def refuse_secrets(location: str) -> None:
 
 
 def trimmed(location: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options without white space around secrets, as files of tokens end in a line end.
+    """Return the options without white space around secrets, because files of tokens usually end with a newline.
 
     Messages do not show the secrets from now on. Raises StorageError for one with a control character in it.
     """

@@ -25,7 +25,7 @@ class Unsynced:
         return type(None), ()
 
     def put(self, path: str, data: bytes) -> None:
-        """Create a file, which is durable after the next `sync`. In other storages than local ones it is at once.
+        """Create a file, which is durable after the next `sync`. Storage that is not local makes it durable at once.
 
         Raises FileExists if a local file exists, and StorageError if it cannot be written.
         """

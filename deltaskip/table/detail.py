@@ -13,7 +13,7 @@ from deltaskip.actions import Protocol
 from deltaskip.errors import CorruptLog, SchemaError, TableNotFound, VersionNotFound
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.log import LogSegment, Snapshot
-from deltaskip.log.in_commit_timestamps import commit_time
+from deltaskip.log.commit_times import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass

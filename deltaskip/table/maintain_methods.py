@@ -28,7 +28,7 @@ _LONGEST_MS = 1 << 50
 
 
 class MaintainingMethods(TableMethods):
-    """Deleting files that are not needed, earlier versions restored, and clones."""
+    """Vacuum, restore and clone."""
 
     def vacuum(
         self,

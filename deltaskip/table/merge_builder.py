@@ -60,7 +60,7 @@ class MergeBuilder(Unpicklable):
 
         Args:
             values: New values by the name of a column or nested field: SQL text such as {"price": "s.price"}, an
-                expression of `deltaskip.col`, a Column, or another constant than text, such as None or a date. Other
+                expression of `deltaskip.col`, a Column, or a constant other than text, such as None or a date. Other
                 columns stay; generated columns are computed again.
             where: Condition that the pair of rows must satisfy.
         """

@@ -79,7 +79,7 @@ class CommitLoop:
 
     Attributes:
         unsynced: The files of the transaction that the commit makes durable.
-        outcome_unknown: Whether storage failed before it answered if it has the commit, so that readers may see it.
+        outcome_unknown: Whether storage failed before it confirmed the commit, so that readers may see it.
     """
 
     def __init__(self, base: Snapshot) -> None:

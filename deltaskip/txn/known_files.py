@@ -61,11 +61,9 @@ def known_files(
     may_hold = _Holding(base.table_root, values, bool(wanted))
     columns = (*_COLUMNS, "stats") if stats else _COLUMNS
     for adds in base.add_batches(_BATCH_ROWS, columns, may_hold):
-        paths = table_keys(base.table_root, adds["path"])
-        there = pc.is_in(paths, value_set=values)
-        if not pc.any(there).as_py():
+        paths, found = _chosen(base, adds, values)
+        if not len(found):
             continue
-        found = adds.filter(there)
         vectors = found["deletion_vector"]
         there_ids = dv_ids(vectors).is_valid().to_pylist()
         descriptors = [
@@ -83,7 +81,7 @@ def known_files(
             found["default_row_commit_version"].to_pylist(),
             texts,
         )
-        known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
+        known.update(zip(paths, rows, strict=True))
     required = set(wanted)
     return {key: each for key, each in known.items() if key in required or each.vector is not None}
 
@@ -93,12 +91,20 @@ def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, AddFile]:
     values = arrow_array(list(keys), pa.string())
     found: dict[str, AddFile] = {}
     for adds in base.add_batches(_BATCH_ROWS, None, _Holding(base.table_root, values, True)):
-        paths = table_keys(base.table_root, adds["path"])
-        there = pc.is_in(paths, value_set=values)
-        if pc.any(there).as_py():
-            chosen = pa.Table.from_batches([adds.filter(there)])
-            found.update(zip(paths.filter(there).to_pylist(), add_files(chosen), strict=True))
+        paths, chosen = _chosen(base, adds, values)
+        if len(chosen):
+            found.update(zip(paths, add_files(pa.Table.from_batches([chosen])), strict=True))
     return found
+
+
+def _chosen(base: Snapshot, adds: pa.RecordBatch, values: pa.StringArray) -> tuple[list[str], pa.RecordBatch]:
+    """The adds with keys of paths that are among `values`, and these keys."""
+    keys = table_keys(base.table_root, adds["path"])
+    rows = pc.indices_nonzero(pc.is_in(keys, value_set=values))
+    # Taking rows of nested columns is slow, even of none.
+    few = len(rows) <= 1
+    found = adds.slice(rows[0].as_py() if len(rows) else 0, len(rows)) if few else adds.take(rows)
+    return keys.take(rows).to_pylist(), found
 
 
 def listed_files(base: Snapshot, keys: pa.StringArray) -> tuple[pa.StringArray, pa.Table]:

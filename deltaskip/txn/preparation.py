@@ -26,7 +26,7 @@ from deltaskip.actions import (
 from deltaskip.errors import InvalidCommit
 from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
-from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
+from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array

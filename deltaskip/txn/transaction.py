@@ -513,8 +513,8 @@ class Transaction(Unpicklable):
     def copy_state(self) -> None:
         """State that files and metadata after the commit are those of a version of this table, or of another.
 
-        They were valid together, so that the new metadata is not compared with files that the commit removes. Files
-        that other writers add conflict.
+        Those files and that metadata were consistent in that version, so the new metadata is not checked against the
+        files that the commit removes. Files that other writers add conflict.
         """
         self._pending.copies_state = True
 

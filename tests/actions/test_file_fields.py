@@ -29,7 +29,7 @@ from deltaskip.actions.file_fields import (
 )
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, parse_commits
 from deltaskip.log.checkpoint.adds import add_column
-from deltaskip.log.tombstones import REMOVE_TYPE
+from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE
 
 # PROTOCOL, Add File: the keys of an add in the order of the table there, and the types of Checkpoint Schema.
 ADD_KEYS = {

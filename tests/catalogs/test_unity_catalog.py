@@ -114,7 +114,7 @@ def test_a_table_that_exists_is_registered_at_its_version(
     table.append(rows(1))
     assert ids_of(cat.register_table("db.e", str(tmp_path / "e"))) == [1]
     assert server.table("main.db.e").properties["delta.lastUpdateVersion"] == "1"
-    with pytest.raises(TableAlreadyExists, match=r"has a table db\.e already"):
+    with pytest.raises(TableAlreadyExists, match=r"already has a table db\.e"):
         cat.register_table("db.e", str(tmp_path / "e"))
     with pytest.raises(TableNotFound):
         cat.register_table("db.f", str(tmp_path / "nowhere"))

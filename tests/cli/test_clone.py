@@ -18,6 +18,6 @@ def test_clone_clones(run: Run, emptied: Path, tmp_path: Path) -> None:
     assert ran.status == 0 and "cloned version 1 of" in ran.out
     assert len(rows_of(ds.DeltaTable(target))) == 9 and ds.DeltaTable(target).properties == {"mine": "1"}
     ran = run("clone", emptied, target)
-    assert ran.status == 1 and "There is a table at" in ran.err
+    assert ran.status == 1 and "A table already exists at" in ran.err
     done = json.loads(run("clone", emptied, target, "--replace", "--json").out)
     assert done["version"] == 1 and done["metrics"]["numRemovedFiles"] == 1 and done["source_version"] == 2

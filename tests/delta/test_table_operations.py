@@ -88,7 +88,7 @@ def test_clones_of_versions_and_times(spark: Any, path: str, tmp_path: Path) -> 
     moment = table.history().where("version = 1").head().timestamp.strftime("%Y-%m-%d %H:%M:%S.%f")
     timed = table.cloneAtTimestamp(moment, f"delta.`{tmp_path / 'e'}`", isShallow=True)
     assert rows(timed.toDF()) == [("a", 1), ("b", 2)]
-    with pytest.raises(AnalysisException, match="There is a table at"):
+    with pytest.raises(AnalysisException, match="A table already exists at"):
         table.clone(str(tmp_path / "d"), isShallow=True)
     replaced = table.clone(str(tmp_path / "d"), isShallow=True, replace=True)
     assert rows(replaced.toDF()) == [("a", 3), ("b", 2)]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,16 @@ def test_of_very_many_damaged_checkpoints_some_are_tried(five: TableBuilder, mon
     monkeypatch.setattr("deltaskip.log.loading.open_checkpoint", counted)
     assert five.load().version == 4
     assert len(opened) == 100
+
+
+def test_a_commit_that_its_writer_takes_back_is_not_damage(table: TableBuilder) -> None:
+    """A writer that had opened a dropped table may commit to the next one at its path, and deletes that commit."""
+    table.commit(add("f0"))
+    stray = table.log / log_name(8, "json")
+    stray.write_text('{"commitInfo":{}}\n')
+    with pytest.raises(CorruptLog, match=r"0001\.json \(version 1\) is missing"):
+        table.load()
+    taken_back = threading.Timer(0.15, stray.unlink)
+    taken_back.start()
+    assert table.load().version == 0
+    taken_back.join()

@@ -15,8 +15,8 @@ import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile, add_files
 from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log import Snapshot
+from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.log.tombstones import tombstones
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import SCHEMA, file, gone, make_table
 

@@ -122,7 +122,7 @@ class SqlCatalog(LocatedCatalog):
             return
         if self._rows.namespace(namespace) is None:
             raise self._no_namespace(namespace[:-1])
-        raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {shown_namespace(namespace)} already.")
+        raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}.")
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         if not self._rows.change_namespace(namespace, lambda _: dict(properties)):
@@ -165,7 +165,7 @@ class SqlCatalog(LocatedCatalog):
         """The error for a row that a key refused: the name is taken, or the namespace is gone."""
         if self._rows.table(ident) is None and self.find_namespace(ident.namespace) is None:
             return self._no_namespace(ident.namespace)
-        return TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
+        return TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
 
 def _rows(url: str, catalog: str) -> CatalogRows:

@@ -160,7 +160,7 @@ class ManagedLog(CatalogCommits):
             TableNotFound, InvalidCommit: It did not.
         """
         request = [*updates, {"action": "add-commit", "commit": commit.to_json()}]
-        # Data-only commits go through whoever changes the entry; so does the mark of row tracking.
+        # A commit of data alone, or with a new mark of row ids, succeeds even if another writer changes the entry.
         asserts = any(each["action"] != "set-domain-metadata" for each in updates)
         etag = self._last.etag if asserts else None
         unknown: OutcomeUnknown | None = None
@@ -208,7 +208,7 @@ class ManagedLog(CatalogCommits):
 
         Raises:
             FileExistsError: Another commit has the version.
-            OutcomeUnknown: The table cannot be looked at.
+            OutcomeUnknown: The table cannot be loaded.
             TableNotFound: As `_ask` does.
         """
         published = join(self._folder, commit_name(commit.version))
@@ -307,7 +307,7 @@ class NewLog(CatalogCommits):
 
 
 class ExternalLog(CatalogCommits):
-    """The log of an external table: it is on its own, and the catalog is told of changes of the metadata.
+    """The log of an external table, which stands alone: the catalog is only told of changes of the metadata.
 
     Args:
         client: The client of the catalog.

@@ -144,7 +144,7 @@ def _columns(schema_string: str | None) -> Any:
 
 
 def _type(type_: Any) -> Any:
-    """A type of the schema in the form of the API, which names the parts of arrays and maps otherwise."""
+    """A type of the schema in the form of the API, which names the parts of arrays and maps differently."""
     if not isinstance(type_, dict):
         return type_
     if type_.get("type") == "struct":

@@ -36,7 +36,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.log.in_commit_timestamps import commit_time
+from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
 from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
@@ -388,7 +388,7 @@ class UnityCatalog(LocatedCatalog):
                 continue
             if _place(loaded.location) == _place(request["location"]):
                 return loaded
-            raise TableAlreadyExists(f"The catalog {self.name} has a table {self._identifier(name)} already.")
+            raise TableAlreadyExists(f"The catalog {self.name} already has a table {self._identifier(name)}.")
         assert unknown is not None
         raise unknown
 
@@ -436,7 +436,7 @@ class UnityCatalog(LocatedCatalog):
                 if not refused.is_taken:
                     raise
                 raise NamespaceAlreadyExists(
-                    f"The catalog {self.name} has a namespace {shown_namespace(namespace)} already."
+                    f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}."
                 ) from refused
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
@@ -521,7 +521,7 @@ class UnityCatalog(LocatedCatalog):
             if refused.kind in _NO_TABLE:
                 raise TableNotFound(f"The catalog {self.name} has no such table: {refused}") from refused
             if refused.is_taken and ident is not None:
-                raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.") from refused
+                raise TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.") from refused
             raise
 
 

@@ -96,11 +96,6 @@ def checked_values(name: str, values: object) -> dict[str, Any]:
     return {key: _checked_value(f"{name}[{key!r}]", value) for key, value in values.items()}
 
 
-def is_default(value: object) -> bool:
-    """Whether an assigned value is the keyword DEFAULT, which stands for the column's default."""
-    return isinstance(value, str) and value.strip().upper() == "DEFAULT"
-
-
 def expression_text(value: object) -> str:
     """Return an expression for the table's history and messages."""
     if isinstance(value, ColumnExpr | Node):

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, is_default
+from deltaskip.dml.assignments import is_default
+from deltaskip.dml.merge.clauses import Action, Kind, MergeClause
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column

@@ -188,9 +188,9 @@ def _begins(part: Part) -> bool:
 def beginning_of(pattern: str) -> str:
     """Return a text with which every string begins in which a pattern occurs; "" if none is known.
 
-    Without (?m), `^` and `\\A` hold only at the begin of the string. So a match of `^p…` begins there, and where each
-    part of p is one character, alone in its set, the string has these characters one after the other: it begins with p.
-    Where an alternative, or a part that may be missing, comes next, nothing is known of what follows.
+    Without (?m), `^` and `\\A` match only at the beginning of the string. So a match of `^p…` begins there, and
+    where each part of p is one character, alone in its set, the string has these characters one after the other: it
+    begins with p. Where an alternative, or a part that may be missing, comes next, nothing is known of what follows.
     """
     try:
         part = read(pattern).part

@@ -105,7 +105,7 @@ def _has(ranges: Ranges, code: int) -> bool:
 
 @cache
 def _of_category(name: str) -> Set:
-    """A general category of Unicode. Characters whose category is not that of Unicode 3.2 are not sure."""
+    """A general category of Unicode, undecided for characters whose category has changed since Unicode 3.2."""
     old = unicodedata.ucd_3_2_0.category
     now = unicodedata.category
     found: list[int] = []

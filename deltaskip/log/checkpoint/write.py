@@ -27,6 +27,7 @@ from deltaskip.log.catalog_commits import catalog_commits
 from deltaskip.log.checkpoint.action_rows import AddRows, state_rows
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, version_prefix
@@ -34,7 +35,6 @@ from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names

@@ -51,7 +51,7 @@ def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
     Args:
         sample: The values of the sample that are not null.
         nulls: Number of null values of the sample.
-        bits: The parts are numbered with so many bits.
+        bits: Number of bits in the number of a part.
     """
     places, before = cut_places(len(sample), nulls, bits)
     return Cuts(np.sort(sample)[places], before)
@@ -63,7 +63,7 @@ def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64
     Args:
         values: Number of values that are not null.
         nulls: Number of nulls.
-        bits: The parts are numbered with so many bits.
+        bits: Number of bits in the number of a part.
     """
     parts = 1 << bits
     before = min(parts - 1, max(1, round(parts * nulls / (values + nulls)))) if nulls else 0
@@ -88,7 +88,7 @@ def places_on(curve: CurveName, cells: Sequence[npt.NDArray[Any]], bits: int) ->
     Args:
         curve: "range" takes one column; the others any number.
         cells: For each column the part of each row.
-        bits: The parts are numbered with so many bits.
+        bits: Number of bits in the number of a part.
     """
     if curve == "range" or len(cells) == 1:
         return cells[0]

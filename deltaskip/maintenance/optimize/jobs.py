@@ -196,7 +196,7 @@ def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
 
 @dataclass(slots=True)
 class _Memory:
-    """Turns of files that are rewritten at the same time."""
+    """Limits the bytes of files that are rewritten at the same time."""
 
     _running_bytes: int = 0
     _changed: Condition = field(default_factory=Condition)

@@ -310,7 +310,7 @@ class Texts:
 
         Args:
             sample: Numbers of the rows of the sample.
-            bits: The parts are numbered with so many bits.
+            bits: Number of bits in the number of a part.
         """
         values = [value for value in self._array.take(arrow_array(sample)).to_pylist() if value is not None]
         places, before = cut_places(len(values), len(sample) - len(values), bits)

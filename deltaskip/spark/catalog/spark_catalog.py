@@ -219,7 +219,7 @@ class SparkCatalog(LocatedCatalog):
             except Exception as error:
                 if is_taken(error):
                     raise NamespaceAlreadyExists(
-                        f"The catalog {self.name} has a namespace {shown_namespace(namespace)} already."
+                        f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}."
                     ) from None
                 raise
 
@@ -314,7 +314,7 @@ class SparkCatalog(LocatedCatalog):
         )
 
     def _taken(self, ident: CatalogIdentifier) -> TableAlreadyExists:
-        return TableAlreadyExists(f"The catalog {self.name} has a table or view {ident} already.")
+        return TableAlreadyExists(f"The catalog {self.name} already has a table or view {ident}.")
 
     def _gone(self, ident: CatalogIdentifier) -> TableNotFound:
         return TableNotFound(f"The catalog {self.name} has no table {ident}.")

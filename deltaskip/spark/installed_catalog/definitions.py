@@ -30,12 +30,6 @@ _OPTION_PREFIX = "option."
 _LOCAL = re.compile(r"file:(?://)?(?=/)")
 
 
-def visible_columns(table: DeltaTable) -> list[StructField]:
-    """Return the columns of a table that queries see: all but those that its transforms have added."""
-    hidden = set(table.hidden_columns)
-    return [field for field in table.schema.fields if field.name not in hidden]
-
-
 def read_order(fields: Iterable[StructField], table: DeltaTable) -> list[StructField]:
     """Return columns in the order in which readers return them: those of the partition come last."""
     return sorted(fields, key=lambda field: field.name in table.partition_columns)

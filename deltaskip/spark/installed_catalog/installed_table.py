@@ -17,12 +17,12 @@ from deltaskip.spark.installed_catalog.definitions import (
     read_order,
     shown_properties,
     spark_columns,
-    visible_columns,
 )
 from deltaskip.spark.installed_catalog.own_sql import use_sql
 from deltaskip.spark.installed_catalog.scans import ScanBuilder
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 

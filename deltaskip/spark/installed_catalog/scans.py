@@ -39,12 +39,13 @@ from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
-from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
+from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
+from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 
 _NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIMESTAMP, STRING)

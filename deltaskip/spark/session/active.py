@@ -32,7 +32,7 @@ def active_session() -> SparkSession | None:
     try:
         active = SparkSession.getActiveSession()
         return None if active is None or not active.version else active
-    except Exception:  # a session that was stopped, or whose server has gone
+    except Exception:  # a session that was stopped, or whose server is gone
         return None
 
 
@@ -83,7 +83,7 @@ def session_time_zone() -> str | None:
     try:
         active = running_session()
         return None if active is None else str(active.conf.get("spark.sql.session.timeZone"))
-    except Exception:  # a session that was stopped, or whose server has gone
+    except Exception:  # a session that was stopped, or whose server is gone
         return None
 
 
@@ -92,7 +92,7 @@ def session_ansi() -> bool | None:
     try:
         active = SparkSession.getActiveSession()
         return None if active is None else in_ansi(active)
-    except Exception:  # a session that was stopped, or whose server has gone
+    except Exception:  # a session that was stopped, or whose server is gone
         return None
 
 
@@ -101,7 +101,7 @@ def session_reads_as_before() -> bool:
     try:
         active = SparkSession.getActiveSession()
         policy = "" if active is None else str(active.conf.get("spark.sql.legacy.timeParserPolicy", ""))
-    except Exception:  # a session that was stopped, or whose server has gone
+    except Exception:  # a session that was stopped, or whose server is gone
         return False
     return policy.upper() == "LEGACY"
 
@@ -116,7 +116,7 @@ def session_function(name: str) -> bool:
     try:
         active = SparkSession.getActiveSession()
         return active is not None and active.catalog.functionExists(name)
-    except Exception:  # a session that was stopped, or whose server has gone
+    except Exception:  # a session that was stopped, or whose server is gone
         return False
 
 

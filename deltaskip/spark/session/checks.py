@@ -70,7 +70,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
     """Within the block, Python functions are prepared for workers that have this package.
 
     By default the workers of a local session run `python3` of PATH, which need not be that of the environment in use;
-    in the block they run the interpreter of this process. What the user has configured stays: PYSPARK_PYTHON,
+    in the block they run the interpreter of this process. Settings of the user take precedence: PYSPARK_PYTHON,
     spark.pyspark.python. On a cluster, and through Spark Connect, a small job asks once whether executors have the
     package.
 
@@ -116,7 +116,7 @@ def _check_executors(context: Any) -> None:
 
 
 def _check_executors_of_server(spark: SparkSession) -> None:
-    """Raise SparkUnavailable if the executors of a server of Spark Connect lack this package, asked once a session."""
+    """Raise SparkUnavailable if the executors of a server of Spark Connect lack this package; asks once per session."""
     session = session_id(spark)
     if session in _WITH_PACKAGE:
         return

@@ -1,4 +1,4 @@
-"""The table of rules that every commit must meet, by name; each is checked in the module that its name begins with."""
+"""The table of rules that every commit must meet. Searching for the name of a rule finds its check."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ _ROWS = (
     CommitRule("files.append-only", "No rows are removed from an append-only table.", "PROTOCOL, Append-only Tables"),
     CommitRule(
         "files.deletion-vector",
-        "A deletion vector replaces another only with a remove, and fits the row count of its file.",
+        "A deletion vector replaces another only with a remove, and its file has a numRecords that it fits.",
         _VECTORS,
     ),
     CommitRule(
@@ -159,7 +159,7 @@ _ROWS = (
         "row-ids.assigned", "Row ids are unique, and below the high-water mark where a file brings its own.", _IDS
     ),
     CommitRule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
-    CommitRule("row-ids.columns", "The columns of materialized row ids are named once and for all.", _IDS),
+    CommitRule("row-ids.columns", "The columns of materialized row ids keep their names.", _IDS),
     CommitRule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
     CommitRule(
         "iceberg.features",

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
-from deltaskip.features.registry import FEATURES, READER_VERSIONS, has_feature
-from deltaskip.features.requirements import CommitSummary, uses_of
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.requirements import READER_VERSIONS, CommitSummary, uses_of
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties

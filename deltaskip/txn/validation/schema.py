@@ -150,7 +150,7 @@ def _can_partition(type_: DataType) -> bool:
 
 def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str, str]]:
     for name in _twice(struct.names):
-        yield "schema.duplicates", f"has the column {above}{name} twice, if letter case does not count"
+        yield "schema.duplicates", f"has the column {above}{name} twice, since names are case-insensitive"
     reserved = {} if above else _reserved(state)
     for field in struct.fields:
         name = f"{above}{field.name}"
@@ -292,7 +292,7 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
     if "" in state.properties.constraints:
         yield rule, "has a constraint without a name"
     for name in _twice(tuple(state.properties.constraints)):
-        yield rule, f"has the constraint {name} twice, if letter case does not count"
+        yield rule, f"has the constraint {name} twice, since names are case-insensitive"
 
 
 def _resolves(parts: Sequence[str], schema: StructType) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError, WriteWarning
 from deltaskip.features.enabling import FEATURE_PREFIX, MATERIALIZED_COLUMNS, VERSION_PROPERTIES
-from deltaskip.log.in_commit_timestamps import ENABLEMENT
+from deltaskip.log.commit_times import ENABLEMENT
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,

@@ -12,7 +12,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import CorruptLog
-from deltaskip.log.tombstones import tombstones
+from deltaskip.log.checkpoint.tombstones import tombstones
 from tests.extent import WHOLE
 from tests.log.builder import CHECKPOINT_SCHEMA, PROTOCOL, TableBuilder, add, log_name, metadata, remove
 from tests.looped import looped

@@ -19,10 +19,10 @@ import deltaskip as ds
 from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
-from deltaskip.log.tombstones import tombstones
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.storage import open_storage
 from tests import builder as tests_builder
