@@ -30,14 +30,7 @@ from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import (
-    NOTHING,
-    arrow_array,
-    arrow_scalar,
-    numpy_values,
-    one_chunk,
-    true_rows,
-)
+from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
 from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table

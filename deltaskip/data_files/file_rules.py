@@ -39,15 +39,7 @@ from deltaskip.schema.mapping import ID_KEY, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
-    GENERATION_KEY,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import GENERATION_KEY, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from deltaskip.errors import (
-    InvalidArgument,
-    InvalidArgumentType,
-    TableNotFound,
-)
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, TableNotFound
 from deltaskip.spark.catalog.session_tables import PROVIDER, name_parts, named_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable

@@ -20,7 +20,7 @@ from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import marks_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
@@ -77,7 +77,7 @@ class ArrowExecution(RowExecution):
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
-        marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
+        marks = marks_rows(snapshot.protocol, snapshot.table_properties)
         if not marks and _are_little(files, snapshot.schema):
             try:
                 return positions_where(self._held_rows(files), files, matching.mask)

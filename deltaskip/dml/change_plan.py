@@ -1,15 +1,16 @@
-"""Plans of changes of rows: the execution, and the files that a change may touch, found by the log alone."""
+"""Plans of changes of rows: the execution, this process or a Spark session, and the files that a change may touch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from deltaskip.dml.chosen_execution import execution_of
-from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.execution import ChangingEngine, RowExecution
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
-from deltaskip.features.registry import has_feature
+from deltaskip.engine import engine
+from deltaskip.features.registry import marks_rows
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -33,6 +34,21 @@ class PlannedChange:
     execution: RowExecution
     scan: Scan
     files: FilesToChange
+
+
+def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
+    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
+
+    Args:
+        snapshot: The table.
+        spark: The session or DataFrame; None for this process.
+        time_zone: Time zone of expressions in this process.
+        act: The operation that needs the session, such as "Deleting", for errors.
+    """
+    if spark is None:
+        return ArrowExecution(snapshot, time_zone)
+    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
+    return asked.row_execution(spark, snapshot)
 
 
 def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> PlannedChange:
@@ -74,7 +90,6 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
     """
     snapshot = scan.snapshot
     whole, read = (FileCount(len(each), each.size_in_bytes) for each in (change.whole, change.partly))
-    marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
     return ChangePlan(
         operation=operation,
         table=snapshot.table_root,
@@ -82,7 +97,7 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
         whole=whole,
         read=read,
         skipped=size_of_table(snapshot) - whole - read,
-        marks_rows=marks,
+        marks_rows=marks_rows(snapshot.protocol, snapshot.table_properties),
         files=pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
         explain=scan.explain(),
     )

@@ -28,7 +28,7 @@ from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.deletion_vectors import write_deletion_vectors
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import marks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
@@ -356,7 +356,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
     properties = snapshot.typed(metadata.configuration)
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
-    marks = has_feature(protocol, "deletionVectors") and properties.deletion_vectors
+    marks = marks_rows(protocol, properties)
     layout = replace(layout, unsynced=transaction.unsynced)
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 

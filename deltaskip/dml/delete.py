@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from deltaskip.actions import AddFile
-from deltaskip.dml.change_plan import PlannedChange, plan_change
+from deltaskip.dml.change_plan import PlannedChange, execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
-from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.positions import RowPositions
 from deltaskip.log import Snapshot
 from deltaskip.txn.operation import commit_operation

@@ -1,7 +1,8 @@
 """Whether this process carries out a part of a change that was given a Spark session, instead of a job.
 
-It does if there is little data: as much as it reads and writes in the time that a job takes to start. The option
-`spark_jobs` leaves everything to jobs. Each function here answers for one part; none is asked without a session.
+It does if there is little data, as much as it reads and writes in the time that a job takes to start, and if no file
+may have dates that only Spark reads. The option `spark_jobs` leaves everything to jobs. Each function here answers for
+one part, before the part begins; none is asked without a session.
 
 Measured on one core: numbers are decoded and compared in 13 ns, text in 60 to 100 ns, and a value is copied into a new
 file in about 50 ns, by Spark in twice that. A job costs about a second beside its work. Over a network each file costs
@@ -11,37 +12,60 @@ requests, and bytes come slower than from a disk.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
 
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.log import Snapshot
+from deltaskip.reading.julian import may_be_julian
+from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType, StructType
+from deltaskip.schema.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    StructField,
+    StructType,
+    nested_types,
+)
 from deltaskip.settings import options
 
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64
 _REMOTE_COUNTS_AS = 8
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+# Footers that are read at once, over a network, too.
+_READERS = 16
 
 
-def is_little_to_read(snapshot: Snapshot, num_records: Sequence[int | None], columns: Collection[str]) -> bool:
-    """Return whether reading columns of some files takes less than a job, given the number of rows of each file."""
-    partitions = frozenset(snapshot.partition_columns)
-    stored = [f for f in snapshot.schema.fields if f.name in columns and f.name not in partitions]
+def is_little_to_read(snapshot: Snapshot, files: pa.Table, columns: Collection[str]) -> bool:
+    """Return whether this process reads columns of files sooner than a job does.
+
+    files: `DataFiles.listed`.
+    """
+    stored = _stored(snapshot, snapshot.schema, columns)
     width = sum(1 if _is_narrow(f.type) else _TEXT_COUNTS_AS for f in stored)
-    return _is_little(snapshot, num_records, width, options.values_found_here)
+    return _is_little(snapshot, [files], width, options.values_found_here) and _are_readable(snapshot, [files], stored)
 
 
 def is_little_to_copy(
     snapshot: Snapshot, parts: Sequence[RowsOfFiles], schema: StructType, same_machine: bool = False
 ) -> bool:
-    """Return whether writing rows of files into new files takes less than a job.
+    """Return whether this process writes rows of files into new files sooner than a job does.
 
     same_machine: Whether the tasks of a job would run on this machine.
     """
-    num_records = [count for part in parts for count in part.files["num_records"].to_pylist()]
+    files = [part.files for part in parts]
     most = options.values_copied_locally if same_machine else options.values_copied_here
-    return _is_little(snapshot, num_records, len(leaves(schema)), most)
+    if not _is_little(snapshot, files, len(leaves(schema)), most):
+        return False
+    return _are_readable(snapshot, files, _stored(snapshot, schema, schema.names))
 
 
 def is_little_to_collect(rows: int, schema: StructType) -> bool:
@@ -59,20 +83,51 @@ def is_little_to_rewrite(size_in_bytes: int) -> bool:
     return not _all_by_jobs() and size_in_bytes <= options.optimize_here_bytes
 
 
+def is_readable(snapshot: Snapshot, files: pa.Table) -> bool:
+    """Return whether this process can read all columns of files. files: `DataFiles.listed`."""
+    return _are_readable(snapshot, [files], _stored(snapshot, snapshot.schema, snapshot.schema.names))
+
+
 def _all_by_jobs() -> bool:
     return options.spark_jobs == "always"
 
 
-def _is_little(snapshot: Snapshot, num_records: Sequence[int | None], width: int, most: int) -> bool:
+def _is_little(snapshot: Snapshot, files: Sequence[pa.Table], width: int, most: int) -> bool:
+    """Whether files have few values. width: Values of a row."""
     if _all_by_jobs():
         return False
-    known = [count for count in num_records if count is not None]
-    values = sum(known) * max(1, width)
-    if len(known) < len(num_records):
+    counts: list[int | None] = [count for each in files for count in each["num_records"].to_pylist()]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
         return False
+    values = sum(known) * max(1, width)
     if not snapshot.storage.remote:
         return values <= most
-    return len(known) <= _MOST_REMOTE_FILES and values * _REMOTE_COUNTS_AS <= most
+    return len(counts) <= _MOST_REMOTE_FILES and values * _REMOTE_COUNTS_AS <= most
+
+
+def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequence[StructField]) -> bool:
+    """Whether no column may have dates of the Julian calendar, as far as the footers of the files tell."""
+    if not any(each in _TIMES for field in stored for each in nested_types(field.type)):
+        return True
+    rows = StoredRows(snapshot, StructType(()), "none")
+
+    def is_gregorian(file: pa.Table) -> bool:
+        with rows.open(file) as opened:
+            return not may_be_julian(opened.parquet.metadata)
+
+    each = [table.slice(number, 1) for table in files for number in range(len(table))]
+    if len(each) < 2:
+        # A thread would only take time to start.
+        return all(map(is_gregorian, each))
+    with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
+        return all(pool.map(is_gregorian, each))
+
+
+def _stored(snapshot: Snapshot, schema: StructType, columns: Collection[str]) -> list[StructField]:
+    """The columns that files have."""
+    partitions = frozenset(snapshot.partition_columns)
+    return [field for field in schema.fields if field.name in columns and field.name not in partitions]
 
 
 def _is_narrow(type_: DataType) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import DeltaSkipError, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import EvaluationError, top_level_columns
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.reading.matching_rows import padded_column
@@ -61,13 +61,13 @@ def positions_where(
 def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions | None:
     """Return the live rows of each file that match, if finding them here takes less than starting a job.
 
-    files: `DataFiles.listed`. None if there is too much to read, or something that only Spark reads or evaluates.
+    files: `DataFiles.listed`. None if there is too much to read, or a row for which only Spark evaluates the predicate.
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)
     if padded_column(scan.predicate, snapshot.schema) is not None:
         return None
-    if not is_little_to_read(snapshot, files["num_records"].to_pylist(), wanted):
+    if not is_little_to_read(snapshot, files, wanted):
         return None
     rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
     evaluator = Evaluator(scan.predicate, time_zone)
@@ -77,7 +77,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
 
     try:
         return positions_where(rows, files, true_rows)
-    except (EvaluationError, UnsupportedFeature):
+    except EvaluationError:
         return None
 
 

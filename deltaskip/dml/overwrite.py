@@ -13,9 +13,8 @@ from deltaskip.actions import parse_partition_value
 from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.change_plan import PlannedChange, plan_change
+from deltaskip.dml.change_plan import PlannedChange, execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
-from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions

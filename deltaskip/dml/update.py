@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.dml.assignments import NewValue, assignments_of
-from deltaskip.dml.change_plan import plan_change
+from deltaskip.dml.change_plan import execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
-from deltaskip.dml.chosen_execution import execution_of
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot

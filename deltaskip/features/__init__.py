@@ -1,11 +1,6 @@
 """Table features: their registry, what they require of readers and writers, and how a table gets them."""
 
-from deltaskip.features.registry import (
-    FEATURES,
-    TableFeature,
-    has_feature,
-    support_table,
-)
+from deltaskip.features.registry import FEATURES, TableFeature, has_feature, support_table
 from deltaskip.features.requirements import CommitSummary, check_maintainable, check_readable, check_writable
 
 __all__ = [

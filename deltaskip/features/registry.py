@@ -157,6 +157,14 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     )
 
 
+def marks_rows(protocol: TableProtocol, properties: TableProperties) -> bool:
+    """Whether rows are deleted by deletion vectors: the table supports them, and its property lets writers add them.
+
+    # PROTOCOL, Deletion Vectors
+    """
+    return has_feature(protocol, "deletionVectors") and properties.deletion_vectors
+
+
 def no_feature(name: str, table: str = "") -> str:
     """Return the message for the name of an unknown feature. table: the table that should get it, "" for none."""
     where = f" (table {table})" if table else ""

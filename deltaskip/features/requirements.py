@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature
+from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature, marks_rows
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import supports_mapping
@@ -234,8 +234,7 @@ def _check_rules(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first (rule files.append-only)."
         )
-    # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
-    if summary.sets_deletion_vectors and not (has_feature(protocol, "deletionVectors") and properties.deletion_vectors):
+    if summary.sets_deletion_vectors and not marks_rows(protocol, properties):
         raise UnsupportedFeature(
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
             f"{TableProperties.deletion_vectors.name} to true (rule files.deletion-vector)."

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.data_files.file_layout import layout_after
-from deltaskip.dml.chosen_execution import execution_of
+from deltaskip.dml.change_plan import execution_of
 from deltaskip.dml.execution import copying_plan, row_id_columns
 from deltaskip.dml.files_to_change import DataFiles, kept_files, remove_actions
 from deltaskip.errors import PredicateError, SchemaError

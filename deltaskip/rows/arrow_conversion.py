@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.engine import collation_version
-from deltaskip.errors import PredicateError, RowViolation
+from deltaskip.errors import PredicateError, RowViolation, UnsupportedFeature
 from deltaskip.expr import Node, bind, bind_expression, needs_session, parse_sql, public_errors
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
-from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.columns import Evaluator, never_fails
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
@@ -32,16 +32,12 @@ from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, Step, violation
 from deltaskip.rows.shown_rows import python_value
+from deltaskip.rows.store import stores_every_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-)
+from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructType
 from deltaskip.skipping.proofs.collated import Collations
 
 # Below this, starting threads takes longer than they save.
@@ -121,6 +117,25 @@ class ArrowRows:
             arrays[name] = one_chunk(batch.column(name))
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
+    @property
+    def decides_every_row(self) -> bool:
+        """Whether each value is stored or refused here, and each expression has a value here for every row."""
+        given = [(column.source.type, column.field.type) for column in self.plan.columns if column.source is not None]
+        computed = [column for column in self.plan.columns if column.origin in ("default", "generated")]
+        conditions = [rule for rule in self.plan.rules if rule.kind not in ("not null", "length")]
+        try:
+            nodes = [self._node("", c.expression or "", self._scope_of(c)) for c in computed]
+            found = [type_of(node) or VOID for node in nodes]
+            nodes += map(self._condition, conditions)
+        except UnsupportedFeature:
+            return False
+        given += [(source, column.field.type) for source, column in zip(found, computed, strict=True)]
+        return all(map(never_fails, nodes)) and all(stores_every_value(*each) for each in given)
+
+    def _scope_of(self, column: PlannedColumn) -> StructType:
+        """The columns that the expression of a default or generated column may use."""
+        return self._stored if column.origin == "generated" else StructType(())
+
     def _stored_columns(self, columns: Sequence[PlannedColumn], batch: pa.RecordBatch | pa.Table) -> list[pa.Array]:
         """The stored values of columns that do not depend on others. Arrow checks and casts without the GIL."""
         if len(columns) < 2 or batch.nbytes < _PARALLEL_BYTES:
@@ -166,13 +181,13 @@ class ArrowRows:
         name = column.field.name
         if name not in self._constants:
             what = f"The default of the column {name}"
-            node = self._node(what, column.expression or "", StructType())
+            node = self._node(what, column.expression or "", self._scope_of(column))
             self._constants[name] = self._typed(self._values(what, node, {}, 1), node, column)
         return self._constants[name]
 
     def _generated(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
         what = f"The generated column {column.field.name}"
-        node = self._node(what, column.expression or "", self._stored)
+        node = self._node(what, column.expression or "", self._scope_of(column))
         found = self._typed(self._values(what, node, columns, n_rows), node, column)
         return self._without_empty(found, column)
 

@@ -72,6 +72,28 @@ def assignable(source: DataType, target: DataType) -> bool:
     return source in _DATETIMES and target in _DATETIMES
 
 
+def stores_every_value(source: DataType, target: DataType) -> bool:
+    """Whether each value of a type is stored in another, or refused, by its number alone: no cast goes through a text.
+
+    Both are one type, up to nullability and the order of fields, integers or floats, or decimals.
+    """
+    match source, target:
+        case StructType(given), StructType(fields):
+            types = {fold_name(field.name): field.type for field in given}
+            names = [fold_name(field.name) for field in fields]
+            return types.keys() == set(names) and all(
+                stores_every_value(types[name], field.type) for name, field in zip(names, fields, strict=True)
+            )
+        case ArrayType(given_element), ArrayType(element):
+            return stores_every_value(given_element, element)
+        case MapType(given_key, given_value), MapType(key, value):
+            return stores_every_value(given_key, key) and stores_every_value(given_value, value)
+    numbers = (*_INTEGRAL, *_FLOATING)
+    if isinstance(source, DecimalType) and isinstance(target, DecimalType):
+        return True
+    return source in (target, VOID) or (source in numbers and target in numbers)
+
+
 def check_assignable(source: DataType, target: DataType, path: _PATH, table: str, casts: bool = False) -> None:
     """Check, at every depth, that values of `source` can be stored in the column at `path`.
 

@@ -5,15 +5,7 @@ from deltaskip.schema.declared_collations import carry_collations, renamed, stri
 from deltaskip.schema.json import parse_schema, parse_type, schema_to_json, simple_string, type_to_json
 from deltaskip.schema.mapping import field_id, mapping_mode, physical_name, physical_schema
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import (
-    InsideCollection,
-    Resolved,
-    collation_of,
-    display_name,
-    fold_name,
-    leaves,
-    resolve,
-)
+from deltaskip.schema.resolve import InsideCollection, Resolved, collation_of, display_name, fold_name, leaves, resolve
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

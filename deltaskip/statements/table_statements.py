@@ -17,11 +17,7 @@ from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import PROVIDERS, LocatedCatalog, TableEntry
 from deltaskip.catalogs.staged import changed_since_read
 from deltaskip.catalogs.table_catalog import TableCatalog, transactional
-from deltaskip.errors import (
-    InvalidArgument,
-    TableAlreadyExists,
-    TableNotFound,
-)
+from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
@@ -29,9 +25,7 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NOTHING, rows
-from deltaskip.statements.namespace_statements import (
-    NAMESPACES,
-)
+from deltaskip.statements.namespace_statements import NAMESPACES
 from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
 from deltaskip.transforms import Identity, Transform

@@ -14,13 +14,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.doors import first_line
 from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
-from deltaskip.kernels.extremes import (
-    binary_extremes,
-    decimal_extremes,
-    float_extremes,
-    integer_extremes,
-    used_entries,
-)
+from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
 from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined

@@ -11,13 +11,7 @@ from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.redaction import is_secret_name, keep_secret, redacted, secret_in_url
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import HADOOP_SCHEMES, scheme_of, split_authority
-from deltaskip.storage.object_options import (
-    RETRIES,
-    check_options,
-    divided,
-    require_credentials,
-    unknown_option,
-)
+from deltaskip.storage.object_options import RETRIES, check_options, divided, require_credentials, unknown_option
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.remote_errors import opening_error
 

@@ -14,16 +14,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
 from deltaskip.schema.types import DATE
-from deltaskip.transforms.transform import (
-    Bucket,
-    Date,
-    DateHour,
-    Identity,
-    Month,
-    Transform,
-    Truncate,
-    Year,
-)
+from deltaskip.transforms.transform import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 
 _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
     "identity": Identity,

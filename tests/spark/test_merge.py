@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
@@ -48,10 +52,21 @@ def source(spark: Any, *rows: Any, schema: str = "id INT, v INT") -> Any:
     return spark.createDataFrame(list(rows), schema)
 
 
+@contextmanager
+def spark_zone(spark: Any, zone: str) -> Iterator[None]:
+    """Within the block, the session has another time zone."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 @pytest.fixture
 def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let sources be small ones that the driver collects; returns how often it did."""
-    from deltaskip.dml.merge.arrow_merge import ArrowSourceRows
+    from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 
     found: list[int] = []
     matched = ArrowSourceRows.matched
@@ -83,24 +98,77 @@ def test_small_sources_are_joined_by_the_driver(
     assert rows_of(spark, table)[1][1] == 33
 
 
-def test_what_the_driver_cannot_finish_is_done_by_jobs(
+@pytest.mark.parametrize(
+    ("ddl", "properties", "values"),
+    [
+        ("id BIGINT, v BIGINT", {"delta.constraints.c": "to_csv(struct(CAST(v AS STRING))) IS NOT NULL"}, "id * 10"),
+        ("id BIGINT, v BIGINT", {"delta.constraints.c": "abs(v) + 1 > 0"}, "id * 10"),
+        ("id BIGINT, v DATE", {}, "CONCAT('2026-01-0', id)"),
+        ("id BIGINT, v BIGINT, g STRING GENERATED ALWAYS AS (CAST(v AS STRING))", {}, "id * 10"),
+    ],
+)
+def test_what_may_be_left_to_spark_for_a_row_is_done_by_jobs_from_the_beginning(
+    spark: Any,
+    tmp_path: Path,
+    carried_out_by_the_driver: list[int],
+    ddl: str,
+    properties: dict[str, str],
+    values: str,
+) -> None:
+    table = DeltaTable.create(tmp_path / "t", ddl, properties={**properties, **VECTORS})
+    given = spark.range(1, 3).selectExpr("id", f"{values} AS v")
+    merge = merging(table, given).when_matched_update({"v": "s.v"}).when_not_matched_insert({"id": "s.id", "v": "s.v"})
+    for _ in range(2):
+        merge.execute()
+    assert carried_out_by_the_driver == []
+    rows = [row.v for row in given.selectExpr(f"CAST(v AS {ddl.split()[3].strip(',')}) AS v").collect()]
+    assert [row[1] for row in rows_of(spark, table)] == rows
+
+
+def test_rules_and_casts_that_every_row_has_are_checked_by_the_driver(
     spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
 ) -> None:
-    check = {"delta.constraints.c": "to_csv(struct(CAST(v AS STRING))) IS NOT NULL", **VECTORS}
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=check)
-    table.append(spark.range(3).selectExpr("id", "id AS v"))
-    given = spark.range(2, 4).selectExpr("id", "id * 10 AS v")
-    merge = merging(table, given).when_matched_update_all().when_not_matched_insert_all()
-    merge.execute()
-    assert carried_out_by_the_driver == [1]
-    assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
+    ddl = "id BIGINT, v SMALLINT, ts TIMESTAMP, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), y INT DEFAULT 7"
+    features = {"delta.feature.allowColumnDefaults": "supported"}
+    check = {"delta.constraints.c": "v IS NULL OR v < 50", "delta.constraints.y": "year(d) = 2025"}
+    table = DeltaTable.create(tmp_path / "t", ddl, properties={**features, **check})
+    given = spark.range(2, 6).selectExpr("id", "id * 10 AS v", "TIMESTAMP'2026-01-01 05:00:00' AS ts")
+    with spark_zone(spark, "America/Los_Angeles"):
+        merge = merging(table, given.where("id < 5")).when_matched_delete()
+        merge.when_not_matched_insert({"id": "s.id", "v": "s.v", "ts": "s.ts"}).execute()
+        assert carried_out_by_the_driver == [1]
+        assert sorted(row[1:2] + row[3:] for row in rows_of(spark, table)) == [
+            (v, date(2025, 12, 31), 7) for v in (20, 30, 40)
+        ]
+        with pytest.raises(RowViolation, match="v < 50"):
+            merging(table, given).when_not_matched_insert({"id": "s.id", "v": "s.v", "ts": "s.ts"}).execute()
+        assert carried_out_by_the_driver == [1, 1]
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS | FEED])
+def test_files_with_dates_that_only_spark_reads_are_left_to_jobs(
+    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int], properties: dict[str, str]
+) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, d DATE", properties=properties)
+    days = pa.array([-(1970 - 1500) * 365] * 3, pa.int32()).cast(pa.date32())
+    metadata = {b"org.apache.spark.legacyDateTime": b"", b"org.apache.spark.version": b"3.5.0"}
+    old = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "d": days})
+    pq.write_table(old.replace_schema_metadata(metadata), tmp_path / "t" / "old.parquet")
+    table.add_files("old.parquet")
+    before = rows_of(spark, table)
+    given = spark.range(3, 5).selectExpr("id", "DATE'2026-01-01' AS d")
+    merging(table, given).when_matched_delete().when_not_matched_insert_all().execute()
+    assert carried_out_by_the_driver == []
+    assert rows_of(spark, table) == [*before[:2], (4, date(2026, 1, 1))]
+    table.delete("id = 2", spark)
+    table.update({"d": "DATE'2026-02-02'"}, "id = 4", spark)
+    assert rows_of(spark, table) == [before[0], (4, date(2026, 2, 2))]
 
 
 def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
     spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
 ) -> None:
-    check = {"delta.constraints.c": "to_csv(struct(CAST(v AS STRING))) IS NOT NULL", **VECTORS}
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=check)
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=VECTORS)
     table.append(spark.range(3).selectExpr("id", "id AS v"))
     computed = spark.sparkContext.accumulator(0)
 
@@ -111,8 +179,10 @@ def test_jobs_that_take_over_from_the_driver_read_the_rows_that_it_collected(
     times_ten = F.udf(counted, "bigint").asNondeterministic()
     given = spark.range(2, 4).select("id", times_ten("id").alias("v")).alias("own name")
     merge = table.merge(given, "t.id = `own name`.id", target_alias="t").when_matched_update({"v": "`own name`.v"})
-    merge.when_not_matched_insert_all().execute()
-    assert (carried_out_by_the_driver, computed.value) == ([1], 2)
+    # The source is little, and the table is not.
+    with ds.options.changed(values_found_here=1):
+        merge.when_not_matched_insert_all().execute()
+    assert (carried_out_by_the_driver, computed.value) == ([], 2)
     assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.maintenance.optimize import jobs as module
 from tests.dml.tables import rows_of
@@ -98,3 +100,20 @@ def test_the_sessions_settings_stay(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=("p",), files=3)
     table.optimize(spark=spark)
     assert [spark.conf.get(name) for name in names] == before
+
+
+def test_what_one_engine_cannot_rewrite_the_other_does(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    days = pa.array([-(1970 - 1500) * 365], pa.int32()).cast(pa.date32())
+    metadata = {b"org.apache.spark.legacyDateTime": b"", b"org.apache.spark.version": b"3.5.0"}
+    for name, given, jobs in (("old", metadata, "auto"), ("_hidden", {}, "always")):
+        table = DeltaTable.create(tmp_path / name, "id BIGINT, d DATE")
+        for number in range(2):
+            rows = pa.table({"id": pa.array([number], pa.int64()), "d": days}).replace_schema_metadata(given)
+            pq.write_table(rows, tmp_path / name / f"{name}{number}.parquet")
+            table.add_files(f"{name}{number}.parquet")
+        with ds.options.changed(spark_jobs=jobs):
+            assert table.optimize(spark=spark).metrics["numAddedFiles"] == 1, name
+        assert table.scan().to_spark(spark).count() == 2

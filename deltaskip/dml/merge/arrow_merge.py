@@ -5,10 +5,7 @@ Files are read one after the other. The source, the rows that change and their n
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,42 +14,38 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
-from deltaskip.dml.little_data import is_little_to_read
-from deltaskip.dml.merge.arrow_join import joined_rows
+from deltaskip.dml.merge.arrow_join import divided, joined_rows
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
-from deltaskip.dml.merge.column_values import check_stored, clause_groups, group_plan
-from deltaskip.dml.merge.merge_assignments import Assigned, AssignedExpression, AssignedFields, FromSource
-from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows, ambiguous_merge
+from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
+from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import Literal, Node, columns_of
-from deltaskip.features.registry import has_feature
-from deltaskip.log import Snapshot
+from deltaskip.expr.evaluation.columns import never_fails
+from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.predicates import expression_node
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.rows.store import stores_every_value, written_type
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.types import (
+    COLLATIONS_KEY,
     DEFAULT_KEY,
-    DOUBLE,
-    FLOAT,
     GENERATION_KEY,
-    STRING,
+    VARIANT,
     VOID,
     DataType,
     StructField,
     StructType,
+    UnknownType,
+    nested_types,
 )
 
 # Bytes of rows that are joined at once, at least; and of files that are read ahead.
@@ -62,169 +55,44 @@ _AHEAD_BYTES = 256 << 20
 _SHARE = 8
 
 
-class ArrowMergeSource(MergeSource):
-    """Arrow data as the source of a merge.
-
-    Args:
-        rows: The rows.
-        table: The table that gets them, for messages.
-        alias: The name of the source in expressions; None for none.
-        time_zone: The time zone of expressions.
-    """
-
-    def __init__(self, rows: GivenRows, table: str, alias: str | None, time_zone: str) -> None:
-        self._given = rows
-        self._table = table
-        self._alias = alias
-        self._time_zone = time_zone
-        self._now = time.time_ns() // 1000
-
-    @property
-    def time_zone(self) -> str:
-        return self._time_zone
-
-    def schema_for(self, table_schema: StructType) -> StructType:
-        return self._given.schema_for(table_schema)
-
-    def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
-        """Carry out the merge over no rows, which checks its expressions."""
-        data = self._given.table(self._table)
-        rows = ArrowSourceRows(data, schema, self._alias, self._time_zone, self._now, join.snapshot)
-        _Merge(join, replace(rows, data=data.slice(0, 0))).check()
-        return rows
-
-    def release(self) -> None:
-        """See MergeSource.release."""
-
-
 @dataclass(frozen=True, slots=True)
-class ArrowSourceRows(SourceRows):
-    """Rows that this process joins.
+class SourceColumns:
+    """The columns of a source, as expressions name and see them.
 
     Attributes:
-        data: The rows.
         schema: Their schema.
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
         now: The time of the merge in microseconds since 1970.
-        target: The table.
     """
 
-    data: pa.Table
     schema: StructType
     alias: str | None
     time_zone: str
     now: int
-    target: Snapshot
 
     @property
-    def execution(self) -> ArrowExecution:
-        return ArrowExecution(self.target, self.time_zone)
-
-    @property
-    def columns(self) -> dict[str, pa.Array]:
-        """The columns by name."""
-        return {name: one_chunk(column) for name, column in zip(self.data.schema.names, self.data.columns, strict=True)}
-
-    def count(self) -> int:
-        return len(self.data)
-
-    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
-        return [self._values(key, distinct) for key in keys]
-
-    def matched(self, join: MergeJoin) -> MatchedRows:
-        return _Merge(join, self).matched()
-
-    def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
-        """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
-
-        copies_here: Whether it would also copy all rows of the files sooner than a job does.
-        """
-        snapshot = join.snapshot
-        marks = has_feature(snapshot.protocol, "deletionVectors") and join.properties.deletion_vectors
-        columns = needed_columns(join, Names(snapshot.schema, self.schema, join.target_alias, self.alias))
-        if not is_little_to_read(snapshot, join.files.listed["num_records"].to_pylist(), columns):
-            return False
-        # Without deletion vectors files are rewritten.
-        return marks or join.inserts_only or copies_here()
-
-    def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
-        names = Names(StructType(()), self.schema, None, self.alias)
-        scope = Scope(names, StructType(()), self.schema, "not matched")
-        expressions = MergeExpressions("the source of a merge", scope, self.time_zone, self.now)
-        found = expressions.array(expressions.bound(key.node), expressions.columns({}, self.columns), self.count())
-        known = found.drop_null()
-        if not len(known):
-            return KeyValues(None, None, found.null_count > 0)
-        least, greatest = _extremes(known)
-        # In a large source nearly all keys are distinct, which its first rows show.
-        many = distinct and len(known.slice(0, 2 * MOST_VALUES).unique()) > MOST_VALUES
-        values = _literals(known.unique(), key.type) if distinct and key.equal and not many else None
-        return KeyValues(least, greatest, found.null_count > 0, values)
+    def nothing(self) -> pa.Table:
+        """No rows."""
+        return pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in self.schema.fields})
 
 
-def _extremes(values: pa.Array) -> tuple[Any, Any]:
-    """The least and the greatest value in the value domain. NaN is greater than every number."""
-    if pa.types.is_floating(values.type):
-        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
-        nan = len(numbers) < len(values)
-        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
-        return least, math.nan if nan else greatest
-    return _extremes_of(values)
+class ArrowMerge:
+    """One execution of a merge.
 
+    Args:
+        join: The merge.
+        source: The columns of the source.
+        data: The rows of the source; none of them for `check`.
+    """
 
-def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
-    found = pc.min_max(values)
-    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
-    return least, greatest
-
-
-def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
-    """The values as literals, if they are few."""
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ == STRING:
-        return texts(values.cast(pa.string()))
-    if SHORTEST <= len(values) <= MOST_VALUES and type_ in INTEGRAL_BITS:
-        return integers(values.cast(pa.int64()))
-    if len(values) > MOST_LITERALS or type_ in (FLOAT, DOUBLE):
-        return None
-    return tuple(Literal(value, type_) for value in domain_values(values))
-
-
-class _OfFile(NamedTuple):
-    """Some rows of a file, by the file's number, with their bytes."""
-
-    number: int
-    batch: StoredBatch
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
-
-    numbers: npt.NDArray[Any]
-    positions: npt.NDArray[Any]
-    columns: Mapping[str, pa.Array]
-    row_ids: pa.Array | None
-
-
-@dataclass(slots=True)
-class _Changes:
-    """Rows that change: numbers of files and positions in them, piece by piece."""
-
-    deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-    updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-
-
-class _Merge:
-    """One execution of a merge."""
-
-    def __init__(self, join: MergeJoin, source: ArrowSourceRows) -> None:
+    def __init__(self, join: MergeJoin, source: SourceColumns, data: pa.Table) -> None:
         self._join = join
-        self._source = source.columns
-        self._schema = schema = source.schema
+        self._columns = source
+        self._source = columns_of_table(data)
         self._table = join.snapshot.root
-        self._execution = source.execution
+        self._execution = ArrowExecution(join.snapshot, source.time_zone)
+        schema = source.schema
         target, nothing = join.snapshot.schema, StructType(())
         sides: dict[Kind, tuple[StructType, StructType]] = {
             "matched": (target, schema),
@@ -240,12 +108,14 @@ class _Merge:
             )
             for kind, each in sides.items()
         }
-        self._rows = source.count()
+        self._rows = len(data)
         # Each join looks at all rows of the source, so a large source is joined with larger pieces.
-        self._at_once = max(_AT_ONCE_BYTES, source.data.nbytes // _SHARE)
+        self._at_once = max(_AT_ONCE_BYTES, data.nbytes // _SHARE)
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
+        # The types of values, each with that of a column that stores them.
+        self._casts: list[tuple[DataType, DataType]] = []
         self._wheres = [
             None if each.where is None else self._scopes[each.kind].condition(expression_node(each.where))
             for each in join.clauses
@@ -275,6 +145,39 @@ class _Merge:
                 fields = self._join.snapshot.schema.fields if clause.action == "update" else ()
                 old = {field.name: pa.nulls(0, stored_type(field.type)) for field in fields}
                 self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
+
+    def decides_expressions(self) -> bool:
+        """Whether rows match by keys, and every condition and expression has a value here for every row."""
+        fields = (*self._join.snapshot.schema.fields, *self._columns.schema.fields)
+        return (
+            not any(map(_is_special, fields))
+            and self._matches_by_keys()
+            and all(map(self._has_values, range(len(self._join.clauses))))
+        )
+
+    def decides_stored_values(self) -> bool:
+        """Whether casts and rules of rows to write have a value for every row. `check` must have run."""
+        casts = all(stores_every_value(*each) for each in self._casts)
+        return casts and all(part.decides_every_row for part in self._parts.values())
+
+    def _matches_by_keys(self) -> bool:
+        """Whether rows that match are found by keys, and the rest of the condition has a value for every row."""
+        scope = self._scopes["matched"]
+        condition = scope.condition(expression_node(self._join.on))
+        keys, rest = divided(condition.children if isinstance(condition, And) else (condition,), scope)
+        nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
+        return bool(keys) and all(map(_has_value, nodes))
+
+    def _has_values(self, number: int) -> bool:
+        """Whether the condition and the values of a clause have a value for every row."""
+        clause, where = self._join.clauses[number], self._wheres[number]
+        given = [each for assigned in clause.columns.values() for each in expressions_of(assigned)]
+        values: list[Any] = [each.value for each in given if isinstance(each, AssignedExpression)]
+        if clause.action == "update":
+            defaults = {field.name: field.metadata.get(DEFAULT_KEY, "NULL") for field in self._join.schema.fields}
+            values += [str(defaults[name]) for name, assigned in clause.columns.items() if assigned is DEFAULT]
+        bound = map(self._scopes[clause.kind].bound, values)
+        return (where is None or _has_value(where)) and all(map(_has_value, bound))
 
     def _pieces(self) -> Iterator[_Rows]:
         """The live rows of some files at a time, with the columns that expressions and updated rows need."""
@@ -445,6 +348,7 @@ class _Merge:
         self, values: pa.Array, type_: DataType, field: StructField, scope: MergeExpressions
     ) -> tuple[pa.Array, DataType]:
         """The values, cast if the column does not store their type as it is."""
+        self._casts.append((type_, field.type))
         if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
             return values, type_
         return scope.cast(field.name, values, type_, field.type), field.type
@@ -484,24 +388,6 @@ class _Merge:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
 
 
-def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:
-    match assigned:
-        case AssignedExpression(value):
-            return is_computed(scope.bound(value))
-        case AssignedFields(fields):
-            return any(_is_computed(each, scope) for each in fields.values())
-        case _:
-            return False
-
-
-def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
-    """A column or nested field."""
-    found = columns[path[0]]
-    for name in path[1:]:
-        found = one_chunk(pc.struct_field(found, name))
-    return found
-
-
 def needed_columns(join: MergeJoin, names: Names) -> set[str]:
     """Return the columns of the target that must be read to carry out a merge in this process.
 
@@ -524,6 +410,68 @@ def needed_columns(join: MergeJoin, names: Names) -> set[str]:
     if any(clause.kind == "not matched by source" and clause.where is not None for clause in join.clauses):
         # Their conditions may name columns that both sides have.
         return set(join.snapshot.schema.names)
+    return found
+
+
+def columns_of_table(data: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of a table by name."""
+    return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
+
+
+class _OfFile(NamedTuple):
+    """Some rows of a file, by the file's number, with their bytes."""
+
+    number: int
+    batch: StoredBatch
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
+
+    numbers: npt.NDArray[Any]
+    positions: npt.NDArray[Any]
+    columns: Mapping[str, pa.Array]
+    row_ids: pa.Array | None
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Rows that change: numbers of files and positions in them, piece by piece."""
+
+    deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+
+
+def _has_value(node: Node) -> bool:
+    """Whether an expression has a value for every row."""
+    return isinstance(node, FieldRef) or never_fails(node)
+
+
+def _is_special(field: StructField) -> bool:
+    """Whether Spark reads or compares a column in another way than deltaskip."""
+    types: list[DataType] = list(nested_types(field.type))
+    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
+        return True
+    return COLLATIONS_KEY in field.metadata or declares_char(field)
+
+
+def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:
+    match assigned:
+        case AssignedExpression(value):
+            return is_computed(scope.bound(value))
+        case AssignedFields(fields):
+            return any(_is_computed(each, scope) for each in fields.values())
+        case _:
+            return False
+
+
+def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
+    """A column or nested field."""
+    found = columns[path[0]]
+    for name in path[1:]:
+        found = one_chunk(pc.struct_field(found, name))
     return found
 
 

@@ -38,6 +38,11 @@ class ArrowPart:
         self._given: list[tuple[pa.RecordBatch, pa.Array | None]] = []
         self.stored: list[tuple[pa.RecordBatch, pa.Array | None]] = []
 
+    @property
+    def decides_every_row(self) -> bool:
+        """Whether no row is left to Spark, whatever rows are added."""
+        return self._rules.decides_every_row
+
     def add(self, columns: Mapping[str, pa.Array], rows: int, row_ids: pa.Array | None) -> None:
         """Add rows, with their row ids if the table has row tracking."""
         given = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

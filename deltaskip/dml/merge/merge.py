@@ -17,20 +17,20 @@ from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_change
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
-from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+from deltaskip.dml.merge.arrow_source import ArrowMergeSource
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
 from deltaskip.dml.merge.name_resolution import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine
-from deltaskip.expr.nodes import Literal
+from deltaskip.expr.nodes import Literal, Node
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.types import BOOLEAN
+from deltaskip.schema.types import BOOLEAN, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms.partitioning_property import hidden_columns
 from deltaskip.txn.cost import ChangePlan
@@ -87,11 +87,12 @@ def plan_merge(snapshot: Snapshot, statement: Merge, source: MergeSource) -> Cha
     """Return which files a merge may touch; the source is read and released, the table only planned."""
     check_clauses(statement.clauses, snapshot.root)
     try:
-        planned = _plan(Transaction(snapshot, _OPERATION, {}, False), statement, source)
+        resolved = _resolved(Transaction(snapshot, _OPERATION, {}, False), statement, source)
+        plan = _plan(resolved, _prepared(resolved, source))
     finally:
         source.release()
-    files = planned.join.files
-    return plan_of(_OPERATION, planned.scan, FilesToChange(files.take([]), files))
+    files = plan.join.files
+    return plan_of(_OPERATION, plan.scan, FilesToChange(files.take([]), files))
 
 
 def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) -> dict[str, int]:
@@ -115,55 +116,70 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     check_first(transaction, "merge")
     transaction.set_parameters(_parameters(statement))
     with transaction.cost.phase("plan"):
-        planned = _plan(transaction, statement, source)
+        resolved = _resolved(transaction, statement, source)
+        rows = _prepared(resolved, source)
+        began = time.monotonic()
+        plan = _plan(resolved, rows)
+        source_seconds = time.monotonic() - began
     with transaction.cost.phase("read"):
-        found = planned.source.matched(planned.join)
-    transaction.read_scan(planned.scan, removes=changes_what_it_reads(statement.clauses))
+        found = rows.matched(plan.join)
+    transaction.read_scan(plan.scan, removes=changes_what_it_reads(statement.clauses))
     transaction.read_matching_rows(removed_rows_match)
-    files = planned.join.files
+    files = plan.join.files
     transaction.cost.count("read", len(files), files.size_in_bytes)
     scanned = time.monotonic()
     applied = AppliedChanges()
     changes = any(found.counts.values())
-    if planned.configuration is not None:
-        set_schema(transaction, planned.join.schema, planned.configuration)
+    if resolved.configuration is not None:
+        set_schema(transaction, plan.join.schema, resolved.configuration)
     if changes or found.inserts:
-        rows = ChangedRows(
-            files.take([]),
-            files,
-            found.deleted,
-            found.updated,
-            found.new if changes or found.inserts else None,
-            inserts=found.inserts,
-        )
-        applied = apply_changes(transaction, rows, planned.source.execution)
+        changed = ChangedRows(files.take([]), files, found.deleted, found.updated, found.new, inserts=found.inserts)
+        applied = apply_changes(transaction, changed, rows.execution)
     end = time.monotonic()
     times = {
-        "scanTimeMs": scanned - planned.seconds_of_source - start,
+        "scanTimeMs": scanned - source_seconds - start,
         "rewriteTimeMs": end - scanned,
         "executionTimeMs": end - start,
-        "materializeSourceTimeMs": planned.seconds_of_source,
+        "materializeSourceTimeMs": source_seconds,
     }
-    return _metrics(planned.join, found, applied, planned.source.count()) | {
+    return _metrics(plan.join, found, applied, rows.count()) | {
         name: int(seconds * 1000) for name, seconds in times.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """A merge with the files that it may touch, and the source with its execution.
+class _Resolved:
+    """A merge with all names of columns resolved, before its files are known.
 
-    configuration: properties to set with a changed schema, or None.
+    Attributes:
+        join: The merge, without files.
+        on: Its condition, not bound.
+        names: The names of both sides.
+        incoming: The schema of the source.
+        template: What the condition says of rows of the table, for the values of the source.
+        configuration: Properties to set with a changed schema, or None.
+        sees_all: Whether a clause may apply to any row of the table.
     """
 
     join: MergeJoin
-    source: SourceRows
-    scan: Scan
+    on: Node
+    names: Names
+    incoming: StructType
+    template: MatchTemplate
     configuration: Mapping[str, str] | None
-    seconds_of_source: float
+    sees_all: bool
 
 
-def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _Planned:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A merge with the files that it may touch, and the scan that found them, whose rows it depends on."""
+
+    join: MergeJoin
+    scan: Scan
+
+
+def _resolved(transaction: Transaction, statement: Merge, source: MergeSource) -> _Resolved:
+    """Resolve the columns of a merge. Nothing is read."""
     snapshot, metadata, schema = transaction.snapshot, transaction.metadata, transaction.schema
     root = snapshot.root
     properties = snapshot.typed(metadata.configuration)
@@ -203,29 +219,34 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         keys=template.columns,
         evolves=statement.evolves,
     )
-    began = time.monotonic()
-    rows = source.prepared(join, incoming)
-    check_sides(on, names, root, prepared=True)
     sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
-    scan = _scan(snapshot, template, rows, sees_all)
-    seconds = time.monotonic() - began
-    return _Planned(replace(join, files=kept_files(scan)), rows, scan, configuration, seconds)
+    return _Resolved(join, on, names, incoming, template, configuration, sees_all)
 
 
-def _scan(snapshot: Snapshot, template: MatchTemplate, source: SourceRows, sees_all: bool) -> Scan:
-    """The files that the merge may touch, and whose rows it depends on.
+def _prepared(resolved: _Resolved, source: MergeSource) -> SourceRows:
+    """The rows of the source with the execution that was chosen. Nothing is read yet."""
+    rows = source.prepared(resolved.join, resolved.incoming)
+    check_sides(resolved.on, resolved.names, resolved.join.snapshot.root, prepared=True)
+    return rows
 
-    sees_all: whether a clause may apply to any row of the target.
-    """
-    execution = source.execution
-    if sees_all:
-        source.count()
+
+def _plan(resolved: _Resolved, rows: SourceRows) -> _Plan:
+    """Plan a merge by the log and the keys of the source, which is read; the rows of the table are not."""
+    scan = _scan(resolved, rows)
+    return _Plan(replace(resolved.join, files=kept_files(scan)), scan)
+
+
+def _scan(resolved: _Resolved, rows: SourceRows) -> Scan:
+    """The scan of the files that the merge may touch."""
+    snapshot, template, execution = resolved.join.snapshot, resolved.template, rows.execution
+    if resolved.sees_all:
+        rows.count()
         return execution.planned(scan_of(snapshot, Literal(True, BOOLEAN), execution.time_zone))
-    values = source.key_values(template.keys, False)
+    values = rows.key_values(template.keys, False)
     scan = execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
     if not any(key.equal for key in template.keys) or len(scan.files(columns=["path"])) < 2:
         return scan
-    values = source.key_values(template.keys, True)
+    values = rows.key_values(template.keys, True)
     if all(each.values is None for each in values):
         return scan
     return execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))

@@ -120,7 +120,7 @@ class MergeSource(Protocol):
         ...
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """Resolve all names and types, and return the rows with the execution of the merge.
+        """Resolve all names and types, and return the rows with the execution of the merge. No row is read yet.
 
         Its errors do not depend on the rows of either side.
 
@@ -142,7 +142,7 @@ class MergeSource(Protocol):
 
 
 class SourceRows(Protocol):
-    """The rows of a source, for one plan of a merge, with its execution: by this process, or by jobs of an engine."""
+    """The rows of a source, which are read when they are first asked for, and the execution of the merge."""
 
     def count(self) -> int:
         """Return the number of rows."""

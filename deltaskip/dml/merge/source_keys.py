@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_binary
+from deltaskip.expr.literal_list import SHORTEST, integers, texts
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,
@@ -55,8 +58,8 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-MOST_VALUES, MOST_LITERALS = 250_000, 1_000
-"""Most integers and strings, which stay in one array, and most other values of a key that cost less than they prune."""
+# Most integers and strings of a key, which stay in one array, and most other values that cost less than they prune.
+_MOST_VALUES, _MOST_LITERALS = 250_000, 1_000
 
 _FALSE = Literal(False, BOOLEAN)
 _TRUE = Literal(True, BOOLEAN)
@@ -158,6 +161,28 @@ def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Name
         time_zone: The time zone in which the condition is evaluated.
     """
     return _Template(snapshot, source, names, time_zone).made(on)
+
+
+def most_values(type_: DataType) -> int:
+    """Return the most distinct values of a key that are worth their comparison with files."""
+    return _MOST_VALUES if _is_in_array(type_) else _MOST_LITERALS
+
+
+def key_literals(
+    values: pa.Array, type_: DataType, given: Callable[[pa.Array], Sequence[Any]]
+) -> Sequence[Node] | None:
+    """Return the distinct values of a key as literals; None if they are too many to prune.
+
+    Args:
+        values: The values, without NULL.
+        type_: Their type.
+        given: Returns values in the value domain; integers and strings that are many stay in one array.
+    """
+    if len(values) > most_values(type_):
+        return None
+    if _is_in_array(type_) and len(values) >= SHORTEST:
+        return texts(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
+    return tuple(Literal(value, type_) for value in given(values))
 
 
 def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
@@ -266,6 +291,10 @@ class _Template:
 
         found = renamed(node)
         return None if failed else found
+
+
+def _is_in_array(type_: DataType) -> bool:
+    return type_ in INTEGRAL_BITS or type_ == STRING
 
 
 def _keeps_order(target: Node, key: Node) -> bool:

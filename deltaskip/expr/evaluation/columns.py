@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
 from deltaskip.expr.comparison_collation import comparison_collation
+from deltaskip.expr.dates import DATE_FIELDS, TIME_FIELDS
 from deltaskip.expr.evaluation.batch import Batch, CollatedOrder
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
@@ -27,6 +28,8 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.literal_list import nodes_in
 from deltaskip.expr.nodes import (
     And,
+    Call,
+    Case,
     Cast,
     Compare,
     FieldRef,
@@ -47,10 +50,11 @@ from deltaskip.expr.vectors import (
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows
-from deltaskip.schema.types import STRING, VOID
+from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID
 
 # Rows that fail are looked for by halves up to this number of failures, and then one by one.
 _MOST_FAILURES = 16
+_NEVER_FAIL = frozenset((*DATE_FIELDS, *TIME_FIELDS, "length", "coalesce", "isnan", "trim", "btrim", "ltrim", "rtrim"))
 
 
 class Evaluator:
@@ -190,20 +194,26 @@ class Evaluator:
 def never_fails(node: Node) -> bool:
     """Whether a bound expression has a value here for every row, with and without ANSI mode.
 
-    Such are comparisons, IN, IS NULL and logic over columns, constants and integers that are made wider.
+    Such are comparisons, IN, IS NULL, CASE and logic over columns, constants, integers that are made wider, days of
+    times, fields of dates and times, lengths and trimmed texts.
     """
     match node:
         case Literal() | FieldRef():
             return not is_nested(node.type)
         case Cast(child, type_):
-            source = INTEGRAL_BITS.get(type_of(child) or VOID, 0)
-            return 0 < source <= INTEGRAL_BITS.get(type_, 0) and never_fails(child)
+            source = type_of(child) or VOID
+            is_wider = 0 < INTEGRAL_BITS.get(source, 0) <= INTEGRAL_BITS.get(type_, 0)
+            return (is_wider or (source in (TIMESTAMP, TIMESTAMP_NTZ) and type_ == DATE)) and never_fails(child)
+        case Call(name, args) if name in _NEVER_FAIL and node.type is not None:
+            texts = [each for each in args if type_of(each) == STRING]
+            collated = bool(texts) and comparison_collation(*texts) is not None
+            return not collated and all(map(never_fails, args))
         case Compare(_, left, right):
             collated = type_of(left) == STRING and comparison_collation(left, right) is not None
             return not collated and never_fails(left) and never_fails(right)
         case In(child, values):
             collated = type_of(child) == STRING and comparison_collation(child, *nodes_in(values)) is not None
             return not collated and never_fails(child) and all(map(never_fails, nodes_in(values)))
-        case IsNull() | Not() | And() | Or():
-            return all(map(never_fails, children_of(node)))
+        case IsNull() | Not() | And() | Or() | Case():
+            return type_of(node) is not None and all(map(never_fails, children_of(node)))
     return False

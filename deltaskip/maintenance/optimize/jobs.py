@@ -26,11 +26,11 @@ from deltaskip.actions import AddFile, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.execution import RowIdColumns, row_id_columns
+from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
-from deltaskip.errors import CommitConflict, UnsupportedFeature
+from deltaskip.errors import CommitConflict
 from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
@@ -59,7 +59,7 @@ class Execution:
         strategy: How the rows of the bins are ordered.
         parameters: Parameters of the operation in the table's history.
         spark: The session that rewrites files; None to do it in this process.
-        small: Whether this process rewrites the files first, since they are small in all.
+        small: Whether this process rewrites the files rather than Spark, since they are small in all.
         finished: Called with each bin whose new files are written.
     """
 
@@ -70,7 +70,7 @@ class Execution:
     finished: Callable[[Bin], None]
 
     def rewritings(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """Return what rewrites files of a version of the table, in the order in which they are tried."""
+        """Return what rewrites files of a version of the table, the preferred engine first."""
         here = ArrowRewriting(snapshot)
         if self.spark is None:
             return [here]
@@ -227,7 +227,8 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
     def one(each: Bin) -> _Done:
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
         with nullcontext() if execution.spark is not None else memory.turn(each.size_in_bytes):
-            written = _by_first(rewritings, each, order, row_ids, layout)
+            files = each.files.listed
+            written = _chosen(rewritings, files, layout).rewrite(files, order, row_ids, layout)
         execution.finished(each)
         return _Done(each, written, tuple(_adds(written, strategy)))
 
@@ -256,20 +257,9 @@ def _gaining(snapshot: Snapshot, done: list[_Done], strategy: Strategy) -> list[
     return gaining
 
 
-def _by_first(
-    rewritings: Sequence[Rewriting],
-    each: Bin,
-    order: RowOrder | None,
-    row_ids: RowIdColumns | None,
-    layout: DataFileLayout,
-) -> WrittenRows:
-    """The new files of a bin by the first engine that can rewrite it."""
-    for rewriting in rewritings[:-1]:
-        try:
-            return rewriting.rewrite(each.files.listed, order, row_ids, layout)
-        except UnsupportedFeature:
-            continue
-    return rewritings[-1].rewrite(each.files.listed, order, row_ids, layout)
+def _chosen(rewritings: Sequence[Rewriting], files: pa.Table, layout: DataFileLayout) -> Rewriting:
+    """The first engine that can rewrite files; the last one if none can, whose error says why."""
+    return next((each for each in rewritings[:-1] if each.can_rewrite(files, layout)), rewritings[-1])
 
 
 def _adds(written: WrittenRows, strategy: Strategy) -> Sequence[AddFile]:

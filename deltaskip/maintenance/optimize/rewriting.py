@@ -19,6 +19,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowIdColumns, RowsOfFiles
+from deltaskip.dml.little_data import is_readable
 from deltaskip.errors import InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, cells_of, cut_places, cuts_of, places_on, side_bits
@@ -68,6 +69,10 @@ class RewritingEngine(Protocol):
 class Rewriting(Protocol):
     """Writes rows of a table's files into new files. Implemented with pyarrow in this process, and with Spark."""
 
+    def can_rewrite(self, files: pa.Table, layout: DataFileLayout) -> bool:
+        """Return whether this engine reads and writes all columns of files; the arguments are those of `rewrite`."""
+        ...
+
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
@@ -96,6 +101,9 @@ class ArrowRewriting(Rewriting):
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._execution = ArrowExecution(snapshot, "UTC")
+
+    def can_rewrite(self, files: pa.Table, layout: DataFileLayout) -> bool:
+        return is_readable(self._snapshot, files)
 
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout

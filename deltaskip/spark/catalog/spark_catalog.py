@@ -11,12 +11,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from deltaskip import arguments
-from deltaskip.catalogs.identifier import (
-    CatalogIdentifier,
-    Namespace,
-    identifier_of,
-    shown_namespace,
-)
+from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.errors import (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -14,34 +15,21 @@ from pyspark.sql import functions as F
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.little_data import is_little_source
-from deltaskip.dml.merge.arrow_join import divided
-from deltaskip.dml.merge.arrow_merge import ArrowMergeSource, ArrowSourceRows
-from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.arrow_merge import SourceColumns
+from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 from deltaskip.dml.merge.column_values import expressions_of
-from deltaskip.dml.merge.merge_assignments import AssignedExpression, PlannedClause
+from deltaskip.dml.merge.merge_assignments import AssignedExpression
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
-from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
-from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, UnsupportedFeature
-from deltaskip.expr.evaluation.columns import never_fails
-from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
+from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
+from deltaskip.expr.nodes import columns_of
+from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
-from deltaskip.schema.types import (
-    COLLATIONS_KEY,
-    VARIANT,
-    VOID,
-    DataType,
-    StructField,
-    StructType,
-    UnknownType,
-    nested_types,
-)
+from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
@@ -87,12 +75,15 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """The driver joins a small source if it evaluates every expression as Spark does."""
+        """The driver collects a small source if it knows what the merge makes of every row."""
+        snapshot = join.snapshot
         alias = self._alias if self._alias is not None else self._default_alias(join)
-        execution = SparkExecution(self._spark, join.snapshot)
-        if self._persisted is None and self._can_merge_here(join, schema, alias):
-            here = self._collected_source(join, alias)
-            return _CollectedRows(here.prepared(join, here.schema_for(join.snapshot.schema)), execution, self)
+        execution = SparkExecution(self._spark, snapshot)
+        if self._persisted is None and (self._collected is not None or self._is_collected_quickly()):
+            columns = SourceColumns(schema, alias, self.time_zone, time.time_ns() // 1000)
+            here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
+            if self._names_are_known(join, schema, alias) and here.decides_every_row(join):
+                return _CollectedRows(here, execution, self)
         jobs = _PersistedRows(self.persisted(join, schema, alias), execution)
         MergedFrames(jobs.source, join, execution).check()
         return jobs
@@ -109,12 +100,15 @@ class SparkMergeSource(MergeSource):
             self._persisted = PersistedSource(self._spark, data, alias, join.snapshot.root)
         return self._persisted
 
-    def _collected_source(self, join: MergeJoin, alias: str | None) -> ArrowMergeSource:
+    def _collected_rows(self, snapshot: Snapshot) -> pa.Table:
+        """The rows, collected once for all plans of the merge."""
         if self._collected is None:
-            described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
-            with row_errors_named(self._spark, f"the source of the merge into {join.snapshot.root}", "read"), described:
+            described = described_jobs(self._spark, f"merge into {snapshot.root}")
+            with row_errors_named(self._spark, f"the source of the merge into {snapshot.root}", "read"), described:
                 self._collected = self._data.toArrow()
-        return ArrowMergeSource(GivenRows(self._collected), join.snapshot.root, alias, self.time_zone)
+        given = GivenRows(self._collected)
+        given.schema_for(snapshot.schema)
+        return given.table(snapshot.root)
 
     def _default_alias(self, join: MergeJoin) -> str | None:
         """The default name of the source if expressions use it and the DataFrame has no such name."""
@@ -137,27 +131,13 @@ class SparkMergeSource(MergeSource):
             return False
         return True
 
-    def _can_merge_here(self, join: MergeJoin, schema: StructType, alias: str | None) -> bool:
-        """Whether the driver may carry out the merge. Raises the errors that the driver finds in it."""
-        if self._collected is None and not self._is_collected_quickly():
-            return False
-        if not _can_merge_on_driver(join, schema, alias, self.time_zone):
-            return False
+    def _names_are_known(self, join: MergeJoin, schema: StructType, alias: str | None) -> bool:
+        """Whether all columns have types of Delta, and names in expressions are those of the DataFrame."""
         if len(schema.fields) < len(self._data.schema.fields):
             return False
-        if alias is None:
-            # Any qualifier is assumed here to be one of the DataFrame.
-            own = self._own_names(join, schema)
-            if own and (len({fold_name(parts[0]) for parts in own}) > 1 or not self._has_names(own)):
-                return False
-        nothing = pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in schema.fields})
-        checked = ArrowMergeSource(GivenRows(nothing), join.snapshot.root, alias, self.time_zone)
-        try:
-            checked.prepared(join, checked.schema_for(join.snapshot.schema))
-        except UnsupportedFeature:
-            # A rule of the table that only Spark evaluates.
-            return False
-        return True
+        # Any qualifier is assumed here to be one of the DataFrame.
+        own = self._own_names(join, schema) if alias is None else []
+        return not own or (len({fold_name(parts[0]) for parts in own}) == 1 and self._has_names(own))
 
     def _is_collected_quickly(self) -> bool:
         """Whether Spark estimates few rows, and evaluates expressions under its settings as deltaskip does."""
@@ -190,15 +170,10 @@ class _CollectedRows:
         return self.here.key_values(keys, distinct)
 
     def matched(self, join: MergeJoin) -> MatchedRows:
-        try:
-            files = RowsOfFiles(join.files.listed)
-            if self.here.is_little(join, lambda: self.execution.copies_here([files], join.schema)):
-                return self.here.matched(join)
-        except UnsupportedFeature:
-            # A rule of the table, or a file, that only Spark evaluates or reads.
-            pass
-        schema = self.given.schema_for(join.snapshot.schema)
-        source = self.given.persisted(join, schema, self.here.alias)
+        files = RowsOfFiles(join.files.listed)
+        if self.here.is_little(join, lambda: self.execution.copies_here([files], join.schema)):
+            return self.here.matched(join)
+        source = self.given.persisted(join, self.here.columns.schema, self.here.columns.alias)
         return MergedFrames(source, join, self.execution).matched()
 
 
@@ -219,34 +194,6 @@ class _PersistedRows:
         return MergedFrames(self.source, join, self.execution).matched()
 
 
-def _can_merge_on_driver(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
-    """Whether every expression of a merge is evaluated by whole columns, as Spark does, and matches are found by keys.
-
-    Args:
-        join: The merge.
-        source: The schema of the source.
-        source_alias: The name of the source in expressions.
-        time_zone: The time zone of expressions.
-    """
-    target, nothing = join.snapshot.schema, StructType(())
-    aliases = join.target_alias, source_alias
-    if any(map(_is_special, (*target.fields, *source.fields))):
-        return False
-    sides: dict[Kind, tuple[StructType, StructType]] = {
-        "matched": (target, source),
-        "not matched": (nothing, source),
-        "not matched by source": (target, nothing),
-    }
-    scopes = {kind: _Scope(*each, aliases, kind, time_zone) for kind, each in sides.items()}
-    try:
-        return scopes["matched"].joins_by_keys(join.on) and all(
-            scopes[clause.kind].takes(clause) for clause in join.clauses
-        )
-    except DeltaSkipError:
-        # Spark raises the error for it.
-        return False
-
-
 def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
     """Return the names of columns in the expressions of a merge, as far as they are understood here."""
     wheres = [clause.where for clause in join.clauses if clause.where is not None]
@@ -256,46 +203,3 @@ def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
         with suppress(PredicateError):
             found |= dict.fromkeys(columns_of(expression_node(value)))
     return list(found)
-
-
-class _Scope:
-    """The expressions that clauses of one kind may have."""
-
-    def __init__(
-        self,
-        target: StructType,
-        source: StructType,
-        aliases: tuple[str | None, str | None],
-        kind: Kind,
-        time_zone: str,
-    ) -> None:
-        scope = Scope(Names(target, source, *aliases), target, source, kind)
-        self._expressions = MergeExpressions("the table", scope, time_zone, 0)
-        self._columns = {field.name: pa.nulls(0, stored_type(field.type)) for field in scope.schema.fields}
-
-    def joins_by_keys(self, on: Any) -> bool:
-        """Whether rows that match are found by keys, and the rest of the condition is evaluated by whole columns."""
-        condition = self._expressions.condition(expression_node(on))
-        parts = condition.children if isinstance(condition, And) else (condition,)
-        keys, rest = divided(parts, self._expressions)
-        nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
-        return bool(keys) and all(map(self._is_whole, nodes))
-
-    def takes(self, clause: PlannedClause) -> bool:
-        """Whether the condition and the values of a clause are evaluated by whole columns."""
-        where = clause.where
-        if where is not None and not self._is_whole(self._expressions.condition(expression_node(where))):
-            return False
-        given = (each for assigned in clause.columns.values() for each in expressions_of(assigned))
-        return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, AssignedExpression))
-
-    def _is_whole(self, node: Node) -> bool:
-        return isinstance(node, FieldRef) or never_fails(node)
-
-
-def _is_special(field: StructField) -> bool:
-    """Whether Spark reads or compares a column in another way than deltaskip."""
-    types: list[DataType] = list(nested_types(field.type))
-    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
-        return True
-    return COLLATIONS_KEY in field.metadata or declares_char(field)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -22,7 +21,6 @@ from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles, copy
 from deltaskip.dml.files_to_change import new_files
 from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
@@ -174,8 +172,7 @@ class PersistedRows(NewRows):
                 frame = frame.withColumns({name: kept[name] for name in extra})
             (alone if self.is_read_again(change, plan) else rows).append((frame, replace(plan, carried=extra)))
         if rows and not alone and self._writes_here(copied, layout):
-            with suppress(UnsupportedFeature):
-                return self._written_here(rows, copied, row_ids, layout)
+            return self._written_here(rows, copied, row_ids, layout)
         tasks = None
         if copied is not None:
             rows.append(self._copied(copied, row_ids, layout))
@@ -211,10 +208,7 @@ class PersistedRows(NewRows):
         row_ids: RowIdColumns | None,
         layout: DataFileLayout,
     ) -> WrittenRows:
-        """Write all rows in this process. Spark computes the changed ones while others are copied.
-
-        Raises UnsupportedFeature if only Spark can read a file.
-        """
+        """Write all rows in this process. Spark computes the changed ones while others are copied."""
         arrow = ArrowExecution(self._execution.snapshot, self._execution.time_zone)
         with ThreadPoolExecutor(1, "deltaskip") as pool:
             changed = pool.submit(collected_rows, rows, layout)

@@ -12,23 +12,12 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.dml.merge.source_keys import MOST_LITERALS, MOST_VALUES, KeyValues, SourceKey
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
-from deltaskip.expr.nodes import Literal, Node
+from deltaskip.expr.nodes import Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
-from deltaskip.schema.types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import BINARY, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
@@ -126,10 +115,9 @@ def _key_values(
     found = []
     for i, key in enumerate(keys):
         least, greatest = (_received(value, key.type) for value in row[1 + 3 * i : 3 + 3 * i])
-        most = MOST_VALUES if key.type in INTEGRAL_BITS or key.type == STRING else MOST_LITERALS
         values = None
         exact = distinct and key.equal and key.type not in (FLOAT, DOUBLE)
-        if exact and row[0] <= max(most, MOST_LITERALS) and least is not None:
+        if exact and row[0] <= most_values(key.type) and least is not None:
             values = _distinct(rows, columns[i], key.type)
         found.append(KeyValues(least, greatest, row[3 + 3 * i] > 0, values))
     return row[0], found
@@ -146,14 +134,7 @@ def _size_in_bytes(rows: DataFrame, count: int) -> int:
 def _distinct(rows: DataFrame, column: Column, type_: DataType) -> Sequence[Node] | None:
     values = rows.select(column.alias("key")).where(F.col("key").isNotNull()).distinct()
     sent = values.select(_sent(F.col("key"), type_).alias("key"))
-    array = _collected(sent)
-    if len(array) > (MOST_VALUES if type_ in INTEGRAL_BITS or type_ == STRING else MOST_LITERALS):
-        return None
-    if len(array) >= SHORTEST and type_ in INTEGRAL_BITS:
-        return integers(array)
-    if len(array) >= SHORTEST and type_ == STRING:
-        return texts(array)
-    return tuple(Literal(_received(value, type_), type_) for value in array.to_pylist())
+    return key_literals(_collected(sent), type_, lambda found: [_received(each, type_) for each in found.to_pylist()])
 
 
 def _collected(frame: DataFrame) -> pa.Array:

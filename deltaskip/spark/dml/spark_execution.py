@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import pyarrow as pa
 
@@ -15,7 +14,6 @@ from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import RowExecution, RowIdColumns, RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.rows.plan import RowPlan
@@ -74,8 +72,7 @@ class SparkExecution(TableFrames, RowExecution):
     ) -> WrittenRows:
         """Few rows are copied without a job."""
         if self.copies_here(parts, schema):
-            with suppress(UnsupportedFeature):
-                return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
+            return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
         frame = union([self.part(part, schema, row_ids, layout) for part in parts])
         extra = [field.name for field in layout.extra]
         plan = copying_plan(self._snapshot.root, schema, layout.partition_columns, extra)

@@ -146,7 +146,28 @@ class WriteBuilder(Proxy):
         implements = tuple(f"{_WRITE}.{name}" for name in ("SupportsOverwriteV2", "SupportsDynamicOverwrite"))
 
 
-class Write(Proxy):
+class _TargetWrite(Proxy):
+    """What every write into a table tells Spark."""
+
+    _target: Target
+
+    @answers()
+    def description(self) -> str:
+        """Write: what EXPLAIN shows."""
+        return f"deltaskip {self._target.name}"
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+
+class Write(_TargetWrite):
     """A write of a DataFrame by this package.
 
     Args:
@@ -170,28 +191,13 @@ class Write(Proxy):
         """InsertableRelation: write the rows."""
         self._target.write(rows, self._replaced)
 
-    @answers()
-    def description(self) -> str:
-        """Write: what EXPLAIN shows."""
-        return f"deltaskip {self._target.name}"
-
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
-
     class Java:
         """The interfaces that Spark sees."""
 
         implements = (f"{_WRITE}.V1Write", "org.apache.spark.sql.sources.InsertableRelation")
 
 
-class StagedWrite(Proxy):
+class StagedWrite(_TargetWrite):
     """A write for which Spark gives no DataFrame: its tasks write Parquet files, whose rows are then written.
 
     Args:
@@ -271,21 +277,6 @@ class StagedWrite(Proxy):
         """The logical plan of the statement that is being run."""
         number = self.jvm.spark.sparkContext.getLocalProperty("spark.sql.execution.id")
         return self.jvm.view.org.apache.spark.sql.execution.SQLExecution.getQueryExecution(int(number)).analyzed()
-
-    @answers()
-    def description(self) -> str:
-        """Write: what EXPLAIN shows."""
-        return f"deltaskip {self._target.name}"
-
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
 
     class Java:
         """The interfaces that Spark sees."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -41,7 +41,7 @@ from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unk
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_index import check_unlisted, listed_here, milliseconds
-from deltaskip.spark.read.file_paths import check_not_hidden, spark_paths
+from deltaskip.spark.read.file_paths import check_not_hidden, is_hidden, spark_paths
 from deltaskip.spark.read.parquet_scans import DeletionVectorReader, PositionalRows, ScanSettings, live_rows, rows_at
 from deltaskip.spark.read.partitions import partition_table
 from deltaskip.spark.read.projection import check_has_columns, with_declared_lengths
@@ -250,16 +250,31 @@ def source_of(
     return source
 
 
+def can_read(spark: SparkSession, schema: StructType, uris: Iterable[str]) -> bool:
+    """Return whether Spark reads all columns of files: it has their types, and skips no file because of its name.
+
+    schema: The table's. uris: Of the files.
+    """
+    if not all(map(_is_known, schema.fields)) or _widened(spark, schema) is not None:
+        return False
+    return not any(map(is_hidden, uris))
+
+
 def _check_readable(spark: SparkSession, table_root: str, schema: StructType) -> None:
     check_has_columns(schema, table_root)
-    if not spark.version.startswith("3."):
-        return
-    widened = [f.name for f in schema.fields if TYPE_CHANGES_KEY in f.metadata]
-    if widened:
+    widened = _widened(spark, schema)
+    if widened is not None:
         raise UnsupportedFeature(
-            f"The type of column {widened[0]!r} of {table_root} was widened, which the Parquet reader of Spark "
+            f"The type of column {widened!r} of {table_root} was widened, which the Parquet reader of Spark "
             f"{spark.version} does not support; read it with Spark 4.0 or newer."
         )
+
+
+def _widened(spark: SparkSession, schema: StructType) -> str | None:
+    """The first column whose type was widened, if this version of Spark does not read such."""
+    if not spark.version.startswith("3."):
+        return None
+    return next((field.name for field in schema.fields if TYPE_CHANGES_KEY in field.metadata), None)
 
 
 def _check_paths(source: ScanSettings, repeated: bool) -> None:

@@ -49,10 +49,11 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.read.dataframe import can_read
 from deltaskip.spark.session.releases import broadcast_rows
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
-from deltaskip.spark.write.write_dataframe import write_dataframe
+from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
 
 _CELL = "__deltaskip_cell"
 _CELL_KEY = "__deltaskip_cell_key"
@@ -84,6 +85,10 @@ class SparkRewriting(Rewriting):
     def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
         self._spark = spark
         self._snapshot = snapshot
+
+    def can_rewrite(self, files: pa.Table, layout: DataFileLayout) -> bool:
+        is_readable = can_read(self._spark, self._snapshot.schema, files["uri"].to_pylist())
+        return is_readable and field_with_nested_ids(layout) is None
 
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout

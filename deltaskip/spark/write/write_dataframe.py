@@ -258,10 +258,14 @@ def _kept_partitions(layout: DataFileLayout) -> Sequence[str]:
     return layout.partition_columns if layout.keeps_partition_columns else ()
 
 
-def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
-    """Refuse columns with ids of elements, keys and values, which Spark's writer cannot put into files."""
+def field_with_nested_ids(layout: DataFileLayout) -> StructField | None:
+    """Return the first field with ids of elements, keys and values, which Spark's writer cannot put into files."""
     structs = (each for each in nested_types(layout.schema) if isinstance(each, StructType))
-    found = next((field for each in structs for field in each.fields if NESTED_IDS_KEY in field.metadata), None)
+    return next((field for each in structs for field in each.fields if NESTED_IDS_KEY in field.metadata), None)
+
+
+def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
+    found = field_with_nested_ids(layout)
     if found is not None:
         raise UnsupportedFeature(
             f"Spark cannot write the column {found.name} of {plan.table}, because Iceberg compatibility needs Parquet "

@@ -60,14 +60,14 @@ def test_a_merge_joins_pieces_of_the_table_and_not_all_of_it(tmp_path: Path, mon
         ids = pa.array(range(number * 1_000, (number + 1) * 1_000), pa.int32())
         table.append(pa.table({"id": ids, "v": ids}))
     pieces = []
-    together = arrow_merge._Merge._together
+    together = arrow_merge.ArrowMerge._together
 
     def counted_piece(self: Any, batches: Any, names: Any) -> Any:
         found = together(self, batches, names)
         pieces.append(len(found.positions))
         return found
 
-    monkeypatch.setattr(arrow_merge._Merge, "_together", counted_piece)
+    monkeypatch.setattr(arrow_merge.ArrowMerge, "_together", counted_piece)
     monkeypatch.setattr(arrow_merge, "_AT_ONCE_BYTES", 20_000)
     keys = [*range(500, 8_000, 1_000), 9_000]
     source = pa.table({"id": pa.array(keys, pa.int32()), "v": pa.array([-1] * 9, pa.int32())})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from decimal import Decimal
 from itertools import islice
@@ -14,9 +15,10 @@ import pytest
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.dates import DATE_FIELDS, TIME_FIELDS
 from deltaskip.expr.evaluation import batch
 from deltaskip.expr.evaluation import columns as columns_module
-from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.columns import Evaluator, never_fails
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not, children_of
 from deltaskip.expr.normalize import FALSE, TRUE
@@ -27,12 +29,15 @@ from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
+    INTEGER,
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     DataType,
     DecimalType,
     StructField,
@@ -285,3 +290,40 @@ def test_arguments_that_spark_never_looks_at_do_not_fail() -> None:
             evaluator.values(given, 2)
 
     each(texts, check)
+
+
+def test_what_never_fails_has_a_value_for_every_row() -> None:
+    fields = {
+        "i": INTEGER,
+        "b": LONG,
+        "t": STRING,
+        "d": DATE,
+        "ts": TIMESTAMP,
+        "n": TIMESTAMP_NTZ,
+        "x": DOUBLE,
+        "r": BINARY,
+    }
+    schema = StructType(tuple(StructField(name, type_) for name, type_ in fields.items()))
+    micros = [0, -(2**63), 2**63 - 1, -62_135_596_800_000_001, 1_700_000_000_000_000, None]
+    values = {
+        "i": [-(2**31), 2**31 - 1, 0, None, 1, 2], "b": [-(2**63), 2**63 - 1, 0, None, 1, 2],
+        "t": ["", "a\U0001f600", "\x00", None, "é", "ab"], "d": [-(2**31), 2**31 - 1, 0, None, -141_428, 20_000],
+        "ts": micros, "n": micros, "x": [math.nan, -0.0, math.inf, None, 5e-324, 1.0],
+        "r": [b"", b"\xff", None, b"a", b"b", b"c"],
+    }  # fmt: skip
+    columns = {name: typed_array(values[name], arrow_type(type_)) for name, type_ in fields.items()}
+    fields_of_times = (*DATE_FIELDS, *TIME_FIELDS)
+    texts = [f"{name}({column}) > 3" for name in fields_of_times for column in ("d", "ts", "n")]
+    texts += ["length(t) = 2", "length(r) = 1", "CAST(ts AS DATE) < d", "CAST(n AS DATE) = d", "i < b", "i IN (1, b)"]
+    texts += ["coalesce(i, b) > 1", "trim(t) = 'a'", "rtrim(t) IN ('', ltrim(t))", "isnan(x)", "nullif(t, 'a') = 'ab'"]
+    texts += ["CASE WHEN i > 1 THEN t WHEN b > 1 THEN 'b' END = 'b'"]
+    texts += ["x = 'NaN'", "t IS NULL OR NOT (d > DATE'2020-01-01')", "i + 1 > 2", "CAST(t AS INT) = 1", "ts = n"]
+    for zone in ("UTC", "America/Los_Angeles"):
+        known = 0
+        for text in texts:
+            node = bind_expression(parse_sql(text), schema, time_zone=zone)
+            if never_fails(node):
+                known += 1
+                assert len(Evaluator(node, zone).values(columns, 6)) == 6, text
+        # All but the sum, the cast of a text, and casts of dates and between the types of timestamps to the other one.
+        assert known == len(texts) - 3 - len(TIME_FIELDS)

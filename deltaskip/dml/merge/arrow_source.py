@@ -1,0 +1,158 @@
+"""The source of a MERGE without Spark: Arrow data, and its keys' values, which decide the files of the table."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.data_files.data import GivenRows
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.little_data import is_little_to_read
+from deltaskip.dml.merge.arrow_merge import ArrowMerge, SourceColumns, columns_of_table, needed_columns
+from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
+from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
+from deltaskip.dml.merge.name_resolution import Names
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
+from deltaskip.errors import DeltaSkipError
+from deltaskip.features.registry import marks_rows
+from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.types import DOUBLE, FLOAT, StructType
+
+
+class ArrowMergeSource(MergeSource):
+    """Arrow data as the source of a merge.
+
+    Args:
+        rows: The rows.
+        table: The table that gets them, for messages.
+        alias: The name of the source in expressions; None for none.
+        time_zone: The time zone of expressions.
+    """
+
+    def __init__(self, rows: GivenRows, table: str, alias: str | None, time_zone: str) -> None:
+        self._given = rows
+        self._table = table
+        self._alias = alias
+        self._time_zone = time_zone
+        self._now = time.time_ns() // 1000
+
+    @property
+    def time_zone(self) -> str:
+        return self._time_zone
+
+    def schema_for(self, table_schema: StructType) -> StructType:
+        return self._given.schema_for(table_schema)
+
+    def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
+        """The rows, with which the merge was carried out over no rows, which checks its expressions."""
+        columns = SourceColumns(schema, self._alias, self._time_zone, self._now)
+        ArrowMerge(join, columns, columns.nothing).check()
+        return ArrowSourceRows(partial(self._given.table, self._table), columns, join.snapshot)
+
+    def release(self) -> None:
+        """See MergeSource.release."""
+
+
+class ArrowSourceRows(SourceRows):
+    """Rows that this process joins.
+
+    Args:
+        read: Reads the rows.
+        columns: Their columns.
+        target: The table.
+    """
+
+    def __init__(self, read: Callable[[], pa.Table], columns: SourceColumns, target: Snapshot) -> None:
+        self._read = read
+        self.columns = columns
+        self._target = target
+
+    @property
+    def execution(self) -> ArrowExecution:
+        return ArrowExecution(self._target, self.columns.time_zone)
+
+    @cached_property
+    def data(self) -> pa.Table:
+        """The rows."""
+        return self._read()
+
+    def count(self) -> int:
+        return len(self.data)
+
+    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
+        return [self._values(key, distinct) for key in keys]
+
+    def matched(self, join: MergeJoin) -> MatchedRows:
+        return ArrowMerge(join, self.columns, self.data).matched()
+
+    def decides_every_row(self, join: MergeJoin) -> bool:
+        """Return whether this process knows what the merge makes of every row, whatever rows there are.
+
+        It does if rows match by keys, and if every expression, cast and rule has a value for every row. Raises the
+        errors of `MergeSource.prepared` that are not about a part that is left to Spark.
+        """
+        try:
+            merge = ArrowMerge(join, self.columns, self.columns.nothing)
+            if not merge.decides_expressions():
+                return False
+        except DeltaSkipError:
+            # Spark raises the error for it, if it is one there.
+            return False
+        merge.check()
+        return merge.decides_stored_values()
+
+    def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
+        """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
+
+        copies_here: Whether it would also copy all rows of the files sooner than a job does.
+        """
+        snapshot, files = join.snapshot, join.files.listed
+        columns = needed_columns(
+            join, Names(snapshot.schema, self.columns.schema, join.target_alias, self.columns.alias)
+        )
+        if join.properties.change_data_feed:
+            # Change files have all columns of the rows before they changed.
+            columns = set(snapshot.schema.names)
+        if not is_little_to_read(snapshot, files, columns):
+            return False
+        # Without deletion vectors files are rewritten.
+        return marks_rows(snapshot.protocol, join.properties) or join.inserts_only or copies_here()
+
+    def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
+        source, nothing = self.columns, StructType(())
+        scope = Scope(Names(nothing, source.schema, None, source.alias), nothing, source.schema, "not matched")
+        expressions = MergeExpressions("the source of a merge", scope, source.time_zone, source.now)
+        columns = expressions.columns({}, columns_of_table(self.data))
+        found = expressions.array(expressions.bound(key.node), columns, self.count())
+        known = found.drop_null()
+        if not len(known):
+            return KeyValues(None, None, found.null_count > 0)
+        least, greatest = _extremes(known)
+        # In a large source nearly all keys are distinct, which its first rows show.
+        listed, most = distinct and key.equal and key.type not in (FLOAT, DOUBLE), most_values(key.type)
+        listed = listed and len(known.slice(0, 2 * most).unique()) <= most
+        values = key_literals(known.unique(), key.type, domain_values) if listed else None
+        return KeyValues(least, greatest, found.null_count > 0, values)
+
+
+def _extremes(values: pa.Array) -> tuple[Any, Any]:
+    """The least and the greatest value in the value domain. NaN is greater than every number."""
+    if pa.types.is_floating(values.type):
+        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
+        nan = len(numbers) < len(values)
+        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
+        return least, math.nan if nan else greatest
+    return _extremes_of(values)
+
+
+def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
+    found = pc.min_max(values)
+    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
+    return least, greatest
