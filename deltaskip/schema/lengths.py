@@ -22,15 +22,26 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
         struct: The schema.
         path: The exact names of the field and the structs around it.
     """
+    declared = declared_type(struct, path)
+    length = None if declared is None else char_length(declared)
+    return "" if length is None else f"char({length})"
+
+
+def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
+    """Return the type of a column or nested field, as `with_lengths` returns it; None if there is none.
+
+    Args:
+        struct: The schema.
+        path: The exact names of the field and the structs around it.
+    """
     declared: DataType = struct
     for name in path:
         fields = declared.fields if isinstance(declared, StructType) else ()
         field = next((field for field in fields if field.name == name), None)
         if field is None:
-            return ""
-        declared = with_lengths(field).type if CHAR_VARCHAR_KEY in field.metadata else field.type
-    length = char_length(declared)
-    return "" if length is None else f"char({length})"
+            return None
+        declared = with_lengths(field).type
+    return declared
 
 
 def char_length(data_type: DataType) -> int | None:

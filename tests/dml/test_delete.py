@@ -61,12 +61,16 @@ def test_refusals_change_nothing(tmp_path: Path) -> None:
     assert files_below(tmp_path / "t") == before
 
 
-def test_padded_columns_need_a_session(tmp_path: Path) -> None:
-    table = DeltaTable.create(tmp_path / "t", "id BIGINT, c CHAR(3)")
-    table.append(pa.table({"id": [1, 2], "c": ["a", "b"]}))
-    with pytest.raises(UnsupportedFeature, match=r"char\(3\) and padded by Spark"):
-        table.delete("c = 'a' AND id < 10")
-    table.delete("id = 1")
+def test_padded_strings_are_compared_as_spark_pads_them(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, c CHAR(3), a ARRAY<CHAR(2)>")
+    table.append(pa.table({"id": [1, 2, 3], "c": ["a", "b", "ab"], "a": [["x"], ["y"], []]}))
+    with pytest.raises(UnsupportedFeature, match=r"a is array<char\(2\)> and padded by Spark"):
+        table.delete("a[0] = 'x '")
+    table.delete("c BETWEEN 'a' AND 'a'")
+    assert ids_of(table) == [1, 2, 3]
+    table.delete("c = 'a' AND id < 10")
+    assert ids_of(table) == [2, 3]
+    table.delete("c IN ('ab    ', 'x')")
     assert ids_of(table) == [2]
 
 
