@@ -12,7 +12,16 @@ from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import parse_type_text, type_text, without_lengths
 from deltaskip.schema.json import CHAR_VARCHAR, CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
+from deltaskip.schema.types import (
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+)
 
 
 def char_type(struct: StructType, path: Sequence[str]) -> str:
@@ -74,6 +83,8 @@ def holds_all(new: DataType, old: DataType) -> bool:
 
 def declares_char(field: StructField) -> bool:
     """Whether a column or field is declared with the type char(n), itself or inside, so that Spark pads its values."""
+    if not field.metadata and isinstance(field.type, PrimitiveType):
+        return False
     return holds_char(with_lengths(field).type)
 
 

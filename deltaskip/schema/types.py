@@ -9,11 +9,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_DECIMAL_PRECISION = 38
 DEEPEST = 100
@@ -246,6 +249,12 @@ class StructType(DataType):
     def names(self) -> tuple[str, ...]:
         """Names of the direct fields, in order."""
         return tuple(f.name for f in self.fields)
+
+    def to_arrow(self) -> pa.Schema:
+        """Return the schema of Arrow for rows of the fields. Raises SchemaError for a type that Arrow does not have."""
+        from deltaskip.schema.arrow import arrow_schema
+
+        return arrow_schema(self)
 
     def __repr__(self) -> str:
         return "\n".join(["root", *_struct_lines(self, " ")])
