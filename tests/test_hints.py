@@ -47,6 +47,16 @@ def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
             getattr(table, name)
 
 
+def test_a_catalog_says_what_runs_without_a_session(tmp_path: Path) -> None:
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("s")
+    catalog.create_table("s.t", "id INT")
+    with pytest.raises(ds.InvalidArgumentType, match=r"SparkSession, or None: sql\(None, text\) runs"):
+        catalog.sql("SHOW TABLES IN s")  # type: ignore[call-arg]
+    with pytest.raises(ds.SparkUnavailable, match=r"scan\(where\).to_arrow\(\).*`deltaskip query`, or DuckDB"):
+        catalog.sql(None, "SELECT * FROM s.t")
+
+
 def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:
     rows = pa.table({"id": pa.array([1], pa.int32())})
     for call, said in (

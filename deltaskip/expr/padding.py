@@ -114,7 +114,7 @@ class _Reading:
                 return node if self._compared(tested) else transform(node, self.read)
             case Compare():
                 return self._comparison(node)
-            case In(Column() as child, values) if self._compared(child):
+            case In(Column() as child, values) if len(values) and self._compared(child):
                 return self._membership(node, child, values)
         return transform(node, self.read)
 

@@ -58,6 +58,11 @@ def to_sql(node: Node) -> str:
             return " OR ".join(to_sql(c) for c in children)
         case Not(IsNull(child)):
             return f"{_operand(child)} IS NOT NULL"
+        case Not(In(child, values)) if not len(values):
+            # Spark's parser takes no empty list.
+            return f"({_operand(child)} IS NULL OR {_operand(child)} IS NOT NULL)"
+        case In(child, values) if not len(values):
+            return f"({_operand(child)} IS NULL AND {_operand(child)} IS NOT NULL)"
         case Not(In(child, values)):
             return f"{_operand(child)} NOT IN ({_values(values)})"
         case Not(child):

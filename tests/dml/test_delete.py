@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deltaskip import DeltaTable
@@ -72,6 +73,26 @@ def test_padded_strings_are_compared_as_spark_pads_them(tmp_path: Path) -> None:
     assert ids_of(table) == [2, 3]
     table.delete("c IN ('ab    ', 'x')")
     assert ids_of(table) == [2]
+
+
+@pytest.mark.parametrize("partition_by", [(), ("c",)])
+def test_no_row_is_in_an_empty_list(tmp_path: Path, partition_by: tuple[str, ...]) -> None:
+    # As pyarrow and delta-rs have it, also for NULL.
+    rows = pa.table({"id": pa.array([1, 2, None], pa.int32()), "c": ["a", None, "b"], "k": ["x", "y", None]})
+    for at, (operator, count) in enumerate((("in", 0), ("not in", 3))):
+        for name in ("id", "c", "k"):
+            where = [(name, operator, [])]
+            table = DeltaTable.create(tmp_path / f"{name}{at}", "id INT, c STRING, k CHAR(3)", partition_by)
+            table.append(rows)
+            assert rows.filter(pq.filters_to_expression(where)).num_rows == count
+            assert table.scan(where).to_arrow().num_rows == table.scan(where).count() == count
+            assert table.scan([where, [("id", "=", 1)]]).count() == max(count, 1)
+            assert table.update({"k": "'z'"}, where).metrics["numUpdatedRows"] == count
+            table.overwrite(rows.slice(0, 0), where=where)
+            assert table.scan().count() == 3 - count
+            assert table.delete(where).metrics.get("numDeletedRows", 0) == 0
+            with pytest.raises(PredicateError, match="no column nope"):
+                table.delete([("nope", operator, [])])
 
 
 def test_a_deletion_comes_first_in_a_transaction(tmp_path: Path) -> None:
