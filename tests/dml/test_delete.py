@@ -84,7 +84,8 @@ def test_no_row_is_in_an_empty_list(tmp_path: Path, partition_by: tuple[str, ...
             where = [(name, operator, [])]
             table = DeltaTable.create(tmp_path / f"{name}{at}", "id INT, c STRING, k CHAR(3)", partition_by)
             table.append(rows)
-            assert rows.filter(pq.filters_to_expression(where)).num_rows == count
+            # pyarrow takes no empty list for a column of strings.
+            assert rows.filter(pq.filters_to_expression([("id", operator, [])])).num_rows == count
             assert table.scan(where).to_arrow().num_rows == table.scan(where).count() == count
             assert table.scan([where, [("id", "=", 1)]]).count() == max(count, 1)
             assert table.update({"k": "'z'"}, where).metrics["numUpdatedRows"] == count
