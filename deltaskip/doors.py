@@ -94,6 +94,17 @@ class Unpicklable:
         )
 
 
+class NotCalled:
+    """Base class of values of attributes that are methods in other libraries, such as `schema` of a table."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: object, **named: object) -> NoReturn:
+        """Raise InvalidArgumentType: the value is that of an attribute."""
+        name = type(self).__name__
+        raise InvalidArgumentType(f"A {name} is the value of an attribute, not of a method: leave out the parentheses.")
+
+
 def door(of: T) -> T:
     """Mark a public function or class, as a decorator: no error of another library leaves it, and no secret.
 

@@ -42,9 +42,16 @@ def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
         _ = table.scan().collect  # type: ignore[attr-defined]
     for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)"),
                        ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)"),
-                       ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)")):  # fmt: skip
+                       ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)"),
+                       ("get_add_actions", r"scan\(\)\.files\(\)"), ("table_uri", "uri")):  # fmt: skip
         with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
             getattr(table, name)
+
+
+def test_attributes_that_are_methods_of_delta_rs(table: ds.DeltaTable) -> None:
+    for name in ("schema", "metadata", "protocol"):
+        with pytest.raises(ds.InvalidArgumentType, match=r"is the value of an attribute, .* leave out the parentheses"):
+            getattr(table, name)()
 
 
 def test_a_catalog_says_what_runs_without_a_session(tmp_path: Path) -> None:

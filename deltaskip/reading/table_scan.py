@@ -67,7 +67,11 @@ OF_FRAMES = {
     "load_version": "DeltaTable(path, version)",
     "path": "uri",
     "location": "uri",
+    "table_uri": "uri",
     "update_incremental": "refresh()",
+    "get_add_actions": "scan().files()",
+    "num_files": "detail().num_files",
+    "describe": "detail()",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""
 
@@ -257,7 +261,8 @@ class TableScan(SelectingScan, Scan, AsFrames):
 
         Its fragments are the files that can contain matching rows, each with its partition values. The footer of every
         file is read. What pyarrow does not read as Spark does is refused: deletion vectors, renamed columns, limits,
-        and predicates that are not certain for every row of a file.
+        and predicates that are not certain for every row of a file. The dataset is read by pyarrow alone: a file that
+        is missing or damaged then raises an error of its own, which is an OSError or a pyarrow.ArrowException.
 
         Raises:
             UnsupportedFeature: The rows would not be those of the scan. The message names the reason.

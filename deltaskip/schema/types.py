@@ -11,6 +11,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from deltaskip.doors import NotCalled
 from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
@@ -225,7 +226,7 @@ class StructField:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StructType(DataType):
+class StructType(DataType, NotCalled):
     """An ordered list of fields: a nested struct or the schema of a table.
 
     Its `repr` is a tree like that of PySpark's `printSchema()`, with collations and comments.
