@@ -94,6 +94,17 @@ class Unpicklable:
         )
 
 
+class NotCalled:
+    """Base class of values of attributes that are methods in other libraries, such as `schema` of a table."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: object, **named: object) -> NoReturn:
+        """Raise InvalidArgumentType: the value is that of an attribute."""
+        name = type(self).__name__
+        raise InvalidArgumentType(f"A {name} is the value of an attribute, not of a method: leave out the parentheses.")
+
+
 def door(of: T) -> T:
     """Mark a public function or class, as a decorator: no error of another library leaves it, and no secret.
 
@@ -268,8 +279,12 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
         wanted = f" Did you mean {' and '.join(cures)}?" if cures else ""
         if named.get("mode") == "overwrite":
             wanted += " To replace rows, call overwrite(rows)."
-        if parameters[:1] == ["spark"] and args and isinstance(args[0], str):
-            wanted += " The first one is a SparkSession."
+        own = args[len(known.parameters) - len(parameters) :]
+        if parameters[:1] == ["spark"] and own and isinstance(own[0], str):
+            without = (
+                f", or None: {function.__name__}(None, text) runs what needs no session" if own is not args else ""
+            )
+            wanted += f" The first one is a SparkSession{without}."
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
 

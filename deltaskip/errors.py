@@ -246,7 +246,10 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write stored other values than it was given, a property that Delta ignores, or nothing: `txn` is too low."""
+    """A write stored other values than it was given, a property that Delta ignores, or nothing.
+
+    Nothing is stored if `txn` is too low, or if a merge is dropped before it is executed.
+    """
 
 
 class ReadWarning(UserWarning):

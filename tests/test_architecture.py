@@ -18,6 +18,7 @@ LEVELS = {
     "records": -1,
     "arguments": 1,
     "doors": 1,
+    "as_frames": 2,
     "errors": 0,
     "json_text": 0,
     "progress": 0,

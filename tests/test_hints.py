@@ -42,9 +42,26 @@ def test_names_of_other_libraries(table: ds.DeltaTable) -> None:
         _ = table.scan().collect  # type: ignore[attr-defined]
     for name, says in (("columns", r"schema\.names"), ("insert", r"append\(rows\)"), ("show", r"scan\(\)\.head\(\)"),
                        ("toPandas", r"scan\(\)\.to_pandas\(\)"), ("where", r"scan\(where\)"),
-                       ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)")):  # fmt: skip
+                       ("load_cdf", r"changes\(start, end\)"), ("compact", r"optimize\(\)"),
+                       ("get_add_actions", r"scan\(\)\.files\(\)"), ("table_uri", "uri")):  # fmt: skip
         with pytest.raises(AttributeError, match=rf"A DeltaTable has no {name}: write {says}\.$"):
             getattr(table, name)
+
+
+def test_attributes_that_are_methods_of_delta_rs(table: ds.DeltaTable) -> None:
+    for name in ("schema", "metadata", "protocol"):
+        with pytest.raises(ds.InvalidArgumentType, match=r"is the value of an attribute, .* leave out the parentheses"):
+            getattr(table, name)()
+
+
+def test_a_catalog_says_what_runs_without_a_session(tmp_path: Path) -> None:
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("s")
+    catalog.create_table("s.t", "id INT")
+    with pytest.raises(ds.InvalidArgumentType, match=r"SparkSession, or None: sql\(None, text\) runs"):
+        catalog.sql("SHOW TABLES IN s")  # type: ignore[call-arg]
+    with pytest.raises(ds.SparkUnavailable, match=r"scan\(where\).to_arrow\(\).*`deltaskip query`, or DuckDB"):
+        catalog.sql(None, "SELECT * FROM s.t")
 
 
 def test_arguments_of_other_libraries(table: ds.DeltaTable) -> None:

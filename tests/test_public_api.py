@@ -7,6 +7,7 @@ import builtins
 import dataclasses
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -185,6 +186,17 @@ OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
         ds.InvalidArgumentType,
     ),
 }
+
+
+def test_sources_that_are_not_compiled_say_so(tmp_path: Path) -> None:
+    package = Path(ds.__file__).parent
+    shutil.copytree(package, tmp_path / "deltaskip", ignore=shutil.ignore_patterns("*.so", "*.pyx", "__pycache__"))
+    command = [sys.executable, "-c", "import deltaskip; deltaskip.DeltaTable"]
+    ran = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
+    said = (
+        f"ImportError: deltaskip is imported from its sources in {tmp_path}, where it is not compiled: start Python in"
+    )
+    assert ran.stderr.splitlines()[-1].startswith(said)
 
 
 def test_wrong_arguments_of_a_table_are_refused(folder: Path) -> None:

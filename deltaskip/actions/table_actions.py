@@ -12,12 +12,13 @@ from typing import Any, Self
 
 from deltaskip.actions import members as m
 from deltaskip.arguments import instance
+from deltaskip.doors import NotCalled
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(NotCalled):
     """Versions and features that a client must support. A missing list of features is None, not an empty list."""
 
     min_reader_version: int
@@ -70,7 +71,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NotCalled):
     """The table's schema, partitioning and properties.
 
     `schema_string` is None if the log has none: delta-spark writes and reads such tables, which have no columns.

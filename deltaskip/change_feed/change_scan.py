@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
+from deltaskip.as_frames import AsFrames
 from deltaskip.change_feed.changed_files import FEED_FIELDS, FEED_NAMES, ChangedFiles, FileGroup, changed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
@@ -42,8 +43,6 @@ from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
-    import pandas
-
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
@@ -61,7 +60,7 @@ class ChangeFeedEngine(Protocol):
 
 @door
 @of_one_table
-class ChangeScan(Reopened):
+class ChangeScan(AsFrames, Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 
     Made by `DeltaTable.changes`.
@@ -211,17 +210,6 @@ class ChangeScan(Reopened):
         from deltaskip.change_feed.change_rows import arrow_rows
 
         return arrow_rows(self._scan, self.rows())
-
-    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
-        """Return the rows of `to_arrow` as a DataFrame of pandas.
-
-        Args:
-            types: As for `TableScan.to_pandas`.
-            options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
-        """
-        from deltaskip.reading.data_frames import pandas_frame
-
-        return pandas_frame(self.to_arrow(), types, options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.

@@ -78,14 +78,14 @@ def json_values(array: pa.Array) -> Sequence[Any]:
     return [plain(value) for value in array.to_pylist()]
 
 
-def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; `columns` are (heading, "left", "right" or "prose").
+def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], capitals: bool = True) -> None:
+    """Print a table; `columns` are (heading, "left", "right" or "prose"). Names of columns are not put in capitals.
 
     In a terminal, cells of prose are wrapped between words. If that does not suffice, each row becomes a block with one
     line for each column. Words are never broken. In a pipe every line is complete.
     """
     texts = [[printable(cell) for cell in row] for row in rows]
-    headings = [heading.upper() for heading, _ in columns]
+    headings = [heading.upper() if capitals else printable(heading) for heading, _ in columns]
     sides = [side for _, side in columns]
     widths = _widths(headings, sides, texts, terminal_width())
     if widths is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -85,38 +86,43 @@ def _sink(output: Path | None) -> Iterator[Any]:
 
 
 def _write_table(rows: Any) -> None:
-    """Print the first rows in aligned columns in a terminal; elsewhere all of them, with tabs between values."""
+    sides = ["right" if _is_number(field.type) else "prose" for field in rows.schema]
+    parts = (batch.slice(start, _BATCH_ROWS) for batch in rows for start in range(0, batch.num_rows, _BATCH_ROWS))
+    print_rows(rows.schema.names, sides, (row for part in parts for row in _texts(part)))
+
+
+def print_rows(names: Sequence[str], sides: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print the first rows in aligned columns in a terminal; elsewhere all of them, with tabs between values.
+
+    Args:
+        names: The names of the columns.
+        sides: "left", "right" or "prose" for each, see `print_table`.
+        rows: The values, of `text_of`.
+    """
     from deltaskip.cli.display import print_line, print_table, printable, terminal_width
 
     if terminal_width() is None:
-        print("\t".join(printable(name) for name in rows.schema.names))
-        for batch in rows:
-            for row in _texts(batch):
-                print("\t".join(map(printable, row)))
+        for row in chain([names], rows):
+            print("\t".join(map(printable, row)))
         return
-    found: list[tuple[str, ...]] = []
-    for batch in rows:
-        found += _texts(batch.slice(0, _SHOWN_ROWS + 1 - len(found)))
-        if len(found) > _SHOWN_ROWS:
-            break
-    sides = ["right" if _is_number(field.type) else "prose" for field in rows.schema]
-    print_table(list(zip(rows.schema.names, sides, strict=True)), found[:_SHOWN_ROWS])
+    found = list(islice(rows, _SHOWN_ROWS + 1))
+    print_table(list(zip(names, sides, strict=True)), found[:_SHOWN_ROWS], capitals=False)
     if len(found) > _SHOWN_ROWS:
         print_line(f"the first {_SHOWN_ROWS:,} rows; --format csv has all")
 
 
-def _texts(batch: Any) -> list[tuple[str, ...]]:
-    """The rows as texts; NULL is empty, and a value with fields or elements is JSON."""
-    from deltaskip.cli.display import json_values
-
-    columns = [[_text(value) for value in json_values(column)] for column in batch.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
-
-
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value for JSON as the text of a cell: NULL is empty, and fields and elements are JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(batch: Any) -> list[tuple[str, ...]]:
+    from deltaskip.cli.display import json_values
+
+    columns = [[text_of(value) for value in json_values(column)] for column in batch.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
 
 
 def _write_csv(rows: Any, sink: Any) -> int:
@@ -145,7 +151,7 @@ def _values(column: Any) -> Any:
 
 
 def _json_or_null(value: Any) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else text_of(value)
 
 
 def _write_json(rows: Any, sink: Any) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from deltaskip.cli.display import print_table
 from deltaskip.cli.opening import open_catalog, session_for_catalog
 from deltaskip.cli.program import debug_option, json_option, program, show, storage_option
+from deltaskip.cli.rows_out import print_rows, text_of
 from deltaskip.errors import SparkUnavailable
 
 
@@ -55,12 +54,6 @@ def _plain(value: Any) -> Any:
 
 
 def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as a table; nothing if there are none."""
+    """Print rows as `deltaskip query` does; nothing if there are none."""
     if rows:
-        print_table([(name, "prose") for name in rows[0]], [[_cell(value) for value in row.values()] for row in rows])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        print_rows(list(rows[0]), ["prose"] * len(rows[0]), (list(map(text_of, row.values())) for row in rows))

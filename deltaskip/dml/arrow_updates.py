@@ -26,9 +26,9 @@ from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
+from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import in_quotes, new_value_node
-from deltaskip.reading.matching_rows import padded_column
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.resolve import display_name
@@ -183,7 +183,8 @@ class ArrowUpdates(NewRows):
         node = new_value_node(value, self._table)
         schema, zone = self._assignments.schema, self._execution.time_zone
         try:
-            bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)
+            timed = at_time(node, self._now, zone, schema.names)
+            bound = bind_expression(as_read(timed, schema, zone), schema, time_zone=zone)
         except PredicateError as error:
             cure = in_quotes(value) if isinstance(node, Column) and isinstance(value, str) else ""
             raise PredicateError(

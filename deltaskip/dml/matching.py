@@ -17,7 +17,8 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import EvaluationError, top_level_columns
 from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.reading.matching_rows import padded_column
+from deltaskip.expr.nodes import PADDED, Call, walk
+from deltaskip.expr.padding import padded_column
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.scan import Scan
@@ -65,7 +66,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)
-    if padded_column(scan.predicate, snapshot.schema) is not None:
+    if _reads_char(scan):
         return None
     if not is_little_to_read(snapshot, files, wanted):
         return None
@@ -88,7 +89,7 @@ def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)
-    if padded_column(scan.predicate, snapshot.schema) is not None:
+    if _reads_char(scan):
         return True
     files = scan.files(columns=["path", "uri", "partition_values", "deletion_vector"])
     file = files.filter(pc.equal(files["path"], arrow_scalar(path, pa.string())))
@@ -102,3 +103,9 @@ def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     except DeltaSkipError:
         return True
     return False
+
+
+def _reads_char(scan: Scan) -> bool:
+    """Whether the predicate depends on strings of type char(n), which sessions with an earlier behavior do not pad."""
+    read = any(isinstance(part, Call) and part.name == PADDED for part in walk(scan.predicate))
+    return read or padded_column(scan.predicate, scan.snapshot.schema) is not None

@@ -18,7 +18,7 @@ from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
-from deltaskip.errors import InvalidArgument, PredicateError
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
@@ -144,9 +144,20 @@ def overwrite_in(
     with transaction.cost.phase("plan"):
         plan = plan_overwrite(transaction.snapshot, replaced, rows.frame, time_zone)
     with transaction.cost.phase("write"):
-        written = append_to(
-            transaction, rows, replaced.schema_mode, time_zone, where=replaced.where, partition_by=replaced.partition_by
-        )
+        try:
+            written = append_to(
+                transaction,
+                rows,
+                replaced.schema_mode,
+                time_zone,
+                where=replaced.where,
+                partition_by=replaced.partition_by,
+            )
+        except SchemaError as error:
+            if replaced.schema_mode == "replace" or replaced.where is not None or replaced.partitions == "dynamic":
+                raise
+            cure = "To replace the columns of the table by those of the rows, overwrite with schema_mode='replace'."
+            raise type(error)(f"{error} {cure}") from error
     return replace_rows(transaction, plan, written)
 
 

@@ -29,6 +29,8 @@ MAX_DEPTH = 100
 MAX_NODES = 1_000_000
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 BITWISE = ("&", "|", "^")
+PADDED = "padded()"
+"""The function that pads a string with blanks to a number of characters, and never shortens it."""
 
 
 class Node:
@@ -86,6 +88,15 @@ class And(Node):
     """All of `children`, in three-valued logic; at least two."""
 
     children: tuple[Node, ...]
+
+
+class Between(And):
+    """`x BETWEEN low AND high`, the comparisons `x >= low` and `x <= high`: Spark computes x once, under another name.
+
+    Strings of type char(n) are compared in another way then (expr.padding). Binding makes it an And.
+    """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +242,7 @@ def _one(name: str) -> Callable[[Any], tuple[Node, ...]]:
 # By class, since predicates have thousands of nodes, each of which is looked at many times. Others have no children.
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Compare: attrgetter("left", "right"),
-    **dict.fromkeys((And, Or), attrgetter("children")),
+    **dict.fromkeys((And, Between, Or), attrgetter("children")),
     **dict.fromkeys((Not, IsNull, Cast, Collate), _one("child")),
     In: _listed,
     Like: attrgetter("child", "pattern"),

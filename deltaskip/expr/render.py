@@ -12,7 +12,9 @@ from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import (
     ARITHMETIC,
     BITWISE,
+    PADDED,
     And,
+    Between,
     Call,
     Case,
     Cast,
@@ -48,12 +50,19 @@ def to_sql(node: Node) -> str:
             return ".".join(map(_name, parts))
         case Compare(op, left, right):
             return f"{_operand(left)} {op} {_operand(right)}"
+        case Between((Compare(_, child, low), Compare(_, _, high))):
+            return f"{_operand(child)} BETWEEN {_operand(low)} AND {_operand(high)}"
         case And(children):
             return " AND ".join(f"({to_sql(c)})" if isinstance(c, Or) else to_sql(c) for c in children)
         case Or(children):
             return " OR ".join(to_sql(c) for c in children)
         case Not(IsNull(child)):
             return f"{_operand(child)} IS NOT NULL"
+        case Not(In(child, values)) if not len(values):
+            # Spark's parser takes no empty list.
+            return f"({_operand(child)} IS NULL OR {_operand(child)} IS NOT NULL)"
+        case In(child, values) if not len(values):
+            return f"({_operand(child)} IS NULL AND {_operand(child)} IS NOT NULL)"
         case Not(In(child, values)):
             return f"{_operand(child)} NOT IN ({_values(values)})"
         case Not(child):
@@ -85,6 +94,8 @@ def to_sql(node: Node) -> str:
             kind = "CAST" if name == "cast(variant)" else "TRY_CAST"
             shown = simple_string(target.type).upper() if isinstance(target, Literal) else "?"
             return f"{kind}({to_sql(child)} AS {shown})"
+        case Call(name, (child, _)) if name == PADDED:
+            return to_sql(child)
         case Call("as_variant()", (child,)):
             return f"CAST({to_sql(child)} AS VARIANT)"
         case Call("array_sort()", args):

@@ -30,7 +30,8 @@ def tuples_node(where: list[Any] | tuple[Any, ...], argument: str = "where") -> 
 
     Args:
         where: Tuples of a column's name as `col` takes it, an operator (=, ==, !=, <, <=, >, >=, in, not in), and a
-            value, for `in` and `not in` a list of values.
+            value, for `in` and `not in` a list of values. No row is in an empty list; every row, also one with NULL,
+            is `not in` it.
         argument: Name of the argument, for messages.
 
     Raises:
@@ -64,13 +65,12 @@ def _condition(given: object, argument: str) -> Node:
         raise InvalidArgument(f"{written!r} is not an operator of {argument}: use {', '.join(_OPERATORS)}.")
     column = col(name)
     if operator in ("in", "not in"):
-        if not is_listed(value) or not len(values := listed(value)):
-            lacks = "an empty one is no condition" if is_listed(value) else f"not {type(value).__name__}"
+        if not is_listed(value):
             raise InvalidArgument(
                 f"The operator {operator!r} of {argument} needs a list of values, such as ({name!r}, {operator!r}, "
-                f"[1, 2]), {lacks}."
+                f"[1, 2]), not {type(value).__name__}."
             )
-        nothing = any(each is None for each in values)
+        nothing = any(each is None for each in listed(value))
     else:
         nothing = value is None
     if nothing:

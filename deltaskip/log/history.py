@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
+from deltaskip.as_frames import AsFrames
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, VersionNotFound
 from deltaskip.log.commit_times import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
@@ -14,6 +17,9 @@ from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, escaped, html_rows
 from deltaskip.storage import Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HEADINGS = ("version", "time", "operation", "parameters", "engine")
 _SHOWN_ENTRIES = 50
@@ -51,10 +57,31 @@ class HistoryEntry(Shown):
         return f"HistoryEntry(version={self.version}, {shown_time(self.timestamp_ms)}, {self.operation!r}{engine})"
 
 
-class History(list[HistoryEntry]):
-    """A list of HistoryEntry, newest first, that is displayed as a table."""
+@door
+class History(list[HistoryEntry], AsFrames):
+    """A list of HistoryEntry, newest first, that is displayed as a table and can become a DataFrame."""
 
     __slots__ = ()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the entries as a table of Arrow: their attributes without `info`, and `timestamp` for `timestamp_ms`.
+
+        Parameters and metrics are maps of texts, of JSON where a value is no text.
+        """
+        import pyarrow as pa
+
+        texts = pa.map_(pa.string(), pa.string())
+        columns = {
+            "version": pa.array([each.version for each in self], pa.int64()),
+            "timestamp": pa.array([each.timestamp_ms for each in self], pa.timestamp("ms", "UTC")),
+            "operation": pa.array([each.operation for each in self], pa.string()),
+            "operation_parameters": pa.array([_texts(each.operation_parameters) for each in self], texts),
+            "operation_metrics": pa.array([_texts(each.operation_metrics) for each in self], texts),
+            "user_id": pa.array([each.user_id for each in self], pa.string()),
+            "user_name": pa.array([each.user_name for each in self], pa.string()),
+            "engine_info": pa.array([each.engine_info for each in self], pa.string()),
+        }
+        return pa.table(columns)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> HistoryEntry: ...
@@ -163,6 +190,10 @@ def _entry(version: int, timestamp_ms: int, info: CommitInfo | None) -> HistoryE
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _texts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, each if isinstance(each, str) else json.dumps(each)) for name, each in values.items()]
 
 
 def _text(value: object) -> str | None:

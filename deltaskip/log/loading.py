@@ -509,10 +509,10 @@ def of_one_table(cls: _C) -> _C:
     Args:
         cls: A class whose objects have a `snapshot`. Methods of its bases count as its own.
     """
-    for base in cls.__mro__:
-        for name, method in list(vars(base).items()):
-            if name[0] != "_" and name not in _LEFT_OUT and inspect.isfunction(method) and not hasattr(method, _MARK):
-                setattr(base, name, _guarded(method))
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        if name[0] != "_" and name not in _LEFT_OUT and inspect.isfunction(method) and not hasattr(method, _MARK):
+            setattr(cls, name, _guarded(method))
     return cls
 
 

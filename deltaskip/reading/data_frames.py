@@ -1,29 +1,21 @@
-"""Rows of a scan as a LazyFrame of Polars, which reads what a query needs of it, and as a DataFrame of pandas."""
+"""Rows of a scan as a LazyFrame of Polars, which reads what a query needs of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from deltaskip import arguments
-from deltaskip.doors import first_line
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, ReadWarning
+from deltaskip.as_frames import frame_of
 from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
-from deltaskip.warning import warn
 
 if TYPE_CHECKING:
-    import pandas
     import polars
 
     from deltaskip.reading.table_scan import TableScan
-
-# Integers up to this one are exact as doubles.
-_EXACT_DOUBLE = 1 << 53
 
 
 def lazy_frame(scan: TableScan) -> polars.LazyFrame:
@@ -32,60 +24,6 @@ def lazy_frame(scan: TableScan) -> polars.LazyFrame:
 
     schema = frame_of(arrow_schema_of(scan).empty_table()).schema
     return register_io_source(partial(_frames, scan), schema=schema, is_pure=True)
-
-
-def frame_of(table: pa.Table) -> polars.DataFrame:
-    """Return a table of Arrow as a DataFrame of Polars."""
-    import polars
-
-    found = polars.from_arrow(table)
-    assert isinstance(found, polars.DataFrame)
-    return found
-
-
-def pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:
-    """Return a table as a DataFrame, see `TableScan.to_pandas`."""
-    if arguments.choice("types", types, "numpy", "arrow") == "numpy":
-        if not options.get("types_mapper") and not options.get("integer_object_nulls"):
-            for name in table.column_names:
-                if any(map(_loses_digits, table[name].chunks)):
-                    warn(
-                        f"The column {name} has NULL, so that pandas stores its integers as doubles, which lose digits "
-                        f"from 2**53 on: pass types='arrow'.",
-                        ReadWarning,
-                    )
-        return _of_pyarrow(table, options)
-    if "types_mapper" in options:
-        raise InvalidArgument("types='arrow' and types_mapper both choose the types: pass one of them.")
-    import pandas
-
-    return _of_pyarrow(table, {**options, "types_mapper": pandas.ArrowDtype})
-
-
-def _of_pyarrow(table: pa.Table, options: Mapping[str, Any]) -> pandas.DataFrame:
-    try:
-        return table.to_pandas(**options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise InvalidArgumentType(
-            f"to_pandas {first_line(error)}: it takes the arguments of pyarrow.Table.to_pandas, and types='arrow' for "
-            f"columns that stay in Arrow."
-        ) from error
-
-
-def _loses_digits(values: pa.Array) -> bool:
-    """Whether integers lose digits as doubles. pandas converts integer columns with NULL to doubles."""
-    kind = values.type
-    if pa.types.is_integer(kind):
-        if not values.null_count or kind.bit_width < 64:
-            return False
-        ends = pc.min_max(values)
-        return any(end.is_valid and abs(end.as_py()) > _EXACT_DOUBLE for end in (ends["min"], ends["max"]))
-    if not pa.types.is_nested(kind):
-        return False
-    inner = [values.keys, values.items] if pa.types.is_map(kind) else values.flatten()
-    return any(map(_loses_digits, inner if isinstance(inner, list) else [inner]))
 
 
 def _frames(

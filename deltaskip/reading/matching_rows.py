@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from deltaskip.expr import EvaluationError, Undecided, columns_of, needs_session, public_errors
+from deltaskip.expr import EvaluationError, Undecided, needs_session, public_errors
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.nodes import Call, FieldRef, IsNull, Literal, Node, transform
+from deltaskip.expr.nodes import Node
+from deltaskip.expr.padding import padded_column
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
-from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import VOID, StructType
+from deltaskip.schema.types import StructType
 from deltaskip.skipping.proofs.collated import Collations
 
 
@@ -35,8 +35,8 @@ class MatchingRows:
             to Spark.
 
     Raises:
-        UnsupportedFeature: The predicate compares a column of type char(n), or has a part that is left to Spark, see
-            `check_decidable`.
+        UnsupportedFeature: The predicate has a part that is left to Spark, see `check_decidable`, or a string of type
+            char(n) that it is not known how Spark compares, see `padded_column`.
     """
 
     def __init__(
@@ -107,22 +107,3 @@ def _described(predicate: Node) -> str:
 @lru_cache
 def _collations(version: str) -> Collations:
     return Collations(version)
-
-
-def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
-    """Return path and type of a column of type char(n) on whose padding an expression depends; None if none is there.
-
-    Spark pads such a column to its length. `c IS NULL`, `trim(c)` and `rtrim(c)` are the same without the padding.
-    """
-    for path in sorted(columns_of(_without_padding(node))):
-        if declared := char_type(schema, path):
-            return path, declared
-    return None
-
-
-def _without_padding(node: Node) -> Node:
-    """The expression without the parts that do not depend on padding."""
-    match node:
-        case IsNull(FieldRef()) | Call("trim" | "btrim" | "rtrim", (FieldRef(),)):
-            return Literal(None, VOID)
-    return transform(node, _without_padding)

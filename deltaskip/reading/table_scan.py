@@ -8,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from deltaskip import arguments
+from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
 from deltaskip.expr import ColumnExpr
@@ -19,7 +20,6 @@ from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
     import duckdb
-    import pandas
     import polars
     import pyarrow as pa
     import pyarrow.dataset
@@ -67,14 +67,18 @@ OF_FRAMES = {
     "load_version": "DeltaTable(path, version)",
     "path": "uri",
     "location": "uri",
+    "table_uri": "uri",
     "update_incremental": "refresh()",
+    "get_add_actions": "scan().files()",
+    "num_files": "detail().num_files",
+    "describe": "detail()",
 }
 """Methods of frames and of other libraries' tables, and what stands for them here."""
 
 
 @door
 @of_one_table
-class TableScan(SelectingScan, Scan):
+class TableScan(SelectingScan, Scan, AsFrames):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 
     Created by `DeltaTable.scan`. `to_spark` reads the rows through Spark; `to_arrow`, `to_batches`, `to_pandas` and
@@ -194,20 +198,6 @@ class TableScan(SelectingScan, Scan):
 
         return pa.RecordBatchReader.from_batches(arrow_schema_of(self), arrow_batches(self, self._finished))
 
-    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
-        """Return the rows as a DataFrame of pandas.
-
-        Args:
-            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles; a
-                ReadWarning says so where they lose digits, which is from 2**53 on. "arrow" for columns that stay in
-                Arrow, so that integers with NULL stay integers, and dates dates.
-            options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
-        """
-        from deltaskip.reading.data_frames import pandas_frame
-
-        arguments.choice("types", types, "numpy", "arrow")
-        return pandas_frame(self.to_arrow(), types, options)
-
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
 
@@ -228,9 +218,9 @@ class TableScan(SelectingScan, Scan):
         Raises:
             UnsupportedFeature: Polars is not installed.
         """
-        from deltaskip.reading.data_frames import frame_of, lazy_frame
+        from deltaskip.reading.data_frames import lazy_frame
 
-        return lazy_frame(self) if arguments.flag("lazy", lazy) else frame_of(self.to_arrow())
+        return lazy_frame(self) if arguments.flag("lazy", lazy) else super().to_polars()
 
     def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, and make a view of them if a name is given.
@@ -271,7 +261,8 @@ class TableScan(SelectingScan, Scan):
 
         Its fragments are the files that can contain matching rows, each with its partition values. The footer of every
         file is read. What pyarrow does not read as Spark does is refused: deletion vectors, renamed columns, limits,
-        and predicates that are not certain for every row of a file.
+        and predicates that are not certain for every row of a file. The dataset is read by pyarrow alone: a file that
+        is missing or damaged then raises an error of its own, which is an OSError or a pyarrow.ArrowException.
 
         Raises:
             UnsupportedFeature: The rows would not be those of the scan. The message names the reason.
@@ -292,7 +283,7 @@ class TableScan(SelectingScan, Scan):
 
 
 @door
-class ScanPiece:
+class ScanPiece(AsFrames):
     """A part of the rows of a scan, made by `TableScan.pieces`. It can be pickled.
 
     The pieces of a scan together have its rows, in its order. A process that reads one from a pickle opens the table's
@@ -321,23 +312,6 @@ class ScanPiece:
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table of Arrow. Raises as that of the scan."""
         return self.to_batches().read_all()
-
-    def to_pandas(self, types: str = "numpy", **options: Any) -> pandas.DataFrame:
-        """Return the rows as a DataFrame of pandas.
-
-        Args:
-            types: As for `TableScan.to_pandas`.
-            options: Arguments of `pyarrow.Table.to_pandas`.
-        """
-        from deltaskip.reading.data_frames import pandas_frame
-
-        return pandas_frame(self.to_arrow(), types, options)
-
-    def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a DataFrame of Polars. Raises as that of the scan."""
-        from deltaskip.reading.data_frames import frame_of
-
-        return frame_of(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as a stream of the Arrow PyCapsule interface.

@@ -12,11 +12,32 @@ from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import parse_type_text, type_text, without_lengths
 from deltaskip.schema.json import CHAR_VARCHAR, CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
+from deltaskip.schema.types import (
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+)
 
 
 def char_type(struct: StructType, path: Sequence[str]) -> str:
     """Return the type char(n) that a column or nested field is declared with; "" for other fields.
+
+    Args:
+        struct: The schema.
+        path: The exact names of the field and the structs around it.
+    """
+    declared = declared_type(struct, path)
+    length = None if declared is None else char_length(declared)
+    return "" if length is None else f"char({length})"
+
+
+def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
+    """Return the type of a column or nested field, as `with_lengths` returns it; None if there is none.
 
     Args:
         struct: The schema.
@@ -27,10 +48,9 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
         fields = declared.fields if isinstance(declared, StructType) else ()
         field = next((field for field in fields if field.name == name), None)
         if field is None:
-            return ""
-        declared = with_lengths(field).type if CHAR_VARCHAR_KEY in field.metadata else field.type
-    length = char_length(declared)
-    return "" if length is None else f"char({length})"
+            return None
+        declared = with_lengths(field).type
+    return declared
 
 
 def char_length(data_type: DataType) -> int | None:
@@ -63,6 +83,8 @@ def holds_all(new: DataType, old: DataType) -> bool:
 
 def declares_char(field: StructField) -> bool:
     """Whether a column or field is declared with the type char(n), itself or inside, so that Spark pads its values."""
+    if not field.metadata and isinstance(field.type, PrimitiveType):
+        return False
     return holds_char(with_lengths(field).type)
 
 

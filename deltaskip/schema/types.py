@@ -9,11 +9,15 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from deltaskip.doors import NotCalled
 from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_DECIMAL_PRECISION = 38
 DEEPEST = 100
@@ -222,7 +226,7 @@ class StructField:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StructType(DataType):
+class StructType(DataType, NotCalled):
     """An ordered list of fields: a nested struct or the schema of a table.
 
     Its `repr` is a tree like that of PySpark's `printSchema()`, with collations and comments.
@@ -246,6 +250,12 @@ class StructType(DataType):
     def names(self) -> tuple[str, ...]:
         """Names of the direct fields, in order."""
         return tuple(f.name for f in self.fields)
+
+    def to_arrow(self) -> pa.Schema:
+        """Return the schema of Arrow for rows of the fields. Raises SchemaError for a type that Arrow does not have."""
+        from deltaskip.schema.arrow import arrow_schema
+
+        return arrow_schema(self)
 
     def __repr__(self) -> str:
         return "\n".join(["root", *_struct_lines(self, " ")])

@@ -28,6 +28,7 @@ from deltaskip.expr.diagnosis import (
     unknown_functions,
 )
 from deltaskip.expr.nodes import Column, Like, Literal
+from deltaskip.expr.padding import as_read
 from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
@@ -416,7 +417,8 @@ class LogScan(Reopened):
         try:
             partitions = [field.name for field in snapshot.partition_fields]
             mode = snapshot.mapping_mode
-            bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
+            read = as_read(self._parsed, snapshot.schema, zone)
+            bound = bind(read, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
             bound = at_time(bound, self._planned_at, zone, ()) if self._has_one_time else bound
         except PredicateError as error:
             raise PredicateError(f"{error}{or_meant(self.where)} {self._at_version()}") from error

@@ -87,8 +87,9 @@ class QuerySession(ABC):
         """The session. Raises SparkUnavailable if there is none."""
         if self.spark is None:
             raise SparkUnavailable(
-                f"{what} needs a Spark session: pass it as the first argument of sql(), or read rows without one by "
-                f"load_table(name).scan(where).to_arrow()."
+                f"{what} needs a Spark session: pass it as the first argument of sql(). Without one, "
+                f"load_table(name).scan(where).to_arrow() reads rows, and `deltaskip query`, or DuckDB over "
+                f"load_table(name).scan().to_duckdb(connection, view), runs a SELECT."
             )
         return self.spark
 

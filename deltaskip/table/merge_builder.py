@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
 from deltaskip.doors import Unpicklable, door
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgumentType, WriteWarning
 from deltaskip.records import dataclass
+from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.txn.cost import ChangePlan
     from deltaskip.txn.result import WriteResult
+
+
+class _Unrun:
+    """Warns when the last builder of a merge with clauses is dropped, none of which was executed.
+
+    Attributes:
+        table: The table; None if there is nothing to warn of.
+    """
+
+    __slots__ = ("table",)
+
+    def __init__(self) -> None:
+        self.table: str | None = None
+
+    def __del__(self) -> None:
+        if self.table is not None and not sys.is_finalizing():
+            warn(f"The merge into {self.table} was not run: call execute() after its clauses.", WriteWarning)
 
 
 @door
@@ -24,7 +43,7 @@ class MergeBuilder(Unpicklable):
 
     Each method returns a builder with one more clause, and leaves this one as it is. There may be any number of clauses
     of each kind. A row goes to the first clause of its kind whose condition is TRUE; only the last clause of a kind may
-    lack a condition. Nothing happens before `execute`.
+    lack a condition. Nothing happens before `execute`; a WriteWarning says so if the builder is dropped before.
 
     Conditions and values are SQL text, Columns of PySpark or expressions of `deltaskip.col`. Those of clauses for
     matched rows may use columns of both sides, those for rows that are not matched columns of the source, and those for
@@ -42,6 +61,7 @@ class MergeBuilder(Unpicklable):
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()
     _table: str = ""
+    _unrun: _Unrun = field(default_factory=_Unrun, compare=False)
 
     def __copy__(self) -> MergeBuilder:
         """Return the builder: its methods leave it as it is."""
@@ -151,13 +171,17 @@ class MergeBuilder(Unpicklable):
             InvalidArgument: There is no clause, or one that can never apply.
             InvalidArgumentType: An argument has a wrong type.
         """
+        self._unrun.table = None
         found: WriteResult | ChangePlan = self._run(self._clauses, arguments.flag("dry_run", dry_run))
         return found
 
     def _setting(self, kind: Kind, action: Action, values: object, where: object) -> MergeBuilder:
+        # An error says enough.
+        self._unrun.table = None
         return self._with(kind, action, where, checked_values("values", values))
 
     def _all(self, kind: Kind, action: Action, except_: Sequence[str], where: object) -> MergeBuilder:
+        self._unrun.table = None
         if isinstance(except_, str):
             raise InvalidArgumentType(
                 f"except_ must be a list of columns, not a str: write where={except_!r} for a condition, or "
@@ -173,5 +197,7 @@ class MergeBuilder(Unpicklable):
         values: Mapping[str, object] | None = None,
         except_: tuple[str, ...] = (),
     ) -> MergeBuilder:
+        self._unrun.table = None
         clause = MergeClause(kind, action, checked_condition("where", where), values, except_)
+        self._unrun.table = self._table
         return replace(self, _clauses=(*self._clauses, clause))

@@ -94,6 +94,9 @@ def test_statements_run_without_spark_where_they_can(run: Run, url: str) -> None
     assert "orders" in run("--catalog", url, "sql", "SHOW TABLES IN sales").out
     found = json.loads(run("--catalog", url, "sql", "DESCRIBE sales.orders", "--json").out)
     assert found[0]["col_name"] == "id"
+    lines = run("--catalog", url, "sql", "DESCRIBE sales.orders").out.splitlines()
+    assert lines[0].split("\t") == list(found[0])
+    assert lines[1].split("\t") == [value or "" for value in found[0].values()]
     assert run("--catalog", url, "sql", "CREATE TABLE sales.more (id INT)").status == 0
     assert run("--catalog", url, "tables", "sales").out == "sales.more\nsales.orders\n"
     assert run("--catalog", url, "sql", "NONSENSE").status in (1, 2)

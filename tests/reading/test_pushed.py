@@ -52,6 +52,36 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
     return made
 
 
+def test_padded_strings_are_filtered_as_they_are_read(tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(tmp_path / "t", "id INT, c CHAR(4), d CHAR(4), p CHAR(3)", ["p"])
+    rows = {"id": pa.array([1, 2, 3, 4], pa.int32()), "c": ["ab", "abcd", None, "b"], "d": ["ab", "x", "y", "b"]}
+    made.append(pa.table({**rows, "p": ["a", "bcd", None, "a"]}))
+    read = made.scan().to_arrow()
+    eager, lazy = pl.DataFrame(read), made.scan().to_polars(lazy=True)
+    c, p = pl.col("c"), pl.col("p")
+    filters: list[Any] = [c == "ab", c == "ab  ", c < "ab  ", c.is_in(["ab", "b   "]), c.is_between(pl.lit("ab"), c)]
+    filters += [c.str.starts_with("ab "), c == pl.col("d"), p == "a", p == "a  ", ~(c == "ab  "), c.is_null()]
+    for each in filters:
+        assert sorted(lazy.filter(each).collect()["id"]) == sorted(eager.filter(each)["id"]), each
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        made.scan().to_duckdb(connection, "v")
+        connection.register("r", read)
+        wheres = [
+            "c = 'ab'",
+            "c = 'ab  '",
+            "c IN ('ab', 'b   ')",
+            "c > 'ab' AND id < 3",
+            "p = 'a'",
+            "p <> 'a'",
+            "c IS NULL",
+        ]
+        for where in [*wheres, "c BETWEEN 'ab' AND 'abc'", "starts_with(c, 'ab ')", "c = d", "c IS DISTINCT FROM 'ab'"]:
+            queries = [f"SELECT id FROM {name} WHERE {where} ORDER BY id" for name in ("v", "r")]
+            found, wanted = (connection.sql(query).fetchall() for query in queries)
+            assert found == wanted, where
+
+
 def test_a_lazy_frame_has_the_rows_of_the_frame(table: ds.DeltaTable) -> None:
     scan = table.scan("id < 200000")
     eager, lazy = scan.to_polars(), scan.to_polars(lazy=True)

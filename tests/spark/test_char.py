@@ -86,19 +86,55 @@ def test_the_change_feed_has_the_padded_strings(spark: Any, tmp_path: Path) -> N
     assert [row.asDict() for row in changes.to_spark(spark).select("id", "c", "a").collect()] == rows
 
 
-def test_what_does_not_depend_on_padding_is_evaluated_without_spark(spark: Any, tmp_path: Path) -> None:
-    table = ds.DeltaTable.create(tmp_path / "t", "id INT, c CHAR(4), s STRUCT<d: CHAR(3)>")
-    texts = ["x", "xy  ", " x", "", "    ", "ä", None]
-    nested = [{"d": text[:3]} if text else None for text in texts]
-    table.append(pa.table({"id": pa.array(range(7), pa.int32()), "c": texts, "s": nested}))
-    wheres = ["c IS NULL", "c IS NOT NULL", "trim(c) = 'x'", "rtrim(c) = ' x'", "trim(c) IN ('', 'xy')", "s.d IS NULL",
-              "trim(s.d) = 'ä'", "upper(btrim(c)) LIKE 'X%'"]  # fmt: skip
-    for where in wheres:
-        found = sorted(row["id"] for row in table.scan(where).to_arrow().to_pylist())
-        assert found == sorted(row.id for row in table.scan().to_spark(spark).where(where).collect()), where
-        assert found
-    for where in ("c = 'x'", "ltrim(c) = 'x'", "trim('x', c) = ''", "c IS NULL OR length(c) = 4"):
-        with pytest.raises(ds.UnsupportedFeature, match=r"padded by Spark; trim\(c\) can be evaluated"):
+MANY = ", ".join(f"'k{i}'" for i in range(80))
+OPERATORS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
+COMPARED = [
+    *[f"c {op} {text}" for op in OPERATORS for text in ("'ab'", "'ab  '", "'ab    '", "'ab\t'", "d", "e", "v")],
+    *("'ab' = c", "'ab' < c", "d > c", "v = c", "c = c", "c = NULL", "c = CAST('ab' AS STRING)", "c = rpad('ab', 3)"),
+    *("c IN ('ab')", "c IN ('ab', 'b')", "c NOT IN ('ab', 'abcdefg')", "c IN ('ab', NULL)", "c IN ('ab  ', NULL)"),
+    *(f"c IN ({MANY}, 'ab')", f"c IN ({MANY}, 'abcdefg', 'ab')", "c IN (d)", "c IN (d, e)", "c IN (d, v)"),
+    *("'ab' IN (c)", "c IN (d, 'ab')", "v IN (c, d)", "d IN (e, c)", "c IN (lower('AB'), 'b')"),
+    *("c BETWEEN 'ab' AND 'ab'", "c NOT BETWEEN 'a' AND 'b'", "c >= 'ab' AND c <= 'ab'", "e BETWEEN c AND d"),
+    *("CAST(c AS STRING) = 'ab'", "CAST(c AS STRING) = 'ab  '", "coalesce(c, 'x') = 'ab'", "concat(c, '') = 'ab'"),
+    *("c LIKE 'ab'", "c LIKE 'ab  '", "c LIKE 'ab%'", "c RLIKE '^ab$'", "startswith(c, 'ab ')", "contains(c, 'b ')"),
+    *("length(c) = 4", "upper(c) = 'AB  '", "trim(c) = 'ab'", "rtrim(c) = 'ab'", "left(c, 3) = 'ab '"),
+    *("c || 'x' = 'ab  x'", "c || d = 'ab  ab    '", "CASE c WHEN 'ab' THEN true END", "decode(c, 'ab', true, false)"),
+    *("equal_null(c, 'ab')", "greatest(c, 'ab') = 'ab'", "array_contains(array(c), 'ab')", "struct(c) = struct('ab')"),
+    *("(c, id) IN (('ab', 0))", "exists(array('ab', 'ab  '), x -> x = c)", "c IS NULL", "NOT (c < 'ab' OR c IS NULL)"),
+    *("s.c = 'ab'", "s.c = 'ab '", "s.c IN ('ab', 'ab ')", "s.c < 'ab'", "s.c = c", "s.c IS NULL", "size(a) = 2"),
+    *("p = 'ab'", "p = 'ab     '", "p IN ('ab', 'a')", "p > 'a' AND id > 2", "p LIKE 'ab'", "p = c"),
+]  # fmt: skip
+UNKNOWN = [
+    *(
+        "nullif(c, 'ab') = 'b'",
+        "c = current_user()",
+        "c = 'ab' COLLATE UNICODE_CI",
+        "c IN ('ab', CAST(NULL AS STRING))",
+    ),
+    *("a[0] = 'k '", "array_contains(a, 'k')", "s = named_struct('c', 'ab ')"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::deltaskip.PredicateWarning")
+def test_strings_are_compared_as_spark_compares_them(spark: Any, tmp_path: Path) -> None:
+    lengths = "id INT, c CHAR(4), d CHAR(6), e CHAR(4), v VARCHAR(5), s STRUCT<c: CHAR(3)>, a ARRAY<CHAR(2)>, p CHAR(3)"
+    table = ds.DeltaTable.create(tmp_path / "t", lengths, ["p"])
+    texts = ["ab", "abcd", "a", "", "ab\t", "b", "é", None, " ab", "ab"]
+    others = [*("ab", "abcd", "a", "", "ab", "a\t", "é", "x", None, "abc")]
+    nested = [None if text is None else {"c": text[:3]} for text in texts]
+    rows = {"id": pa.array(range(10), pa.int32()), "c": texts, "d": texts, "e": others, "v": texts, "s": nested}
+    rows |= {"a": [["k", None]] * 10, "p": ["ab", "a", None, "abc", "b"] * 2}
+    table.append(pa.table(rows))
+    # A file with values that are padded, as Spark writes them.
+    padded = [None if text is None else text.ljust(4) for text in texts]
+    table.append(pa.table({**rows, "id": pa.array(range(10, 20), pa.int32()), "c": padded}))
+    frame = table.scan().to_spark(spark)
+    answers = frame.selectExpr("id", *(f"({where}) AS w{n}" for n, where in enumerate(COMPARED))).collect()
+    for n, where in enumerate(COMPARED):
+        found = sorted(table.scan(where).to_arrow()["id"].to_pylist())
+        assert found == sorted(row.id for row in answers if row[f"w{n}"]), where
+    for where in UNKNOWN:
+        with pytest.raises(ds.UnsupportedFeature, match="without Spark"):
             table.scan(where).to_arrow()
 
 

@@ -19,9 +19,9 @@ from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
+from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
 from deltaskip.predicates import new_value_node
-from deltaskip.reading.matching_rows import padded_column
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.arrow_values import one_chunk
@@ -123,6 +123,7 @@ class MergeExpressions:
         """An expression or condition, bound."""
         try:
             node = at_time(self._resolved(given), self.now, self._zone, self._schema.names)
+            node = as_read(node, self._schema, self._zone)
             found = (bind if is_condition else bind_expression)(node, self._schema, time_zone=self._zone)
         except PredicateError as error:
             raise type(error)(f"{text} is not valid in a merge into {self._table}: {error}") from error

@@ -35,7 +35,7 @@ from deltaskip.expr.functions.function import (
     text_or_bytes,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
-from deltaskip.expr.nodes import Call, Cast, Collate, Like, Literal, Node, StartsWith
+from deltaskip.expr.nodes import PADDED, Call, Cast, Collate, Like, Literal, Node, StartsWith
 from deltaskip.expr.preimages import text_steps as preimages
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
@@ -410,6 +410,11 @@ TEXT: Mapping[str, Row] = {
         preimage=preimages.start_of(least=1),
     ),
     **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
+    PADDED: value_function(
+        takes(STRING, STRING, INTEGER),
+        lambda args, call, zone: args[0].ljust(args[1]),
+        lambda args, call, zone: pc.utf8_rpad(column(args[0]), constant(args[1])),
+    ),
     "space": value_function(
         counted(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),

@@ -24,6 +24,7 @@ from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, texts
 from deltaskip.expr.nodes import (
     MAX_DEPTH,
     And,
+    Between,
     Call,
     Compare,
     In,
@@ -187,7 +188,7 @@ class ExpressionReader(Primaries):
                 low = yield self._value(COMPARISON)
                 tokens.expect("AND")
                 high = yield self._value(COMPARISON)
-                node = And((Compare(">=", left, low), Compare("<=", left, high)))
+                node = Between((Compare(">=", left, low), Compare("<=", left, high)))
             case "RLIKE" | "REGEXP":
                 node = Call("rlike", (left, (yield self._value(COMPARISON))))
             case _:

@@ -61,7 +61,7 @@ def function(name: str, args: tuple[Node, ...]) -> Node:
         case "in", (child, *values):
             return n.In(child, tuple(values))
         case "between", (child, low, high):
-            return n.And((n.Compare(">=", child, low), n.Compare("<=", child, high)))
+            return n.Between((n.Compare(">=", child, low), n.Compare("<=", child, high)))
         case "like" | "ilike", (child, pattern, n.Literal(str() as escape)) if len(escape) == 1:
             return n.Like(child, pattern, escape, name == "ilike")
         case "collate", (child, n.Literal(str() as collation)):

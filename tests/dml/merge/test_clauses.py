@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from deltaskip.dml.merge.merge_assignments import (
     evolved_columns,
     planned_clauses,
 )
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, WriteWarning
 from deltaskip.schema.types import INTEGER, StructType
 from deltaskip.schema.user_schema import schema_of
 
@@ -191,3 +194,24 @@ def test_a_builder_is_not_changed_by_its_methods(tmp_path: Path) -> None:
     second = first.when_matched_delete("s.v = 1").when_not_matched_insert_all()
     assert first.execute() == []
     assert second.execute() == ["delete", "insert"]
+
+
+def test_a_merge_that_is_dropped_before_it_is_executed_warns_once(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, n STRING")
+    source = pa.table({"id": pa.array([1], pa.int32()), "n": ["b"]})
+    begin = partial(table.merge, source, "target.id = source.id")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        begin()
+        begin().when_matched_delete().execute(dry_run=True)
+        with pytest.raises(InvalidArgumentType, match="values must be"):
+            begin().when_matched_delete().when_not_matched_insert("x")  # type: ignore[arg-type]
+        both = begin().when_matched_delete()
+        both.when_not_matched_insert_all().execute()
+        del both
+        gc.collect()
+        assert not found
+        begin().when_matched_delete("target.id > 1").when_not_matched_insert_all()
+        gc.collect()
+    assert [each.category for each in found] == [WriteWarning]
+    assert str(tmp_path) in str(found[0].message) and found[0].filename == __file__

@@ -190,7 +190,7 @@ def test_a_bare_name_in_an_insert_is_of_the_source(tmp_path: Path) -> None:
         ("{t}.id = {s}.id", {"v": "cast({s}.v AS INT)"}, r"CAST\({s}\.v AS INT\) fails"),
         ("{t}.id = {s}.id", {"s.x": "{t}.id % ({s}.id - 2)"}, r"{t}\.id % \({s}\.id - 2\) fails"),
         ("{t}.id = {s}.id", {"v": "upper({t}.v COLLATE UNICODE_CI)"}, r"upper\({t}\.v"),
-        ("{t}.c = {s}.v", {}, r"{t}\.c = {s}\.v cannot be evaluated .* {t}\.c is char\(4\) and padded"),
+        ("nullif({t}.c, 'x') = {s}.v", {}, r"cannot be evaluated .* {t}\.c is char\(4\) and padded"),
         ("{t}.m = {s}.id", {}, "{t}\\.m = {s}\\.id is not valid"),
     ],
 )
@@ -205,6 +205,15 @@ def test_errors_have_the_names_of_the_caller(tmp_path: Path, on: str, values: di
         )
         with pytest.raises((PredicateError, UnsupportedFeature), match=message.format(**sides)):
             merge.execute()
+
+
+def test_padded_strings_are_joined_and_copied_as_they_are_read(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, c CHAR(4), v STRING")
+    table.append(pa.table({"id": [1, 2, 3], "c": ["ab", "cd", "ef"]}))
+    source = pa.table({"k": ["ab", "cd  ", "ef  "]})
+    merge = table.merge(source, "target.c = source.k").when_matched_update({"v": "target.c"}, where="target.c != 'ef'")
+    assert merge.execute().metrics["numTargetRowsUpdated"] == 1
+    assert table.scan("v IS NOT NULL").to_arrow().to_pylist() == [{"id": 2, "c": "cd  ", "v": "cd  "}]
 
 
 def test_a_value_that_a_column_cannot_store_is_named_by_the_column(tmp_path: Path) -> None:

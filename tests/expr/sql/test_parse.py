@@ -13,6 +13,7 @@ from deltaskip.expr.functions import ALIASES, FUNCTIONS, REPLACED, function_node
 from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.nodes import (
     And,
+    Between,
     Call,
     Case,
     Cast,
@@ -162,8 +163,8 @@ def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
         ("a IS TRUE", Compare("<=>", A, TRUE)),
         ("a IS NOT FALSE", Not(Compare("<=>", A, Literal(False, BOOLEAN)))),
         ("a IS UNKNOWN", IsNull(A)),
-        ("a BETWEEN 1 AND 2 AND b", And((And((Compare(">=", A, ONE), Compare("<=", A, TWO))), B))),
-        ("a NOT BETWEEN 1 AND 2", Not(And((Compare(">=", A, ONE), Compare("<=", A, TWO))))),
+        ("a BETWEEN 1 AND 2 AND b", And((Between((Compare(">=", A, ONE), Compare("<=", A, TWO))), B))),
+        ("a NOT BETWEEN 1 AND 2", Not(Between((Compare(">=", A, ONE), Compare("<=", A, TWO))))),
         ("a IN (1, NULL)", In(A, (ONE, Literal(None, VOID)))),
         ("a NOT IN (1)", Not(In(A, (ONE,)))),
         ("a IN (1 + 2, -b)", In(A, (Call("+", (ONE, TWO)), Call("negative", (B,))))),
@@ -212,7 +213,7 @@ def test_the_grammar_is_spark_s(text: str, node: Node) -> None:
     ("text", "node"),
     [
         ("a = 1 IN (TRUE)", In(Compare("=", A, ONE), (TRUE,))),
-        ("a BETWEEN 1 AND 2 = true", And((Compare(">=", A, ONE), Compare("<=", A, Compare("=", TWO, TRUE))))),
+        ("a BETWEEN 1 AND 2 = true", Between((Compare(">=", A, ONE), Compare("<=", A, Compare("=", TWO, TRUE))))),
         ("a LIKE 'x' = true", Like(A, Compare("=", Literal("x", STRING), TRUE))),
         ("a = b LIKE 'x'", Like(Compare("=", A, B), Literal("x", STRING))),
         ("a <=> b = c", Compare("=", Compare("<=>", A, B), C)),

@@ -1,0 +1,101 @@
+"""Rows that are a table of Arrow, as DataFrames of pandas and Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaskip import arguments
+from deltaskip.doors import first_line
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, ReadWarning
+from deltaskip.warning import warn
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+# Integers up to this one are exact as doubles.
+_EXACT_DOUBLE = 1 << 53
+
+
+class AsFrames:
+    """Base class of what `to_arrow` returns as a table: makes it a DataFrame of other libraries."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def to_arrow(self) -> pa.Table: ...
+
+    def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
+        """Return the rows of `to_arrow` as a DataFrame of pandas.
+
+        Args:
+            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles; a
+                ReadWarning says so where they lose digits, which is from 2**53 on. "arrow" for columns that stay in
+                Arrow, so that integers with NULL stay integers, and dates dates.
+            options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
+        """
+        arguments.choice("types", types, "numpy", "arrow")
+        return _pandas_frame(self.to_arrow(), types, options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows of `to_arrow` as a DataFrame of Polars. Raises UnsupportedFeature if it is not installed."""
+        return frame_of(self.to_arrow())
+
+
+def frame_of(table: pa.Table) -> polars.DataFrame:
+    """Return a table of Arrow as a DataFrame of Polars."""
+    import polars
+
+    found = polars.from_arrow(table)
+    assert isinstance(found, polars.DataFrame)
+    return found
+
+
+def _pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pandas.DataFrame:
+    if types == "numpy":
+        if not options.get("types_mapper") and not options.get("integer_object_nulls"):
+            for name in table.column_names:
+                if any(map(_loses_digits, table[name].chunks)):
+                    warn(
+                        f"The column {name} has NULL, so that pandas stores its integers as doubles, which lose digits "
+                        f"from 2**53 on: pass types='arrow'.",
+                        ReadWarning,
+                    )
+        return _of_pyarrow(table, options)
+    if "types_mapper" in options:
+        raise InvalidArgument("types='arrow' and types_mapper both choose the types: pass one of them.")
+    import pandas
+
+    return _of_pyarrow(table, {**options, "types_mapper": pandas.ArrowDtype})
+
+
+def _of_pyarrow(table: pa.Table, options: Mapping[str, Any]) -> pandas.DataFrame:
+    try:
+        return table.to_pandas(**options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise InvalidArgumentType(
+            f"to_pandas {first_line(error)}: it takes the arguments of pyarrow.Table.to_pandas, and types='arrow' for "
+            f"columns that stay in Arrow."
+        ) from error
+
+
+def _loses_digits(values: pa.Array) -> bool:
+    """Whether integers lose digits as doubles. pandas converts integer columns with NULL to doubles."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_integer(kind):
+        if not values.null_count or kind.bit_width < 64:
+            return False
+        ends = pc.min_max(values)
+        return any(end.is_valid and abs(end.as_py()) > _EXACT_DOUBLE for end in (ends["min"], ends["max"]))
+    if not pa.types.is_nested(kind):
+        return False
+    inner = [values.keys, values.items] if pa.types.is_map(kind) else values.flatten()
+    return any(map(_loses_digits, inner if isinstance(inner, list) else [inner]))

@@ -1,0 +1,39 @@
+"""What has rows becomes a DataFrame of pandas and Polars by one base class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+
+
+def test_what_has_rows_becomes_a_data_frame(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pandas")
+    properties = {"delta.enableChangeDataFeed": "true"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, c STRING", properties=properties)
+    table.append(pa.table({"id": pa.array([1, None], pa.int32()), "c": ["a", "b"]}), user_metadata="x")
+    table.delete("c = 'b'")
+    history = table.history()
+    having: list[Any] = [table.scan(), table.scan().pieces(1)[0], table.changes(1), history, history[:1]]
+    for each in having:
+        rows = each.to_arrow()
+        assert each.to_polars().equals(polars.DataFrame(rows)), each
+        assert each.to_pandas().equals(rows.to_pandas()), each
+        assert list(each.to_pandas(types="arrow").columns) == rows.column_names
+        with pytest.raises(ds.InvalidArgument, match="types must be numpy or arrow"):
+            each.to_pandas(types="x")
+    entries = history.to_arrow().to_pylist()
+    assert [each["version"] for each in entries] == [2, 1, 0]
+    assert dict(entries[1]["operation_metrics"])["numOutputRows"] == "2"
+    assert [int(each["timestamp"].timestamp() * 1000) for each in entries] == [each.timestamp_ms for each in history]
+
+
+def test_a_schema_becomes_one_of_arrow(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT NOT NULL, s STRUCT<a: INT>, ts TIMESTAMP")
+    fields = [pa.field("id", pa.int64(), False), pa.field("s", pa.struct({"a": pa.int32()}))]
+    assert table.schema.to_arrow() == pa.schema([*fields, pa.field("ts", pa.timestamp("us", "UTC"))])
