@@ -6,15 +6,19 @@ delta-rs take them, and expressions of Polars and pyarrow.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
 from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
 from deltaskip.schema.sql_text import quoted_text
 from deltaskip.schema.types import StructType
+from deltaskip.warning import warn
+
+_BARE_DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
 
 
 def given_predicate(where: object, params: object, schema: StructType) -> object:
@@ -85,6 +89,17 @@ def new_value_node(given: Any, table: str) -> Node:
 def in_quotes(text: str) -> str:
     """Return the sentence for a new value that may have been meant as a text, with a blank before it."""
     return f' New values are SQL, in which a text is written in quotes: "{quoted_text(text)}".'
+
+
+def warn_of_bare_date(what: str, text: str) -> None:
+    """Warn of a date without quotes as a new value, which is a subtraction. what: the new value, for the message."""
+    if _BARE_DATE.fullmatch(text):
+        date = text.strip()
+        warn(
+            f"{what} is SQL, in which {date} is a subtraction of numbers: write DATE{quoted_text(date)} for the date, "
+            f"or {quoted_text(date)} with its quotes for the text.",
+            PredicateWarning,
+        )
 
 
 def _of_polars(where: Any, schema: StructType) -> Node:

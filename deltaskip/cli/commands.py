@@ -63,6 +63,25 @@ _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
 _WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
 _ELSEWHERE = {"--from": "--start", "--to": "--end"}
+# Commands of other programs, and what does that here.
+_OTHER_COMMANDS = {
+    "compact": "deltaskip optimize",
+    "convert": "deltaskip.convert_to_delta(path) in Python",
+    "detail": "deltaskip inspect",
+    "info": "deltaskip inspect",
+    "insert": "deltaskip append",
+    "list": "deltaskip tables",
+    "log": "deltaskip history",
+    "ls": "deltaskip tables",
+    "partitions": "deltaskip describe",
+    "read": "deltaskip head",
+    "schema": "deltaskip describe",
+    "select": "deltaskip query",
+    "show": "deltaskip head",
+    "upsert": "deltaskip merge",
+    "version": "deltaskip history",
+    "zorder": "deltaskip optimize --zorder-by COLUMN",
+}
 
 # Words of messages for callers of Python, and the words of the command line in their place.
 _WORDS = {
@@ -71,7 +90,7 @@ _WORDS = {
 }
 
 _PARAMS = re.compile(r"params=\{'(\w+)': …\}")
-_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b)")
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b|(?<=pass start=)(\d+))")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,7 +159,12 @@ def _habit(said: str, option: str, context: click.Context) -> str | None:
         wanted = _OF_NUMBERS if _NUMBER.search(said) else _OF_TEXTS
         return next((f"{said}: a {what} stands after {name}" for name, what in wanted.items() if name in known), None)
     if said.startswith(_NO_COMMAND):
-        return f"{said}. A command stands first, as in deltaskip head TABLE"
+        name = said.split("'")[1]
+        instead = _OTHER_COMMANDS.get(name)
+        if instead is not None:
+            return f"No such command {name!r}: write {instead}"
+        end = "" if said.endswith("?") else "."
+        return f"{said}{end} A command stands first, as in deltaskip head TABLE"
     if option == "--set":
         kind, example = _WITHOUT_OPTION.get(str(context.command.name), ("Assignments", "'price = 2'"))
         return f"No such option: --set. {kind} stand without an option: {context.command_path} TABLE {example}"
@@ -160,7 +184,7 @@ def _as_option(argument: re.Match[str]) -> str:
     name = argument[1].replace("_", "-")
     option = f"--no-{name}" if argument[3] == "False" else f"--{name}"
     known = any(option in each.opts for command in program.commands.values() for each in command.params)
-    return f"{option} {argument[2] or ''}".rstrip() if known else argument[0]
+    return f"{option} {argument[2] or argument[4] or ''}".rstrip() if known else argument[0]
 
 
 def _print_error(sentence: str) -> None:

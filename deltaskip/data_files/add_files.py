@@ -107,7 +107,7 @@ def add_given_files(
     check = _FileCheck(transaction, layout, given or {}, footers or {})
     found = [file for file in check.all(files) if file is not None]
     check_rules(transaction, found, layout.mapping_mode, layout.time_zone)
-    transaction.add_written(*(file.add for file in found))
+    transaction.add_written(*(file.add for file in found), inserted=True)
     return {
         "numFiles": len(found),
         "numOutputRows": sum(check.rows[file.location] for file in found),

@@ -195,7 +195,7 @@ def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenR
         transaction.set_protocol(planned.protocol)
     if metadata != transaction.metadata:
         transaction.set_metadata(metadata)
-    transaction.add_written(*written.files)
+    transaction.add_written(*written.files, inserted=True)
 
 
 def set_schema(transaction: Transaction, schema: StructType, configuration: Mapping[str, str]) -> None:

@@ -174,7 +174,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
             return reader
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "lazy"):
         return _computed(data, name)
-    datasets = sys.modules.get("pyarrow.dataset")
+    datasets = _datasets()
     if datasets is not None and isinstance(data, datasets.Dataset):
         data = data.scanner()
     try:
@@ -217,8 +217,14 @@ def _library(data: Any) -> str:
     return type(data).__module__.partition(".")[0]
 
 
+def _datasets() -> Any:
+    """The module `pyarrow.dataset`; None if nothing has imported it, or another thread is about to."""
+    found = sys.modules.get("pyarrow.dataset")
+    return found if hasattr(found, "Scanner") and hasattr(found, "Dataset") else None
+
+
 def _is_repeatable(data: Any) -> bool:
-    datasets = sys.modules.get("pyarrow.dataset")
+    datasets = _datasets()
     once: tuple[type, ...] = (pa.RecordBatchReader,)
     if datasets is not None:
         # An InMemoryDataset may have been made of a reader, whose rows are gone once they are read.

@@ -14,6 +14,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
 from deltaskip.expr.nodes import Column, FieldRef, columns_of
 from deltaskip.expr.python_values import literal_node
+from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, plan_rows
@@ -175,6 +176,7 @@ def is_computed(bound: Node) -> bool:
 
 def _value(name: str, value: object, params: Mapping[str, object] | None) -> NewValue:
     if isinstance(value, str):
+        warn_of_bare_date(f"The new value of {name}", value)
         if params is None:
             return value
         return with_parameters(value, {each: params[each] for each in parameter_names(value) if each in params})

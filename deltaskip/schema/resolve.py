@@ -289,7 +289,10 @@ def column_path(argument: str, column: object) -> ColumnPath:
             return (text.strip(),)
         names = parse_names(text, argument, InvalidArgument)
         if len(names) != 1:
-            raise InvalidArgument(f"{argument} must be the name of one column, not {column!r}.")
+            raise InvalidArgument(
+                f"{argument} must be the name of one column, not {column!r}: put a name with a comma in backticks, as "
+                f"'`a,b`'."
+            )
         return names[0]
     if isinstance(column, Sequence) and column and all(isinstance(part, str) for part in column):
         return tuple(unicode_text(argument, part) for part in column)

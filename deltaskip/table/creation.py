@@ -13,7 +13,7 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata
 from deltaskip.dml.files_to_change import files_to_change
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import InvalidArgument, SchemaError, StorageError, WriteWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import (
     NEW_TABLE,
@@ -43,6 +43,7 @@ from deltaskip.transforms.partitioning_property import declaration
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.warning import warn
 
 _REPLACEMENT = "CREATE OR REPLACE TABLE"
 # The properties on which older versions of the table, and its row ids and times, depend.
@@ -108,6 +109,8 @@ def creation(
         protocol_for(NEW_TABLE, TableProperties(state.configuration, root), state.schema), state.features
     )
     check_no_table(storage, root)
+    if operation is None:
+        _warn_of_files(storage, root)
     snapshot = before_creation(storage, root, NEW_TABLE)
     action, parameters = operation or ("CREATE TABLE", _parameters(definition, state))
     transaction = Transaction(snapshot, action, parameters, look_up_files=False)
@@ -117,6 +120,20 @@ def creation(
     if state.clustering is not None:
         transaction.set_system_domain(state.clustering)
     return transaction
+
+
+def _warn_of_files(storage: Storage, root: str) -> None:
+    """Warn of Parquet files at the location of a new table: they are no part of it, so that VACUUM deletes them."""
+    try:
+        names = [file.name for file in storage.list_from(root, "") if file.name.endswith(".parquet")]
+    except (FileNotFoundError, NotADirectoryError, StorageError):
+        return
+    if names:
+        warn(
+            f"The folder {root} of the new table contains Parquet files that are not part of it, such as {names[0]}: "
+            f"VACUUM will delete them. To make a table of these files, use deltaskip.convert_to_delta(path) instead.",
+            WriteWarning,
+        )
 
 
 def replace_table(snapshot: Snapshot, definition: TableDefinition) -> WriteResult:

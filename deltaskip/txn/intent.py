@@ -41,6 +41,7 @@ class Intent:
     scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
     them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
+    inserted: keys of new files of which no row is of a removed file.
     row_ids_kept: whether rows that new files took over from removed ones have their row ids in these files.
     constraints_checked: names of new constraints that the rows of all files of `base` satisfy. dropped_features:
     features that nothing in the new state uses, each with whether the history must be protected. may_be_empty: whether
@@ -69,6 +70,7 @@ class Intent:
     txns: dict[str, Txn] = field(default_factory=dict)
     metrics: dict[str, str] = field(default_factory=dict)
     rows_checked: bool = False
+    inserted: set[str] = field(default_factory=set)
     row_ids_kept: bool = False
     constraints_checked: set[str] = field(default_factory=set)
     dropped_features: dict[str, bool] = field(default_factory=dict)

@@ -251,7 +251,7 @@ class Transaction(Unpicklable):
         for file in files:
             self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
 
-    def add_written(self, *files: AddFile, delete: Callable[[], None] | None = None) -> None:
+    def add_written(self, *files: AddFile, delete: Callable[[], None] | None = None, inserted: bool = False) -> None:
         """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
 
         All other adds of the transaction must be of such files, too.
@@ -259,6 +259,7 @@ class Transaction(Unpicklable):
         Args:
             files: Add actions.
             delete: Deletes the files; `discard` calls it.
+            inserted: Whether every row of the files is a new one, and none is of a file that is removed.
 
         Raises:
             InvalidCommit: A path was already added in this transaction.
@@ -267,7 +268,10 @@ class Transaction(Unpicklable):
         if delete is not None:
             self.undo_by(delete)
         fed = bool(pending.cdc_files)
+        before = set(pending.adds)
         self.add(*files)
+        if inserted:
+            pending.inserted |= pending.adds.keys() - before
         pending.rows_checked = True
         if files and fed:
             self.feed_inserts(files)

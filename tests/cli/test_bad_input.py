@@ -271,6 +271,8 @@ def test_the_help_says_in_a_line_what_each_command_does() -> None:
 def test_habits_of_other_programs_are_answered(run: Run, customers: Path) -> None:
     for given, said in (
         (("orders", "head"), "No such command 'orders'. A command stands first, as in deltaskip head TABLE."),
+        (("schema", customers), "No such command 'schema': write deltaskip describe."),
+        (("hed", customers), "No such command 'hed'. Did you mean 'head'? A command stands first,"),
         (("head", "-5", customers), "No such option: -5. The number of rows stands after -n."),
         (("vacuum", customers, "168"), "(168): a retention stands after --retention."),
         (("--where", "id = 1", "head", customers), "No such option: --where. Options of a command stand after it."),

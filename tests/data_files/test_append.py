@@ -6,7 +6,9 @@ import datetime
 import itertools
 import json
 import os
+import sys
 import threading
+import types
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +235,11 @@ def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(tmp_path: Pat
         if not killed:
             break
     assert next(steps) > 5
+
+
+def test_a_module_that_another_thread_imports_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", types.ModuleType("pyarrow.dataset"))
+    table.append(pa.table({"id": [1]}))
+    table.merge(pa.table({"id": [2]}), "id").when_not_matched_insert_all().execute()
+    assert sorted(row["id"] for row in _rows(table)) == [1, 2]

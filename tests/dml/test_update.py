@@ -20,6 +20,7 @@ from deltaskip.errors import (
     InvalidArgumentType,
     InvalidCommit,
     PredicateError,
+    PredicateWarning,
     RowViolation,
     SchemaError,
     UnsupportedFeature,
@@ -352,3 +353,16 @@ def test_as_many_large_files_may_be_written_as_are_replaced(tmp_path: Path, monk
     assert sorted(table.scan().files()["num_records"].to_pylist()) == [500, 500]
     rows = table.scan().to_arrow().sort_by("id").to_pylist()
     assert [row["v"] for row in rows] == [2 if i < 10 else int(i % 2 == 0) for i in range(1000)]
+
+
+def test_a_date_without_quotes_is_a_subtraction_and_named(tmp_path: Path) -> None:
+    table = made(tmp_path, ddl="id BIGINT, s STRING")
+    table.append(pa.table({"id": [1], "s": ["x"]}))
+    said = r"is SQL, in which 2024-01-05 is a subtraction of numbers: write DATE'2024-01-05' for the date"
+    with pytest.warns(PredicateWarning, match=said):
+        table.update({"s": " 2024-01-05"})
+    with pytest.warns(PredicateWarning, match=said):
+        table.merge(pa.table({"id": [1]}), "id").when_matched_update({"s": "2024-01-05"}).execute()
+    assert table.scan().to_arrow()["s"].to_pylist() == ["2018"]
+    table.update({"s": "'2024-01-05'"})  # without a warning, as are other subtractions
+    table.update({"id": "2024 - 1"})

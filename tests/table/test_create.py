@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from deltaskip import DeltaTable, transforms
+from deltaskip import DeltaTable, convert_to_delta, transforms
 from deltaskip.errors import (
     DeltaSkipError,
     InvalidArgument,
@@ -236,3 +237,13 @@ def test_versions_that_the_protocol_does_not_have_are_refused(tmp_path: Path, ve
     with pytest.raises(InvalidArgument, match=message):
         DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.minReaderVersion": version})
     assert not (tmp_path / "t").exists()
+
+
+def test_parquet_files_in_the_folder_of_a_new_table_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "t" / "mine.parquet")
+    with pytest.warns(WriteWarning, match=r"such as mine\.parquet: VACUUM will delete them.*convert_to_delta"):
+        assert DeltaTable.create(tmp_path / "t", "id BIGINT").scan().count() == 0
+    (tmp_path / "u").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "u" / "mine.parquet")
+    assert convert_to_delta(tmp_path / "u").scan().count() == 1  # without a warning

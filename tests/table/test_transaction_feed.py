@@ -33,17 +33,24 @@ def test_rows_that_are_appended_after_a_change_are_in_the_feed(tmp_path: Path) -
                     "delta.enableDeletionVectors": vectors,
                     "delta.columnMapping.mode": mode,
                 }
-                table = DeltaTable.create(tmp_path / str(number), "id BIGINT, p STRING", partition_by, (), properties)
-                table.append(ROWS)
-                with table.transaction() as transaction:
-                    transaction.delete("id = 1")
-                    transaction.append(NEW)
-                    transaction.append(pa.table({"id": [9], "p": ["y"]}))
-                table.refresh()
-                inserted = [(7, "x", "insert"), (8, "z", "insert"), (9, "y", "insert")]
-                assert changes(table) == [(1, "x", "delete"), *inserted]
-                assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [2, 3, 7, 8, 9]
-                assert table.version == 2
+                # Of whole files that are removed, and of files that are added, the log itself has the changes.
+                for where, deleted in (("id = 1", [1]), ("id < 10", [1, 2, 3])):
+                    path = tmp_path / f"{number} {len(deleted)}"
+                    table = DeltaTable.create(path, "id BIGINT, p STRING", partition_by, (), properties)
+                    table.append(ROWS)
+                    with table.transaction() as transaction:
+                        transaction.delete(where)
+                        transaction.append(NEW)
+                        transaction.append(pa.table({"id": [9], "p": ["y"]}))
+                    table.refresh()
+                    inserted = [(7, "x", "insert"), (8, "z", "insert"), (9, "y", "insert")]
+                    gone = [
+                        (id_, p, "delete") for id_, p in zip(*ROWS.to_pydict().values(), strict=True) if id_ in deleted
+                    ]
+                    assert changes(table) == [*gone, *inserted]
+                    kept = [id_ for id_ in (1, 2, 3) if id_ not in deleted]
+                    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [*kept, 7, 8, 9]
+                    assert table.version == 2
 
 
 def test_updates_come_first_too_and_new_columns_are_null_in_older_changes(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.python_values import literal_node
 from deltaskip.expr.render import to_sql
+from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
 
@@ -115,6 +116,7 @@ def _checked(name: str, value: object) -> Any:
     if isinstance(value, str):
         if not value.strip():
             raise PredicateError(f"{name} is empty: write an SQL expression.")
+        warn_of_bare_date(name, value)
         return value
     if isinstance(value, ColumnExpr | Node) or is_column(value):
         return value

@@ -243,11 +243,14 @@ def _check_changes(candidate: Candidate) -> None:
     if intent.cdc_files or not candidate.properties.change_data_feed:
         return
     # PROTOCOL, Add CDC File: without CDC files all rows of the removes are deletions and all rows of the adds are
-    # insertions. Files that are added again differ from their removes by the deletion vectors alone.
+    # insertions, as they are of rows that a transaction deletes and inserts. Files that are added again differ from
+    # their removes by the deletion vectors alone.
     removed = candidate.removed is not None or any(
         key not in intent.adds and remove.data_change for key, remove in intent.removes.items()
     )
-    added = any(add.data_change and candidate.is_new(key) for key, add in intent.adds.items())
+    added = any(
+        add.data_change and candidate.is_new(key) and key not in intent.inserted for key, add in intent.adds.items()
+    )
     overwrites = intent.operation.startswith(_OVERWRITES) or (
         intent.operation == "WRITE" and str(intent.parameters.get("mode")).lower() == "overwrite"
     )
