@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from deltaskip.errors import meant
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
 
 FeatureKind = Literal["reader-writer", "writer"]
 
