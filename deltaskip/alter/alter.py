@@ -65,7 +65,7 @@ from deltaskip.errors import (
     SchemaError,
 )
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.rows.identity import identity_of, with_mark

@@ -14,9 +14,10 @@ from deltaskip.actions import Protocol
 from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import MATERIALIZED_COLUMNS, features_of, lowest_protocol, protocol_for, with_features
+from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
 from deltaskip.features.registry import FEATURES, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 

@@ -14,13 +14,12 @@ from deltaskip.alter.table_changes import RemoveProperty, SetComment, SetPropert
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
     FEATURE_PREFIX,
-    MATERIALIZED_COLUMNS,
     VERSION_PROPERTIES,
     feature_of_property,
     spelled_property,
-    with_materialized_columns,
     with_version_property,
 )
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.log.commit_times import ENABLEMENT
 from deltaskip.schema.mapping import map_new_columns
 from deltaskip.schema.properties import (

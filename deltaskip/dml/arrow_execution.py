@@ -14,13 +14,14 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
 from deltaskip.features.registry import marks_rows
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead

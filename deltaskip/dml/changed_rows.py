@@ -23,12 +23,13 @@ from deltaskip.data_files.append import with_marks
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
-from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, row_id_columns
+from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.deletion_vectors import write_deletion_vectors
 from deltaskip.features.registry import marks_rows
+from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass

@@ -10,14 +10,13 @@ import pyarrow as pa
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type
-from deltaskip.schema.mapping import ID_KEY
-from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import LONG, STRING, VOID, StructField, StructType
+from deltaskip.schema.types import STRING, VOID, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -34,34 +33,6 @@ MARKED = "__deltaskip_marked"
 """
 
 ChangeType = Literal["delete", "insert", "update_preimage", "update_postimage"]
-
-
-# Iceberg's columns _row_id and _last_updated_sequence_number.
-_ICEBERG_IDS = (2147483540, 2147483539)
-
-
-@dataclass(frozen=True, slots=True)
-class RowIdColumns:
-    """Names of the columns in which rewritten files have the row ids and row commit versions of their rows.
-
-    for_iceberg: whether files have field ids for these columns.
-
-    # PROTOCOL, Row Tracking, materialized row ids; IcebergCompatV3, which needs the field ids that Iceberg reserves
-    """
-
-    row_id: str
-    commit_version: str
-    for_iceberg: bool = False
-
-    @property
-    def fields(self) -> tuple[StructField, StructField]:
-        """The columns as fields of a schema."""
-        ids = ({ID_KEY: number} if self.for_iceberg else {} for number in _ICEBERG_IDS)
-        row_id, commit_version = (
-            StructField(name, LONG, metadata=metadata)
-            for name, metadata in zip((self.row_id, self.commit_version), ids, strict=True)
-        )
-        return row_id, commit_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +159,3 @@ def copying_plan(table: str, schema: StructType, partition_columns: Sequence[str
             sql = stored(quoted_name(field.name), field.type, written.type, path)
             columns.append(PlannedColumn(written, "given", sql, field))
     return RowPlan(table, schema, tuple(columns), partition_columns=tuple(partition_columns), carried=tuple(extra))
-
-
-def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
-    """Return the columns of materialized row ids; None if rows of the table have no stable ids."""
-    names = properties.row_id_column, properties.row_commit_version_column
-    if not properties.row_tracking or None in names:
-        return None
-    return RowIdColumns(str(names[0]), str(names[1]), properties.iceberg_compat_v3)

@@ -12,8 +12,8 @@ from typing import Any
 from deltaskip.dml.assignments import NewValue, assignments_of
 from deltaskip.dml.change_plan import execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.errors import InvalidCommit
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult

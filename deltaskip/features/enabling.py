@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from uuid import uuid4
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
@@ -33,10 +32,6 @@ _SUPPORTED = ("supported", "enabled")
 
 NEW_TABLE = Protocol(1, 2)
 """The protocol of a table that uses no feature, as delta-spark creates it: append-only tables and invariants."""
-ROW_TRACKING_DOMAIN = "delta.rowTracking"
-
-MATERIALIZED_COLUMNS = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
-"""Properties that name the columns."""
 
 
 def feature_of_property(name: str, value: str, where: str = "") -> str | None:
@@ -196,9 +191,3 @@ def _with_requirements(names: Iterable[str]) -> Iterator[str]:
 def _is_real(name: str) -> bool:
     """Whether the name is that of a feature in the protocol, and not a spelling of a draft."""
     return name != "columnInvariants"
-
-
-def with_materialized_columns(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties with names that no column has, which then stay for good; names that are set are kept."""
-    kinds = dict(zip(MATERIALIZED_COLUMNS, ("row-id", "row-commit-version"), strict=True))
-    return {**{name: f"_{kind}-col-{uuid4()}" for name, kind in kinds.items()}, **configuration}

@@ -31,15 +31,14 @@ from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
 from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.enabling import (
-    MATERIALIZED_COLUMNS,
     NEW_TABLE,
     features_of,
     lowest_protocol,
     protocol_for,
     with_features,
-    with_materialized_columns,
     without_feature_properties,
 )
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table

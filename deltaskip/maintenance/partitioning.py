@@ -13,12 +13,13 @@ from typing import Any
 
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.dml.change_plan import execution_of
-from deltaskip.dml.execution import copying_plan, row_id_columns
+from deltaskip.dml.execution import copying_plan
 from deltaskip.dml.files_to_change import DataFiles, kept_files, remove_actions
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
 from deltaskip.features.enabling import protocol_for
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.results import PartitioningResult
 from deltaskip.records import dataclass

@@ -15,13 +15,8 @@ from deltaskip.actions import DomainMetadata, Metadata
 from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError, StorageError, WriteWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.enabling import (
-    NEW_TABLE,
-    protocol_for,
-    with_features,
-    with_materialized_columns,
-    without_feature_properties,
-)
+from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
+from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
 from deltaskip.expr.render import to_sql
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

@@ -24,7 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -37,7 +37,7 @@ from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.files import is_uri
-from deltaskip.txn.validation.row_tracking import MARK, high_water_mark, tracks_rows
+from deltaskip.txn.validation.row_tracking import high_water_mark
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip import DeltaTable
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import files_to_change
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.reading.stored_rows import StoredRows
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"

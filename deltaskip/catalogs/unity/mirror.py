@@ -10,7 +10,8 @@ from typing import Any
 
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.enabling import FEATURE_PREFIX, ROW_TRACKING_DOMAIN, VERSION_PROPERTIES
+from deltaskip.features.enabling import FEATURE_PREFIX, VERSION_PROPERTIES
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change

@@ -11,7 +11,8 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan

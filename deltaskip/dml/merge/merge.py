@@ -14,7 +14,6 @@ from deltaskip.data_files.append import set_schema
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.change_plan import plan_of
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.arrow_source import ArrowMergeSource
@@ -25,6 +24,7 @@ from deltaskip.dml.merge.name_resolution import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine
 from deltaskip.expr.nodes import Literal, Node
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass

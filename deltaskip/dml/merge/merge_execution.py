@@ -7,13 +7,14 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import RowExecution, RowIdColumns
+from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.dml.merge.clauses import Action, Kind
 from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode, TableProperties

@@ -26,12 +26,11 @@ from deltaskip.actions import AddFile, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN, row_id_columns
 from deltaskip.log import Snapshot, dv_ids, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics

@@ -18,9 +18,10 @@ from deltaskip.collations.lookup import find
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
-from deltaskip.dml.execution import RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.little_data import is_readable
 from deltaskip.errors import InvalidCollation
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, cells_of, cut_places, cuts_of, places_on, side_bits
 from deltaskip.maintenance.optimize.strategy import CurveName

@@ -17,10 +17,11 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles, copying_plan
+from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import new_files
 from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions

@@ -11,11 +11,12 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import RowExecution, RowIdColumns, RowsOfFiles, copying_plan
+from deltaskip.dml.execution import RowExecution, RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan

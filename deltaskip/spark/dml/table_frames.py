@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.data_files.parquet_writer import DataFileLayout
-from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
+from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles
 from deltaskip.dml.little_data import is_little_to_copy
 from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk

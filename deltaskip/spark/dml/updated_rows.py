@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 
 from deltaskip.dml.assignments import Assignments, Fields, NewValue
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import RowIdColumns
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr import Node
 from deltaskip.expr.clock import reads_clock
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.sql_text import quoted_name, quoted_path
 from deltaskip.schema.types import DEFAULT_KEY, DataType, StructType

@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import ListedScan, PlannedScan, is_column
 from deltaskip.errors import (
     DeltaSkipError,
@@ -26,6 +25,7 @@ from deltaskip.errors import (
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.nodes import columns_of
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.stored_rows import listed_twice

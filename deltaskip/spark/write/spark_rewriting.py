@@ -22,8 +22,9 @@ from pyspark.sql import functions as F
 
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.execution import RowIdColumns, RowsOfFiles, copying_plan
+from deltaskip.dml.execution import RowsOfFiles, copying_plan
 from deltaskip.expr.hashes import spark_hash
+from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder

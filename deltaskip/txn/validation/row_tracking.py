@@ -12,10 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import AddFile, Protocol, table_keys
+from deltaskip.actions import AddFile, table_keys
 from deltaskip.errors import CorruptLog
-from deltaskip.features.enabling import ROW_TRACKING_DOMAIN
-from deltaskip.features.registry import has_feature
+from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
@@ -27,14 +26,8 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
-MARK = "rowIdHighWaterMark"
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'
-
-
-def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:
-    """Whether writers must assign row ids: also if they are not enabled for readers, but not while suspended."""
-    return has_feature(protocol, "rowTracking") and not properties.row_tracking_suspended
 
 
 def check_row_ids(candidate: Candidate) -> None:

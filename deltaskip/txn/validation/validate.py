@@ -7,7 +7,8 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError, WriteWarning
-from deltaskip.features.enabling import FEATURE_PREFIX, MATERIALIZED_COLUMNS, VERSION_PROPERTIES
+from deltaskip.features.enabling import FEATURE_PREFIX, VERSION_PROPERTIES
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log.commit_times import ENABLEMENT
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,

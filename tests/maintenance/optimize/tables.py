@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from deltaskip import DeltaTable
-from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files_to_change import files_to_change
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.reading.stored_rows import StoredRows
 from tests.dml.tables import DDL, rows
 

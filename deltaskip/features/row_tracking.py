@@ -1,0 +1,74 @@
+"""Row tracking: each row has an id, which it keeps when it is copied to another file, and the version that changed it.
+
+The id is what the materialized column of the file has for the row, else the baseRowId of the file plus the position of
+the row; the version is that of its materialized column, else the file's defaultRowCommitVersion. Writers assign ids
+above the high-water mark of the domain, and set it.
+
+# PROTOCOL, Row Tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+from deltaskip.actions import Protocol
+from deltaskip.features.registry import has_feature
+from deltaskip.records import dataclass
+from deltaskip.schema.mapping import ID_KEY
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import LONG, StructField
+
+ROW_TRACKING_DOMAIN = "delta.rowTracking"
+
+MARK = "rowIdHighWaterMark"
+"""The member of the domain's configuration with the highest row id that was assigned."""
+
+MATERIALIZED_COLUMNS = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
+"""Properties that name the columns in which files have row ids and row commit versions."""
+
+# Iceberg's columns _row_id and _last_updated_sequence_number.
+_ICEBERG_IDS = (2147483540, 2147483539)
+
+
+@dataclass(frozen=True, slots=True)
+class RowIdColumns:
+    """Names of the columns in which rewritten files have the row ids and row commit versions of their rows.
+
+    for_iceberg: whether files have field ids for these columns.
+
+    # PROTOCOL, Row Tracking, materialized row ids; IcebergCompatV3, which needs the field ids that Iceberg reserves
+    """
+
+    row_id: str
+    commit_version: str
+    for_iceberg: bool = False
+
+    @property
+    def fields(self) -> tuple[StructField, StructField]:
+        """The columns as fields of a schema."""
+        ids = ({ID_KEY: number} if self.for_iceberg else {} for number in _ICEBERG_IDS)
+        row_id, commit_version = (
+            StructField(name, LONG, metadata=metadata)
+            for name, metadata in zip((self.row_id, self.commit_version), ids, strict=True)
+        )
+        return row_id, commit_version
+
+
+def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:
+    """Whether writers must assign row ids: also if they are not enabled for readers, but not while suspended."""
+    return has_feature(protocol, "rowTracking") and not properties.row_tracking_suspended
+
+
+def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
+    """Return the columns of materialized row ids; None if rows of the table have no stable ids."""
+    names = properties.row_id_column, properties.row_commit_version_column
+    if not properties.row_tracking or None in names:
+        return None
+    return RowIdColumns(str(names[0]), str(names[1]), properties.iceberg_compat_v3)
+
+
+def with_materialized_columns(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties with names that no column has, which then stay for good; names that are set are kept."""
+    kinds = dict(zip(MATERIALIZED_COLUMNS, ("row-id", "row-commit-version"), strict=True))
+    return {**{name: f"_{kind}-col-{uuid4()}" for name, kind in kinds.items()}, **configuration}
