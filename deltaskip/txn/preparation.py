@@ -37,7 +37,7 @@ from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.files import is_uri
-from deltaskip.txn.validation.row_tracking import high_water_mark
+from deltaskip.txn.validation.row_ids import high_water_mark
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 

@@ -28,7 +28,7 @@ from deltaskip.txn.validation.domains import check_app_versions, check_domains
 from deltaskip.txn.validation.files import check_files
 from deltaskip.txn.validation.iceberg import check_iceberg
 from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
-from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
+from deltaskip.txn.validation.row_ids import check_row_ids, enables_late
 from deltaskip.txn.validation.schema import check_schema
 from deltaskip.txn.validation.schema_changes import check_changes
 from deltaskip.warning import warn
