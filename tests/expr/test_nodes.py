@@ -37,6 +37,7 @@ A, B, C = Column(("a",)), Column(("b",)), Column(("c",))
 EVERY_KIND: list[Node] = [
     Compare("<", A, B),
     And((A, B)),
+    Between((Compare(">=", A, B), Compare("<=", A, C))),
     Or((A, B)),
     Not(A),
     IsNull(A),
