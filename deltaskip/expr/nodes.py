@@ -262,6 +262,8 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Compare(op):
             return Compare(op, *new)
+        case Between():
+            return Between(new)
         case And():
             return And(new)
         case Or():

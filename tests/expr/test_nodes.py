@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from deltaskip.expr import bind, parse_sql
 from deltaskip.expr.nodes import (
     And,
+    Between,
     Call,
     Case,
     Cast,
@@ -28,12 +30,14 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
-from deltaskip.schema.types import INTEGER, LONG, STRING
+from deltaskip.expr.render import to_sql
+from deltaskip.schema.types import INTEGER, LONG, STRING, StructField, StructType
 
 A, B, C = Column(("a",)), Column(("b",)), Column(("c",))
 EVERY_KIND: list[Node] = [
     Compare("<", A, B),
     And((A, B)),
+    Between((Compare(">=", A, B), Compare("<=", A, C))),
     Or((A, B)),
     Not(A),
     IsNull(A),
@@ -88,3 +92,11 @@ def test_size_is_counted_in_nodes_of_the_tree_with_each_part_visited_once() -> N
     assert columns_of(node) == (("a",),)
     assert is_too_large(And((Not(A), Not(B), Not(C))), size=3)
     assert not is_too_large(And((Not(A), Not(B), Not(C))), size=4)
+
+
+def test_between_stays_one_node_until_it_is_bound() -> None:
+    node = parse_sql("a BETWEEN 1 AND b + 2 OR NOT (c) BETWEEN 'x' AND 'y'")
+    assert to_sql(node) == "a BETWEEN 1 AND (b + 2) OR NOT (c BETWEEN 'x' AND 'y')"
+    assert parse_sql(to_sql(node)) == node == parse_sql(to_sql(transform(node, lambda each: each)))
+    schema = StructType((StructField("a", INTEGER), StructField("b", INTEGER), StructField("c", STRING)))
+    assert not any(isinstance(part, Between) for part in walk(bind(node, schema)))
