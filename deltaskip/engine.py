@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
 """The module whose constant `ENGINE` is the implementation; it is above this one, so only its name is known here."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
+_T = TypeVar("_T")
 
 
 class PlannedScan(Protocol):
@@ -169,13 +170,8 @@ def engine(act: str) -> Engine:
 
 def active_engine() -> Engine | None:
     """Return the engine if the process has an active session; None otherwise. Never loads the library."""
-    if f"{_COLUMN_PACKAGE}.sql" not in sys.modules:
-        return None
-    try:
-        found = _loaded()
-    except ModuleNotFoundError:
-        return None
-    return found if found.has_session() else None
+    found = _asked(_loaded)
+    return found if found is not None and found.has_session() else None
 
 
 def collation_version() -> str:
@@ -183,12 +179,7 @@ def collation_version() -> str:
 
     Loads neither the engine nor its library unless the process has loaded the library already.
     """
-    found = None
-    if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
-        try:
-            found = _loaded().active_collation_version()
-        except ModuleNotFoundError:
-            found = None
+    found = _asked(lambda: _loaded().active_collation_version())
     return installed_spark_version() if found is None else found
 
 
@@ -200,33 +191,27 @@ def is_column(value: object) -> bool:
 
 def session_function(name: str) -> bool:
     """Return whether the active session has a function of this name; False without one. Never loads the library."""
-    if _COLUMN_PACKAGE not in sys.modules:
-        return False
-    try:
-        return _loaded().session_function(name)
-    except ModuleNotFoundError:
-        return False
+    return _asked(lambda: _loaded().session_function(name)) or False
 
 
 def zone_or_session(time_zone: str) -> str:
     """Return a time zone; for SESSION_ZONE that of the active session, and UTC without one. Never loads the library."""
     if time_zone != SESSION_ZONE:
         return time_zone
-    found = None
-    if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
-        try:
-            found = _loaded().session_time_zone()
-        except ModuleNotFoundError:
-            found = None
-    return found or "UTC"
+    return _asked(lambda: _loaded().session_time_zone()) or "UTC"
 
 
 def session_ansi() -> bool | None:
     """Return whether the active session evaluates in ANSI mode; None without one. Never loads the library."""
-    if _COLUMN_PACKAGE not in sys.modules:
+    return _asked(lambda: _loaded().session_ansi())
+
+
+def _asked(question: Callable[[], _T]) -> _T | None:
+    """The answer of the engine; None if the process has not loaded its library, which is not loaded for it."""
+    if f"{_COLUMN_PACKAGE}.sql" not in sys.modules:
         return None
     try:
-        return _loaded().session_ansi()
+        return question()
     except ModuleNotFoundError:
         return None
 

@@ -24,7 +24,7 @@ from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.schema import parse_schema
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import HOUR_MS, TableProperties
 
 _PROTECTION = "checkpointProtection"
 _VECTOR = b'"deletionVector":{'
@@ -51,7 +51,7 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
         since = _text(times[min(needed + 1, versions[-1])])
         raise UnsupportedFeature(
             f"The feature {feature} of {snapshot.root} cannot be dropped with its history yet: version {needed} needs "
-            f"it, and versions are kept for {kept_for // 3_600_000} hours. Remove everything that uses the "
+            f"it, and versions are kept for {kept_for // HOUR_MS} hours. Remove everything that uses the "
             f"feature, write a checkpoint, wait until that time after {since} has passed, and repeat."
         )
     clean_up_log(snapshot, now, kept_for)

@@ -23,13 +23,13 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.properties import DAY_MS
 from deltaskip.storage import FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
-_DAY = 86_400_000
 _STAGED = re.compile(r"\d{20}\.[^.]+\.json")
 _TEMPORARY = re.compile(LOG_TEMPORARY, re.ASCII)
 
@@ -72,7 +72,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
         if not info.is_file:
             continue
         file = parse_log_file(info)
-        if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - _DAY):
+        if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - DAY_MS):
             delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{info.name}", log_names)
             deleted.append(info.name)
             kill_point("deleted")
@@ -80,7 +80,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
         deleted.append(f"{STAGED_FOLDER}/{info.name}")
         delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{deleted[-1]}", log_names)
         kill_point("deleted")
-    for info in unneeded_sidecars(snapshot, _midnight(now) - _DAY):
+    for info in unneeded_sidecars(snapshot, _midnight(now) - DAY_MS):
         deleted.append(f"{SIDECAR_FOLDER}/{info.name}")
         delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{deleted[-1]}", log_names)
         kill_point("deleted")
@@ -184,4 +184,4 @@ def unneeded_sidecars(snapshot: Snapshot, before_ms: int) -> list[FileInfo]:
 
 
 def _midnight(time_ms: int) -> int:
-    return time_ms - time_ms % _DAY
+    return time_ms - time_ms % DAY_MS

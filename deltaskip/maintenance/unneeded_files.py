@@ -26,6 +26,7 @@ from deltaskip.log.segment import list_commits
 from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
+from deltaskip.schema.properties import DAY_MS
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 from deltaskip.storage.location import LOG_FOLDER
@@ -43,11 +44,10 @@ _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
 _COMPARED = 1 << 20
 _COMMITS_AT_ONCE = 100
 _PARALLEL_REQUESTS = 32
-_DAY_MS = 86_400_000
 _CDC = b'{"cdc":'
 _BATCH_ROWS = 1 << 16
 # A remove gets its time before the commit is written, and perhaps from another clock.
-_MARGIN_MS = 86_400_000
+_MARGIN_MS = DAY_MS
 _REMOVED = ["path", "is_remove", "deletion_timestamp", "deletion_vector"]
 
 
@@ -128,7 +128,7 @@ def _listed(
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():
-        day = arrow_scalar(time.time_ns() // 1_000_000 - _DAY_MS, pa.int64())
+        day = arrow_scalar(time.time_ns() // 1_000_000 - DAY_MS, pa.int64())
         found = found.filter(pc.or_(pc.invert(temporary), pc.less(found["modified_ms"], day)))
     return _without_other_names(snapshot, found, unlisted).sort_by("path"), folders
 

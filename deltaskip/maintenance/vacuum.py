@@ -32,16 +32,14 @@ from deltaskip.maintenance.unneeded_files import (
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.txn.transaction import Transaction
 
 _START, _END = "VACUUM START", "VACUUM END"
-_HOUR_MS = 3_600_000
 # Sidecars of a checkpoint that is being written belong to no checkpoint yet.
-_DAY_MS = 24 * _HOUR_MS
 _DELETED_AT_ONCE = 10_000
 
 
@@ -89,7 +87,7 @@ def vacuum(
     cutoff = now - (default if retention_ms is None else retention_ms)
     find = unneeded_by_log if lite else unneeded_by_listing
     found = find(snapshot, cutoff, now - default, progress)
-    before = min(cutoff, now - _DAY_MS)
+    before = min(cutoff, now - DAY_MS)
     sidecars = [] if lite else unneeded_sidecars(snapshot, before)
     left_over = () if lite else tuple(left_over_files(snapshot, before))
     deleted = one_chunk(found.files["path"])
@@ -174,7 +172,7 @@ def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int,
 
 
 def _hours(milliseconds: int) -> str:
-    hours = f"{milliseconds / _HOUR_MS:g}"
+    hours = f"{milliseconds / HOUR_MS:g}"
     return f"{hours} hour" if hours == "1" else f"{hours} hours"
 
 

@@ -188,7 +188,8 @@ _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
 _POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
 FLOAT_BOUNDS: tuple[FloatBounds, ...] = ("auto", "exact")
 
-_DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +249,9 @@ class TableProperties:
     write_stats_as_json = TableProperty("delta.checkpoint.writeStatsAsJson", _BOOLEAN, True)
     write_stats_as_struct = TableProperty("delta.checkpoint.writeStatsAsStruct", _BOOLEAN, True)
     expired_log_cleanup = TableProperty("delta.enableExpiredLogCleanup", _BOOLEAN, True)
-    log_retention_ms = TableProperty("delta.logRetentionDuration", _INTERVAL, 30 * _DAY_MS)
-    deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * _DAY_MS)
-    drop_feature_retention_ms = TableProperty("delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, _DAY_MS)
+    log_retention_ms = TableProperty("delta.logRetentionDuration", _INTERVAL, 30 * DAY_MS)
+    deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * DAY_MS)
+    drop_feature_retention_ms = TableProperty("delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, DAY_MS)
     txn_retention_ms = TableProperty("delta.setTransactionRetentionDuration", _optional(_INTERVAL), None)
     # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
     checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
 from deltaskip.log import check_same_table, chosen_version, load_snapshot, refresh
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import HOUR_MS, TableProperties
 from deltaskip.storage import open_storage
 from deltaskip.table.methods import TableMethods
 from deltaskip.txn.latest import opening_after
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.txn.result import WriteResult
 
-_HOUR_MS = 3_600_000
 # Longer ago than any file.
 _LONGEST_MS = 1 << 50
 
@@ -231,7 +230,7 @@ def retention_ms(retention: object, table: str) -> int | None:
     elif isinstance(retention, int | float) and not isinstance(retention, bool):
         if isinstance(retention, float) and not math.isfinite(retention):
             raise InvalidArgument(f"retention must be a number of hours, not {retention} (table {table}).")
-        milliseconds = int(retention * _HOUR_MS)
+        milliseconds = int(retention * HOUR_MS)
     else:
         kinds = "a timedelta, a number of hours or the text of an interval"
         raise InvalidArgumentType.of("retention", kinds, retention)
