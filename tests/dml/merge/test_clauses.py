@@ -205,7 +205,7 @@ def test_a_merge_that_is_dropped_before_it_is_executed_warns_once(tmp_path: Path
         begin()
         begin().when_matched_delete().execute(dry_run=True)
         with pytest.raises(InvalidArgumentType, match="values must be"):
-            begin().when_matched_delete().when_not_matched_insert("x")  # type: ignore[arg-type]
+            begin().when_matched_delete().when_not_matched_insert("x")
         both = begin().when_matched_delete()
         both.when_not_matched_insert_all().execute()
         del both
