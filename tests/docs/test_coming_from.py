@@ -46,7 +46,7 @@ def found(node: ast.expr, names: Mapping[str, Any], returned: Mapping[str, Any])
             return names.get(name)
         case ast.Attribute(value=value, attr=attr):
             above = found(value, names, returned)
-            return None if above is None else getattr(above, attr)
+            return None if above is None or isinstance(above, property) else getattr(above, attr)
         case ast.Call(func=func, args=args, keywords=keywords):
             for each in (*args, *(keyword.value for keyword in keywords)):
                 found(each, names, returned)

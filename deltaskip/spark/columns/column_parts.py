@@ -71,7 +71,7 @@ def function(name: str, args: tuple[Node, ...]) -> Node:
 
 
 def _legs(kind: type[n.And] | type[n.Or], node: Node) -> tuple[Node, ...]:
-    return node.children if type(node) is kind else (node,)  # type: ignore[union-attr]
+    return node.children if type(node) is kind else (node,)
 
 
 def extract(child: Node, name: Node) -> Node:
