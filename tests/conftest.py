@@ -8,6 +8,7 @@ import re
 import socket
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.files.openCostInBytes": "65536",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        "spark.python.daemon.module": "tests.spark.daemon",
         "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
     }
     # Most queries run once, and Spark compiles one for longer than it runs.
@@ -212,17 +212,22 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Where files stay whole, give all of `tests/reference` to one worker: its JVM with Delta then starts only once."""
+    """Where files stay whole, one worker has all with delta-spark and one all with HDFS, whose JVMs then start once."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-    class OneReference(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
-            return "tests/reference" if file.startswith("tests/reference/") else file
+    @cache
+    def scope(file: str) -> str:
+        if file.startswith("tests/reference/"):
+            return "tests/reference"
+        return "HDFS" if "tests.storage.hdfs" in (config.rootpath / file).read_text(encoding="utf-8") else file
 
-    return OneReference(config, log)
+    class OneJVM(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(super()._split_scope(nodeid))
+
+    return OneJVM(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -25,9 +25,15 @@ A collection of all garbage comes when the classes need more room; the first roo
 """
 
 
+_WORKERS = str(Path(__file__).parent / "spark" / "workers")
+
+
 def start_quickly() -> None:
-    """Let every JVM of Spark that this process or one of its children starts have these options."""
+    """Let every JVM of Spark that this process or one of its children starts have these options, and quick workers."""
     os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if _WORKERS not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_WORKERS, *paths])
 
 
 def main() -> None:

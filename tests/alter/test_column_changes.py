@@ -169,11 +169,12 @@ def test_rule_57_columns_that_something_depends_on_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [ds.DeleteColumn("c"), ds.DeleteColumn("st"), ds.DeleteColumn("st.a")])
 def test_a_clustering_column_and_what_contains_one_stay(tmp_path: Path, change: ds.TableChange) -> None:
-    columns = "id BIGINT, c INT, st STRUCT<a: INT, b: INT>"
+    items = "ARRAY<STRUCT<x: INT, y: INT>>"
+    columns = f"id BIGINT, c INT, st STRUCT<a: INT, b: INT>, arr {items}, m MAP<INT, STRUCT<x: INT, y: INT>>"
     table = table_of(tmp_path, columns, cluster_by=["c", "st.a"], properties=MAPPED)
     with pytest.raises(SchemaError, match="clustering column"):
         table.alter(change)
-    table.alter(ds.RenameColumn("c", "cc"), ds.DeleteColumn("st.b"))
+    table.alter(ds.RenameColumn("c", "cc"), *map(ds.DeleteColumn, ("st.b", "arr.element.x", "m.value.x")))
 
 
 def test_columns_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from deltaskip.schema.types import DOUBLE, FLOAT
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 NAN = float("nan")
-RANGES = ["x > 35", "x >= 41.5", "x != 11.5", "NOT (x <= 35)", "x > 35 OR x = 1.5", "x BETWEEN 10 AND 13", "x = 'NaN'"]
 
 
 def rows_of(table: ds.DeltaTable, where: str) -> list[Any]:

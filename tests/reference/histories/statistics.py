@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.reference.histories.conditions import order
 from tests.reference.histories.log_rules import LogRules, on_disk
 from tests.reference.histories.model import Model
 from tests.reference.rows import plain_rows
@@ -92,7 +93,7 @@ def _bound_problems(
         if low is not None or high is not None:
             yield f"bounds {low} and {high} of {where}, which is {kind}"
         return
-    keys = [_key(value) for value in values]
+    keys = [order(value) for value in values]
     actual_low, actual_high = values[keys.index(min(keys))], values[keys.index(max(keys))]
     not_a_number = any(value != value for value in values)
     if counted and low is None and not (not_a_number or _far(kind, actual_low)):
@@ -118,18 +119,8 @@ def _is_bound(kind: pa.DataType, found: Any, actual: Any, *, upper: bool) -> boo
         return bool(found == actual // 1000 * 1000)
     if isinstance(actual, str) and len(actual) > TEXT_LENGTH:
         near = found.startswith(actual[:TEXT_LENGTH]) and len(found) <= TEXT_LENGTH + 2
-        return near and (_key(found) >= _key(actual) if upper else _key(found) <= _key(actual))
-    return bool(_key(found) == _key(actual))
-
-
-def _key(value: Any) -> Any:
-    """The order of Spark."""
-    match value:
-        case float():
-            return (value != value, 0.0 if value != value else value)
-        case str():
-            return value.encode("utf-8", "surrogatepass")
-    return value
+        return near and (order(found) >= order(actual) if upper else order(found) <= order(actual))
+    return bool(order(found) == order(actual))
 
 
 def _reader(kind: pa.DataType) -> Any:
