@@ -196,6 +196,7 @@ def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) ->
         (tmp_path / "text").mkdir()
         (tmp_path / "text/a.csv").write_text("a,b\n1,2\n")
         write(tmp_path / "time/a.parquet", {"v": pa.array([1], pa.time64("us"))})
+        write(tmp_path / "wide/a.parquet", {"v": pa.array([1], pa.decimal256(39, 0))})
         write(tmp_path / "names/a.parquet", {"a b": [1]})
         write(tmp_path / "good/a.parquet", {"id": [1]})
         ds.DeltaTable.create(tmp_path / "outer/inner", "id BIGINT").append(pa.table({"id": [1]}))
@@ -209,12 +210,15 @@ def test_folders_and_arguments_that_make_no_table_are_refused(tmp_path: Path) ->
             ("missing", None, None, DataFileMissing, "There is no folder"),
             ("empty", None, None, DataFileMissing, "contains no data files"),
             ("text", None, None, StorageError, "is not a complete Parquet file"),
-            (
-                "time",
-                None,
-                None,
-                SchemaError,
-                "in the file a.parquet, v has a type of Parquet that Spark does not read",
+            *(
+                (
+                    name,
+                    None,
+                    None,
+                    SchemaError,
+                    "in the file a.parquet, v has a type of Parquet that Spark does not read",
+                )
+                for name in ("time", "wide")
             ),
             ("names", None, None, InvalidCommit, "has the column 'a b'"),
             ("outer", None, None, InvalidArgument, "is a Delta table, whose files may contain deleted rows"),

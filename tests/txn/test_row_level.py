@@ -162,14 +162,16 @@ def test_an_update_of_rows_that_are_gone_is_a_conflict(tmp_path: Path) -> None:
     assert len([name for name in files_below(tmp_path / "t") if name.endswith(".bin")]) == 1
 
 
-def test_write_skew_new_files_of_a_winner_are_checked(tmp_path: Path) -> None:
-    table = made(tmp_path)
-    mine = begun(table, lambda txn: txn.delete("x > 14 AND x < 18"))
+@pytest.mark.parametrize("operation", ["DELETE", "UPDATE"])
+def test_write_skew_new_files_of_a_winner_are_checked(tmp_path: Path, operation: str) -> None:
+    table, where = made(tmp_path), "x > 14 AND x < 18"
+    act = updating("x", "x + 100", where) if operation == "UPDATE" else lambda txn: txn.delete(where)
+    mine = begun(table, act, operation)
     other(table).update({"x": "15"}, "id = 11")
     with pytest.raises(CommitConflict) as error:
         mine.commit()
     assert error.value.kind == "append"
-    table.delete("x > 14 AND x < 18")
+    table.delete(where)
     assert not [row for row in rows_of(table.refresh()) if row["x"] is not None and 14 < row["x"] < 18]
 
 
