@@ -63,7 +63,9 @@ def update_type(state: TableState, change: UpdateColumn) -> TableState:
         raise _refused(state, place, new, "only single types can: change the fields, elements, keys or values in it")
     _refuse_own_rules(state, place, new)
     refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
-    if is_text(old) or is_text(new):
+    if is_text(old) != is_text(new):
+        raise _refused(state, place, new, "a text does not become another type, nor another type a text")
+    if is_text(old):
         if not holds_all(new, old):
             raise _refused(state, place, new, "only VARCHAR(n) of a greater length and STRING hold its values")
         return _with_type(state, place, new, recorded=False)

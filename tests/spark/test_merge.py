@@ -665,3 +665,13 @@ def test_nested_columns_without_values_are_taken_by_every_door(spark: Any, tmp_p
             assert rows_of(spark, table) == expected, (name, door)
         table.update({name: name for name in columns}, "id = 1")
         assert rows_of(spark, table) == expected, name
+
+
+def test_structs_of_the_source_may_be_null_although_their_fields_are_not(spark: Any, tmp_path: Path) -> None:
+    """PySpark's toArrow fails for such a struct, which comes from `named_struct` or the far side of an outer join."""
+    values = "(1, named_struct('x', 1), array(named_struct('y', 1))), (7, NULL, NULL)"
+    data = spark.sql(f"SELECT * FROM VALUES {values} AS t(id, st, ar)")
+    table = DeltaTable.create(tmp_path / "t", "id INT, st STRUCT<x: INT>, ar ARRAY<STRUCT<y: INT>>")
+    for _ in range(2):  # inserts, then updates
+        merging(table, data).when_matched_update_all().when_not_matched_insert_all().execute()
+        assert rows_of(spark, table) == [(1, (1,), [(1,)]), (7, None, None)]

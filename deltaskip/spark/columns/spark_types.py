@@ -78,6 +78,28 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
     return _field_type(StructField("value", data_type), "none")
 
 
+def nullable(type_: spark_types.DataType) -> spark_types.DataType:
+    """The type with nullable fields, elements and values, at every depth."""
+    match type_:
+        case spark_types.StructType():
+            made = spark_types.StructField
+            return spark_types.StructType([made(f.name, nullable(f.dataType), True, f.metadata) for f in type_.fields])
+        case spark_types.ArrayType():
+            return spark_types.ArrayType(nullable(type_.elementType), True)
+        case spark_types.MapType():
+            return spark_types.MapType(nullable(type_.keyType), nullable(type_.valueType), True)
+        case _:
+            return type_
+
+
+def collectable(rows: DataFrame) -> DataFrame:
+    """Return rows that `toArrow` returns: it fails for NULL in a struct whose fields are not nullable."""
+    types = {field.name: nullable(field.dataType) for field in rows.schema.fields}
+    if len(types) < len(rows.columns) or all(types[field.name] == field.dataType for field in rows.schema.fields):
+        return rows
+    return rows.select(*(F.col(quoted_name(name)).cast(type_).alias(name) for name, type_ in types.items()))
+
+
 def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequence[str]) -> spark_types.StructType:
     """The schema to read from the data files: physical names, without partition columns and without void fields.
 

@@ -31,6 +31,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
@@ -93,7 +94,7 @@ class SparkMergeSource(MergeSource):
         if self._persisted is None:
             data = self._data
             if self._collected is not None:
-                data = self._spark.createDataFrame(self._collected, data.schema)
+                data = self._spark.createDataFrame(self._collected, nullable(data.schema))
                 if alias is None:
                     own = self._own_names(join, schema)
                     alias = own[0][0] if own else None
@@ -105,7 +106,7 @@ class SparkMergeSource(MergeSource):
         if self._collected is None:
             described = described_jobs(self._spark, f"merge into {snapshot.root}")
             with row_errors_named(self._spark, f"the source of the merge into {snapshot.root}", "read"), described:
-                self._collected = self._data.toArrow()
+                self._collected = collectable(self._data).toArrow()
         given = GivenRows(self._collected)
         given.schema_for(snapshot.schema)
         return given.table(snapshot.root)

@@ -35,6 +35,8 @@ _WRITES = (
     "userMetadata",
 )  # fmt: skip
 # Spark adds the place of the checkpoint to the options of a stream.
+# Options of other formats, and what they are called here.
+_SAME_OPTION = {"version": " Did you mean versionAsOf?", "timestamp": " Did you mean timestampAsOf?"}
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
 _FLAG_OPTIONS = ("ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema")
@@ -79,8 +81,9 @@ class SourceOptions:
             )
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):
+                hint = _SAME_OPTION.get(name) or meant(name, known.values())
                 raise InvalidArgument(
-                    f"The format deltaskip has no option {name}.{meant(name, known.values())} It has "
+                    f"The format deltaskip has no option {name}.{hint} It has "
                     f"{', '.join(_KNOWN)}, and {STORAGE_PREFIX}NAME for storage options."
                 )
         options = cls(lowered)

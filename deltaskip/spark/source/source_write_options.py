@@ -57,9 +57,10 @@ class SourceWriteOptions:
         """The name of a streaming query in the table. Raises InvalidArgument if it was not given."""
         found = self.source.given.get("txnappid")
         if not found or "txnversion" in self.source.given:
+            without = " without txnVersion, which is the number of a batch" if "txnversion" in self.source.given else ""
             raise InvalidArgument(
-                "A stream that writes the format deltaskip needs the option txnAppId, not txnVersion: choose a name "
-                "that no other query on this table uses, and a new name for each new checkpoint location."
+                f"A stream that writes the format deltaskip needs the option txnAppId{without}: choose a name that no "
+                f"other query on this table uses, and a new name for each new checkpoint location."
             )
         return found
 

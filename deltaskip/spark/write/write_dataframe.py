@@ -45,7 +45,7 @@ from deltaskip.schema.types import (
     nested_types,
 )
 from deltaskip.settings import options
-from deltaskip.spark.columns.spark_types import data_schema
+from deltaskip.spark.columns.spark_types import collectable, data_schema
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.releases import union
@@ -158,7 +158,7 @@ def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Ta
     spark, plans = frame.sparkSession, [each for _, each in rows]
     described = described_jobs(spark, f"compute rows of {plan.table}")
     with row_errors_named(spark, plan.table), _violations_named(plans), described:
-        found = _stored(rows).select(*(quoted_name(field.name) for field in fields)).toArrow()
+        found = collectable(_stored(rows).select(*(quoted_name(field.name) for field in fields))).toArrow()
     types = StructType(tuple(StructField(f.name, written_type(f.type, (f.name,), plan.table)) for f in fields))
     return plain_table(found, types, plan.table)
 
