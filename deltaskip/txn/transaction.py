@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
@@ -268,10 +269,10 @@ class Transaction(Unpicklable):
         if delete is not None:
             self.undo_by(delete)
         fed = bool(pending.cdc_files)
-        before = set(pending.adds)
         self.add(*files)
         if inserted:
-            pending.inserted |= pending.adds.keys() - before
+            # The last ones that were put.
+            pending.inserted.update(islice(reversed(pending.adds), len(files)))
         pending.rows_checked = True
         if files and fed:
             self.feed_inserts(files)

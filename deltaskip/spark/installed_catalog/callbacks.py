@@ -33,7 +33,7 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
-from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.statements.reader import path_of
 from deltaskip.statements.statement import by_path
 from deltaskip.table.table import DeltaTable
@@ -48,7 +48,7 @@ _CAPABILITIES = (
 )
 
 
-class SparkPlugin(Proxy):
+class SparkPlugin(Unmeasured, Proxy):
     """A catalog of this package, as one of Spark's.
 
     Args:
@@ -216,11 +216,6 @@ class SparkPlugin(Proxy):
     def stageCreateOrReplace(self, ident: Any, *given: Any) -> Any:
         """StagingTableCatalog: a table that the commit creates or replaces."""
         return self._staged(ident, given, self._transactional().stage_create_or_replace)
-
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """StagingTableCatalog: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
 
     # SupportsNamespaces
 

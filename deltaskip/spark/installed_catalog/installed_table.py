@@ -21,7 +21,7 @@ from deltaskip.spark.installed_catalog.definitions import (
 from deltaskip.spark.installed_catalog.own_sql import use_sql
 from deltaskip.spark.installed_catalog.scans import ScanBuilder
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
-from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
@@ -30,7 +30,7 @@ _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
 
 
-class _Described(Proxy):
+class _Described(Unmeasured, Proxy):
     """A table with columns.
 
     Args:
@@ -176,16 +176,6 @@ class InstalledTable(_Described):
         self._table.delete(spark=self.jvm.spark)
         return True
 
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """TruncatableTable: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """TruncatableTable: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
-
     def _check_latest(self) -> None:
         if self._travels:
             raise UnsupportedFeature(f"The table {self._name} cannot be changed as of version {self._table.version}.")
@@ -246,11 +236,6 @@ class TableToCommit(_Described):
     def abortStagedChanges(self) -> None:
         """StagedTable: discard it with its files."""
         self._staged.abort_staged_changes()
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """StagedTable: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
 
     class Java:
         """The interfaces that Spark sees."""

@@ -43,7 +43,7 @@ from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
-from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
@@ -126,7 +126,7 @@ class Pushed:
     expressions: tuple[Any, ...]
 
 
-class InstalledScan(Proxy):
+class InstalledScan(Unmeasured, Proxy):
     """A scan of some columns of the files that can match.
 
     Args:
@@ -161,16 +161,6 @@ class InstalledScan(Proxy):
         """Scan: each partition decides whether its readers return columnar batches."""
         modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
         return modes.PARTITION_DEFINED
-
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """Scan: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """Scan: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
 
     @answers()
     def estimateStatistics(self) -> Any:

@@ -21,7 +21,7 @@ from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, new_folder
 from deltaskip.spark.write.stored_text import check_stored_text
@@ -146,7 +146,7 @@ class WriteBuilder(Proxy):
         implements = tuple(f"{_WRITE}.{name}" for name in ("SupportsOverwriteV2", "SupportsDynamicOverwrite"))
 
 
-class _TargetWrite(Proxy):
+class _TargetWrite(Unmeasured, Proxy):
     """What every write into a table tells Spark."""
 
     _target: Target
@@ -155,16 +155,6 @@ class _TargetWrite(Proxy):
     def description(self) -> str:
         """Write: what EXPLAIN shows."""
         return f"deltaskip {self._target.name}"
-
-    @answers()
-    def supportedCustomMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
-
-    @answers()
-    def reportDriverMetrics(self) -> Any:
-        """Write: no metrics."""
-        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
 
 
 class Write(_TargetWrite):

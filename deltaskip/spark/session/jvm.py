@@ -244,6 +244,22 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
     return decorate
 
 
+class Unmeasured:
+    """Base class of objects that Spark asks for metrics: they have none."""
+
+    jvm: Jvm
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """Scan, Write, TruncatableTable, StagingTableCatalog: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """Scan, Write, TruncatableTable, StagedTable: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+
 def _thrown(exception: Any) -> Exception:
     # The thin client of Spark Connect, which has no JVM, need not have py4j.
     from py4j.protocol import Py4JJavaError
