@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import deltaskip as ds
 from tests.reference.oracle import comparable, name_of, real_path
 from tests.reference.recipes import CHOSEN
 from tests.reference.rows import digest, plain_rows
+from tests.spark.session_zone import session_zone
 
 pytestmark = [
     pytest.mark.reference,
@@ -75,7 +75,7 @@ def test_no_more_files_are_kept_than_by_delta_spark(table: dict[str, Any]) -> No
 
 @every_table
 def test_rows_are_the_same(table: dict[str, Any], spark: Any) -> None:
-    with time_zone(spark, table["time_zone"]):
+    with session_zone(spark, table["time_zone"]):
         for version in table["versions"]:
             frame = opened(table, version).scan().to_spark(spark)
             assert [[f.name, f.dataType.simpleString()] for f in frame.schema.fields] == version["columns"]
@@ -84,7 +84,7 @@ def test_rows_are_the_same(table: dict[str, Any], spark: Any) -> None:
 
 @every_table
 def test_rows_that_match_are_the_same(table: dict[str, Any], spark: Any) -> None:
-    with time_zone(spark, table["time_zone"]):
+    with session_zone(spark, table["time_zone"]):
         for version in table["versions"]:
             found = [p for p in version["predicates"] if p["matching"]][:READ]
             for predicate in found:
@@ -110,14 +110,3 @@ def rows_of(frame: Any) -> tuple[int, str]:
     """Count and digest of a frame's rows."""
     rows = plain_rows(comparable(frame).toArrow())
     return len(rows), digest(rows)
-
-
-@contextmanager
-def time_zone(spark: Any, zone: str) -> Iterator[None]:
-    """The session in another time zone for a while."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
-        yield
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)

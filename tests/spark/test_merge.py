@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -22,6 +20,7 @@ from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, Ro
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each
 from tests.extent import some
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -50,17 +49,6 @@ def rows_of(spark: Any, table: DeltaTable) -> list[tuple[Any, ...]]:
 def source(spark: Any, *rows: Any, schema: str = "id INT, v INT") -> Any:
     """Rows whose number Spark does not know, so that they are joined by jobs."""
     return spark.createDataFrame(list(rows), schema)
-
-
-@contextmanager
-def spark_zone(spark: Any, zone: str) -> Iterator[None]:
-    """Within the block, the session has another time zone."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
-        yield
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.fixture
@@ -133,7 +121,7 @@ def test_rules_and_casts_that_every_row_has_are_checked_by_the_driver(
     check = {"delta.constraints.c": "v IS NULL OR v < 50", "delta.constraints.y": "year(d) = 2025"}
     table = DeltaTable.create(tmp_path / "t", ddl, properties={**features, **check})
     given = spark.range(2, 6).selectExpr("id", "id * 10 AS v", "TIMESTAMP'2026-01-01 05:00:00' AS ts")
-    with spark_zone(spark, "America/Los_Angeles"):
+    with session_zone(spark, "America/Los_Angeles"):
         merge = merging(table, given.where("id < 5")).when_matched_delete()
         merge.when_not_matched_insert({"id": "s.id", "v": "s.v", "ts": "s.ts"}).execute()
         assert carried_out_by_the_driver == [1]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark
 
@@ -24,10 +25,8 @@ MIDNIGHT = datetime(2026, 1, 1, 5, tzinfo=UTC)
 @pytest.fixture
 def zoned(spark: Any) -> Iterator[Any]:
     """A session in another time zone than UTC."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", ZONE)
-    yield spark
-    spark.conf.set("spark.sql.session.timeZone", before)
+    with session_zone(spark, ZONE):
+        yield spark
 
 
 @pytest.fixture
