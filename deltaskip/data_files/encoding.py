@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from threading import Condition, Lock, Semaphore
 from typing import TypeVar
 
@@ -108,6 +109,7 @@ class FileSequence:
         begin: Opens a file, given the leaves that get no statistics in its footer.
         close: Closes a file and returns its add action.
         target_bytes: Size at which the next file begins.
+        in_memory: Whether a thread waits for no disk, and so has a processor until the files are complete.
     """
 
     def __init__(
@@ -116,8 +118,11 @@ class FileSequence:
         begin: Callable[[frozenset[str]], OpenDataFile],
         close: Callable[[OpenDataFile], AddFile],
         target_bytes: int,
+        in_memory: bool = False,
     ) -> None:
         self._encoders = encoders
+        self._working: AbstractContextManager[object] = encoders.processors if in_memory else nullcontext()
+        self._writing: AbstractContextManager[object] = nullcontext() if in_memory else encoders.processors
         self._begin = begin
         self._close = close
         self._target_bytes = target_bytes
@@ -158,6 +163,10 @@ class FileSequence:
         self._encoders.run(self._work)
 
     def _work(self) -> None:
+        with self._working:
+            self._work_off()
+
+    def _work_off(self) -> None:
         while not self._encoders.stopped:
             with self._lock:
                 if not self._queue:
@@ -182,7 +191,7 @@ class FileSequence:
             self._finish_file()
         if self._file is None:
             self._file = self._begin(nan)
-        with self._encoders.processors:
+        with self._writing:
             self._file.write(rows)
         size = self._file.size
         self._encoders.share = (size - self._size) / max(1, n_bytes)

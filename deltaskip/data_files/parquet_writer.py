@@ -43,6 +43,8 @@ CHANGE_FOLDER = "_change_data"
 
 # One file of fewer rows is written in less time than a thread needs to start.
 _LITTLE_BYTES = 1 << 20
+# A file of fewer rows is in memory until it is complete, if the commit makes it durable.
+_IN_MEMORY_BYTES = 8 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
@@ -110,7 +112,7 @@ class DataFileLayout:
         arranged: Whether each task of Spark has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants, which only Spark writes.
-        unsynced: Gets a single small file, which the commit makes durable; None to make every file durable at once.
+        unsynced: Gets small files, which the commit makes durable; None to make every file durable at once.
     """
 
     storage: Storage
@@ -246,9 +248,11 @@ class _Writer:
             files = min(processors(), enough) if divided else 1
             if files > 1:
                 self._end(partition)
+            waits = self._layout.unsynced is None or n_bytes >= _IN_MEMORY_BYTES
+            in_memory = not self._layout.storage.remote and (self._encoders.alone or not waits)
             for rows in _parts(sorted_rows(self._take(partition), self._layout.sort_by), files):
                 for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
-                    self._put(partition, group)
+                    self._put(partition, group, in_memory)
                 self._end(partition)
         for partition in list(self._open):
             self._end(partition)
@@ -304,15 +308,15 @@ class _Writer:
             self._waiting_bytes += rest.nbytes
         return rows.slice(0, first)
 
-    def _put(self, partition: _Partition, rows: pa.Table) -> None:
-        """Write rows of the partition as a row group."""
+    def _put(self, partition: _Partition, rows: pa.Table, in_memory: bool = False) -> None:
+        """Write rows of the partition as a row group. in_memory: Whether a new file is in memory until it is closed."""
         if self._dictionary is None:
             self._dictionary = dictionary_columns(rows)
         files = self._open.get(partition)
         if files is None:
             while len(self._open) >= _OPEN_FILES:
                 self._end(next(iter(self._open)))
-            files = self._open[partition] = self._files(partition, self._dictionary)
+            files = self._open[partition] = self._files(partition, self._dictionary, in_memory)
         files.put(rows)
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
@@ -329,7 +333,7 @@ class _Writer:
         if files is not None:
             files.end()
 
-    def _files(self, partition: _Partition, dictionary: list[str]) -> FileSequence:
+    def _files(self, partition: _Partition, dictionary: list[str], in_memory: bool) -> FileSequence:
         """A sequence of new files of a partition."""
         layout = self._layout
         codec = layout.codec
@@ -346,7 +350,7 @@ class _Writer:
             self._written.append(path)
             location = join(layout.root, path)
             put = None
-            if self._encoders.alone and not layout.storage.remote:
+            if in_memory:
                 put = layout.storage.put_if_absent if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
             return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put)
@@ -354,7 +358,7 @@ class _Writer:
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)
 
-        files = FileSequence(self._encoders, begin, close, layout.target_bytes)
+        files = FileSequence(self._encoders, begin, close, layout.target_bytes, in_memory)
         self._begun.append(files)
         return files
 

@@ -11,9 +11,10 @@ import fcntl
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
@@ -89,22 +90,34 @@ def sync(paths: Sequence[str]) -> None:
 
     Files that were deleted since are left out: what wrote them has failed, or the table is gone, which the commit says.
     """
-    last: dict[str, str] = {}
-    for path in paths:
-        with _naming(path):
-            try:
-                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue
-            try:
-                _flush(handle)
-            finally:
-                os.close(handle)
-        last[os.path.dirname(path)] = path
-        kill_point("synced")
+    if len(paths) < _SYNCING_THREADS:
+        _sync_files(paths, map)
+        return
+    with ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip") as pool:
+        _sync_files(paths, pool.map)
+
+
+def _sync_files(paths: Sequence[str], each: Callable[..., Iterator[Any]]) -> None:
+    found = each(_flush_file, paths)
+    last = {os.path.dirname(path): path for path, is_there in zip(paths, found, strict=True) if is_there}
     # File systems that write a name with its file have nothing left to do.
-    for path in last.values():
-        _sync_folder(path)
+    for _ in each(_sync_folder, last.values()):
+        pass
+
+
+def _flush_file(path: str) -> bool:
+    """Make the contents of a file durable, and return whether it is there."""
+    with _naming(path):
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            _flush(handle)
+        finally:
+            os.close(handle)
+    kill_point("synced")
+    return True
 
 
 def replace(path: str, data: bytes, durable: bool = True) -> None:
