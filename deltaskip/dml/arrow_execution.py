@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,7 @@ from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
+from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import RowPlan
@@ -135,7 +136,11 @@ class ArrowExecution(RowExecution):
                 extra = () if row_ids is None else row_ids.fields
                 stored = StoredRows(self._snapshot, schema, mode, None, extra)
                 for number, uri in enumerate(part.files["uri"].to_pylist()):
-                    rows = _HeldRows(held) if uri in held else stored
+                    rows: LiveRows = stored
+                    if uri in part.copied_groups:
+                        rows = _OtherRowGroups(stored, part.copied_groups[uri])
+                    elif uri in held:
+                        rows = _HeldRows(held)
                     count = part.files["num_records"][number].as_py()
                     yield _UNKNOWN if count is None else count * row_bytes, partial(of_file, part, rows, number)
 
@@ -164,6 +169,21 @@ class _HeldRows:
         for number, uri in enumerate(files["uri"].to_pylist()):
             for batch in self._held[uri]:
                 yield number, batch
+
+
+class _OtherRowGroups:
+    """The rows of a file without some of its row groups, in place of StoredRows."""
+
+    def __init__(self, stored: StoredRows, without: Collection[int]) -> None:
+        self._stored = stored
+        self._without = frozenset(without)
+
+    def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
+        """See StoredRows.live."""
+        with self._stored.open(files) as opened:
+            footer = opened.parquet.metadata
+            numbers = [number for number in range(footer.num_row_groups) if number not in self._without]
+            yield from self._stored.live(files, RowGroups.of(footer, numbers), opened)
 
 
 def _are_little(files: pa.Table, schema: StructType) -> bool:

@@ -86,7 +86,7 @@ class ArrowUpdates(NewRows):
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
         # Rows stay where they were in files that are rewritten.
-        rows = self._rows(row_ids) if copied is None else self._in_place(row_ids)
+        rows = self._rows(row_ids) if copied is None else self._in_place(row_ids, copied)
         return write_data_files(rows, layout, divided=True, replaced=sum(len(part.files) for part in self.parts))
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
@@ -102,12 +102,13 @@ class ArrowUpdates(NewRows):
                 stored = stored.append_column(CHANGE_TYPE.name, kind)
             yield stored
 
-    def _in_place(self, row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
-        """All rows of the files as they are stored, updated or not, in their order."""
+    def _in_place(self, row_ids: RowIdColumns | None, copied: RowsOfFiles) -> Iterator[pa.RecordBatch]:
+        """All rows of the files as they are stored, updated or not, in their order; none of copied row groups."""
         changed = {field.name for field in self._assignments.changed}
         if row_ids is not None:
             changed.add(row_ids.commit_version)
-        for batch in self._read([replace(part, marked=True) for part in self.parts], row_ids):
+        parts = [replace(part, marked=True, copied_groups=copied.copied_groups) for part in self.parts]
+        for batch in self._read(parts, row_ids):
             marks = numpy_values(batch.column(MARKED))
             old = batch.drop_columns([MARKED])
             if marks.all():

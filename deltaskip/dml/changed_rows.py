@@ -25,6 +25,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
+from deltaskip.dml.kept_row_groups import copy_kept_row_groups
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.deletion_vectors import write_deletion_vectors
@@ -269,9 +270,14 @@ def _applied(
     copied = None
     if len(left.files) and not target.marks:
         copied = RowsOfFiles(left.files.listed, left.after, size_in_bytes=left.files.size_in_bytes)
-    written = WrittenRows((), 0)
+    kept = written = WrittenRows((), 0)
+    # Rows that are copied in row groups keep no ids of rows, which are those of their places in a file.
+    if copied is not None and target.row_ids is None:
+        kept, copied = copy_kept_row_groups(snapshot, copied, left.files.adds(), target.layout)
+        transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
         written = _write(transaction, copied, new, changes_files, target, execution)
+    written = replace(written, files=(*kept.files, *written.files), rows=kept.rows + written.rows)
     copied_rows = 0
     if copied is not None:
         transaction.remove_whole(left.files.removed(snapshot.table_root, now))

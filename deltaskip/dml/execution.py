@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from deltaskip.dml.files_to_change import FilesToChange
 
 CHANGE_TYPE = StructField("_change_type", STRING)
-MARKED = "__deltaskip_marked"
-"""The column of rows of files that are `marked`."""
 """The column of change files with the kind of a change.
 
 # PROTOCOL, Change Data Files
 """
+MARKED = "__deltaskip_marked"
+"""The column of rows of files that are `marked`."""
 
 ChangeType = Literal["delete", "insert", "update_preimage", "update_postimage"]
 
@@ -47,6 +48,8 @@ class RowsOfFiles:
             without Spark.
         change: The kind of change that the rows are written as, in the column `_change_type`; None without the column.
         size_in_bytes: Size of the files; 0 if it does not matter.
+        copied_groups: Numbers of row groups that need not be read, since they were copied, by the URI of their file;
+            their rows are among the positions, unless the rows are `marked`.
     """
 
     files: pa.Table
@@ -55,6 +58,7 @@ class RowsOfFiles:
     marked: bool = False
     change: ChangeType | None = None
     size_in_bytes: int = 0
+    copied_groups: Mapping[str, Sequence[int]] = dataclasses.field(default_factory=dict)
 
 
 class ChangingEngine(Protocol):

@@ -1,4 +1,4 @@
-"""Decoding of Thrift's compact protocol, the encoding of Parquet footers: a struct becomes a dict by field id.
+"""Thrift's compact protocol, the encoding of Parquet footers: a struct is a dict by field id.
 
 # Apache Thrift, Thrift compact protocol encoding
 """
@@ -28,6 +28,7 @@ from deltaskip.kernels.thrift_cursor cimport (
 cdef class _Cursor:
     """The only reader of the bytes. It never reads past their end."""
     cdef bytes owner
+    cdef bint typed
     cdef const uint8_t* at
     cdef const uint8_t* end
 
@@ -68,11 +69,32 @@ def read_struct(bytes data not None):
     Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
     the bytes are not such a struct.
     """
+    return _struct(_opened(data, False), 0)
+
+
+def read_fields(bytes data not None):
+    """Return the struct at the start of `data`, from which `write_fields` writes the same bytes again.
+
+    Field id → the kind of its value, and the value as `read_struct` returns it; of a list the kind of its items, and
+    the list; a struct is a dict of fields again. Raises ValueError if the bytes are not such a struct, or have a map.
+    """
+    return _struct(_opened(data, True), 0)
+
+
+def write_fields(dict fields not None):
+    """Return the bytes of a struct that `read_fields` has returned, and whose values may have been changed."""
+    cdef bytearray out = bytearray()
+    _put_struct(out, fields)
+    return bytes(out)
+
+
+cdef _Cursor _opened(bytes data, bint typed):
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
     cursor.owner = data
+    cursor.typed = typed
     cursor.at = <const uint8_t*>PyBytes_AsString(data)
     cursor.end = cursor.at + PyBytes_Size(data)
-    return _struct(cursor, 0)
+    return cursor
 
 
 cdef dict _struct(_Cursor cursor, int depth):
@@ -87,10 +109,8 @@ cdef dict _struct(_Cursor cursor, int depth):
             return fields
         kind = header & 0x0F
         field = field + (header >> 4) if header >> 4 != 0 else cursor.zigzag()
-        if kind == TRUE_VALUE or kind == FALSE_VALUE:
-            fields[field] = kind == TRUE_VALUE
-        else:
-            fields[field] = _value(cursor, kind, depth)
+        value = kind == TRUE_VALUE if kind == TRUE_VALUE or kind == FALSE_VALUE else _value(cursor, kind, depth)
+        fields[field] = (kind, value) if cursor.typed else value
 
 
 cdef object _value(_Cursor cursor, uint8_t kind, int depth):
@@ -119,12 +139,12 @@ cdef object _value(_Cursor cursor, uint8_t kind, int depth):
         memcpy(&number, cursor.at, 8)
         cursor.at += 8
         return number
-    if kind == MAP:
+    if kind == MAP and not cursor.typed:
         return _map(cursor, depth + 1)
     raise ValueError(f"unknown Thrift type {kind}")
 
 
-cdef list _list(_Cursor cursor, int depth):
+cdef object _list(_Cursor cursor, int depth):
     cdef uint8_t header = cursor.byte()
     cdef int64_t size = header >> 4
     cdef list values = []
@@ -137,7 +157,7 @@ cdef list _list(_Cursor cursor, int depth):
         size = cursor.size(1)
     for _ in range(size):
         values.append(_value(cursor, header & 0x0F, depth))
-    return values
+    return (header & 0x0F, values) if cursor.typed else values
 
 
 cdef dict _map(_Cursor cursor, int depth):
@@ -155,3 +175,63 @@ cdef dict _map(_Cursor cursor, int depth):
         key = _value(cursor, kinds >> 4, depth)
         values[key] = _value(cursor, kinds & 0x0F, depth)
     return values
+
+
+cdef int _put_struct(bytearray out, dict fields) except -1:
+    cdef int64_t last = 0, field
+    cdef uint8_t kind
+    for number, (sort, value) in fields.items():
+        field, kind = number, sort
+        if kind == TRUE_VALUE or kind == FALSE_VALUE:
+            kind = TRUE_VALUE if value else FALSE_VALUE
+        if 0 < field - last < 16:
+            out.append(<uint8_t>(field - last) << 4 | kind)
+        else:
+            out.append(kind)
+            _put_zigzag(out, field)
+        last = field
+        if kind != TRUE_VALUE and kind != FALSE_VALUE:
+            _put_value(out, kind, value)
+    out.append(STOP)
+    return 0
+
+
+cdef int _put_value(bytearray out, uint8_t kind, object value) except -1:
+    cdef double number
+    cdef uint8_t item
+    if kind == I16 or kind == I32 or kind == I64:
+        _put_zigzag(out, value)
+    elif kind == BINARY:
+        _put_varint(out, len(value))
+        out += value
+    elif kind == STRUCT:
+        _put_struct(out, value)
+    elif kind == LIST or kind == SET:
+        item = value[0]
+        if len(value[1]) < 15:
+            out.append(<uint8_t>len(value[1]) << 4 | item)
+        else:
+            out.append(0xF0 | item)
+            _put_varint(out, len(value[1]))
+        for each in value[1]:
+            _put_value(out, item, each)
+    elif kind == TRUE_VALUE or kind == FALSE_VALUE:
+        out.append(TRUE_VALUE if value else FALSE_VALUE)
+    elif kind == BYTE:
+        out.append(value & 0xFF)
+    else:
+        number = value
+        out += PyBytes_FromStringAndSize(<const char*>&number, 8)
+    return 0
+
+
+cdef int _put_zigzag(bytearray out, int64_t value) except -1:
+    return _put_varint(out, (<uint64_t>value << 1) ^ <uint64_t>(value >> 63))
+
+
+cdef int _put_varint(bytearray out, uint64_t value) except -1:
+    while value > 0x7F:
+        out.append(<uint8_t>(value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(<uint8_t>value)
+    return 0

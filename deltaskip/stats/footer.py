@@ -187,7 +187,7 @@ class Planner:
         if nodes is None or isinstance(nodes, str):
             return FooterColumn(column, None if nodes == AMBIGUOUS else ())
         node = nodes[-1]
-        writer = _writer(footer.created_by)
+        writer = writer_of(footer.created_by)
         mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
         old = node.is_leaf and calendar[node.physical_type == _INT96]
@@ -290,14 +290,15 @@ def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
     return Footer(fields[_NUM_ROWS], fields[_SCHEMA], groups, created_by, pairs, orders, data)
 
 
-def _writer(created_by: bytes) -> tuple[bytes, int, int]:
+def writer_of(created_by: bytes) -> tuple[bytes, int, int]:
+    """The name and the version of a writer; "" for one that is not known."""
     match = _WRITER.match(created_by)
     return (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
 
 
 def _counts_forward(created_by: bytes) -> bool:
     """Whether the writer's INT96 have no negative time of day (Arrow's issue 48246)."""
-    name, major, _ = _writer(created_by)
+    name, major, _ = writer_of(created_by)
     if name == b"parquet-cpp-arrow":
         return major >= 23
     return created_by.startswith((b"parquet-mr", b"impala", b"fastparquet"))

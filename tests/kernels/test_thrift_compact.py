@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.kernels.thrift_compact import read_struct
+from deltaskip.kernels.thrift_compact import read_fields, read_struct, write_fields
 from tests.kernels.extremes_twin import thrift_struct
 
 INTEGERS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
@@ -26,6 +26,24 @@ def structs(depth: int) -> st.SearchStrategy[dict[int, Any]]:
 @given(structs(2), st.binary(max_size=3))
 def test_a_struct_is_read_back_and_what_follows_is_left(fields: dict[int, Any], behind: bytes) -> None:
     assert read_struct(thrift_struct(fields) + behind) == fields
+
+
+@given(structs(2), st.binary(max_size=3))
+def test_fields_with_their_kinds_are_written_as_they_were(fields: dict[int, Any], behind: bytes) -> None:
+    written = thrift_struct(fields)
+    assert write_fields(read_fields(written + behind)) == written
+
+
+@given(st.integers(1, 300), INTEGERS, INTEGERS)
+def test_a_number_that_was_changed_is_read_back(field: int, before: int, after: int) -> None:
+    fields = read_fields(thrift_struct({field: before, field + 1: b"behind"}))
+    fields[field] = fields[field][0], after
+    assert read_struct(write_fields(fields)) == {field: after, field + 1: b"behind"}
+
+
+def test_fields_with_a_map_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown Thrift type 11"):
+        read_fields(b"\x1b\x00\x00")
 
 
 @given(structs(2), st.data())

@@ -15,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import deltaskip as ds
+from deltaskip.dml import kept_row_groups
 from tests.dml.tables import actions_of, rows
 from tests.extent import extent
 from tests.reference.overwritten import FEED, NAMED, TIMED, TRACKED, VECTORS
@@ -30,6 +33,7 @@ PLAIN = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 CASES: dict[str, tuple[dict[str, str], list[str], str]] = {
     "plain": ({}, [], PLAIN),
     "plain, partitions": ({}, ["p"], PLAIN),
+    "plain, copied row groups": ({}, [], PLAIN),
     "vectors": (VECTORS, [], PLAIN),
     "vectors, partitions": ({**VECTORS, **TIMED}, ["p"], PLAIN),
     "feed": (FEED, ["p"], PLAIN),
@@ -219,7 +223,11 @@ def _a(row: Row) -> int:
 
 def play(spark: Any, folder: Path, name: str) -> None:
     """Play one case."""
-    Played(spark, folder, CASES[name]).play()
+    with pytest.MonkeyPatch.context() as settings:
+        if name.endswith("copied row groups"):
+            settings.setattr(ds.options, "row_group_bytes", 60)
+            settings.setattr(kept_row_groups, "_LEAST_BYTES", 1)
+        Played(spark, folder, CASES[name]).play()
 
 
 if __name__ == "__main__":

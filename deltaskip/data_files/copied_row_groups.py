@@ -1,0 +1,240 @@
+"""Row groups of a data file copied into a new one: their pages are neither decoded nor encoded.
+
+# Apache Parquet, parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.actions import AddFile, parse_partition_value
+from deltaskip.actions.partition_folders import encode_path
+from deltaskip.data_files.data_file import parquet_schema
+from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.doors import first_line
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.kernels.thrift_compact import read_fields, write_fields
+from deltaskip.schema.mapping import physical_name
+from deltaskip.stats.file_facts import FileReader, stats_json
+from deltaskip.stats.footer import DAMAGE, Footer, writer_of
+from deltaskip.stats.tags import written_tags
+from deltaskip.storage import Storage, join
+from deltaskip.storage.range_file import Range, read_ranges
+from deltaskip.storage.uploads import publish_growing
+
+_MAGIC = b"PAR1"
+# Bytes that are in memory at once.
+_PIECE_BYTES = 8 << 20
+
+# Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex and PageLocation.
+_NUM_ROWS, _ROW_GROUPS = 3, 4
+_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
+_FILE_PATH, _CHUNK_OFFSET, _META = 1, 2, 3
+_OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
+_DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, (14, 15)
+_PAGES, _PAGE_OFFSET = 1, 1
+
+_Fields = dict[int, tuple[int, Any]]
+
+
+def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
+    """Whether row groups of a file are as this process would write them for the table, but for their encoding.
+
+    Args:
+        footer: The footer of the file.
+        layout: The layout of new files of the table.
+    """
+    # parquet-mr before 1.2.9 left the dictionary's header out of the size of a column chunk (PARQUET-816).
+    name, *version = writer_of(footer.created_by)
+    if name == b"parquet-mr" and version < [1, 8]:
+        return False
+    if layout.keeps_partition_columns or layout.extra or layout.sort_by:
+        return False
+    names = {name for name in layout.schema.names if name not in layout.partition_columns}
+    kept = [i for i, field in enumerate(layout.schema.fields) if field.name in names]
+    wanted = {field.name: field for field in parquet_schema(layout.schema, kept, layout.mapping_mode)[0]}
+    by_id = layout.mapping_mode != "none"
+    for field in _stored_schema(footer):
+        column = wanted.get(field.name)
+        if column is None or not column.type.equals(field.type, check_metadata=by_id):
+            return False
+        if by_id and column.metadata != field.metadata:
+            return False
+    return True
+
+
+def copy_row_groups(
+    storage: Storage, source: str, footer: Footer, numbers: Sequence[int], layout: DataFileLayout, add: AddFile
+) -> AddFile | None:
+    """Write a data file of row groups of another one, with their page indexes and Bloom filters.
+
+    Args:
+        storage: The storage of the file.
+        source: Its location.
+        footer: Its footer.
+        numbers: Numbers of the row groups, ascending.
+        layout: The layout of new files of the table.
+        add: The add action of the file.
+
+    Returns:
+        The add action of the new file, with statistics; None, and no file, if the footer or an index is odd.
+
+    Raises:
+        StorageError: The file cannot be read or written.
+    """
+    fields = layout.partition_fields()
+    texts = [add.partition_values[physical_name(field, layout.mapping_mode)] for field in fields]
+    values = [
+        None if text is None else parse_partition_value(text, field.type)
+        for text, field in zip(texts, fields, strict=True)
+    ]
+    folder = layout.folder(values)
+    name = f"part-00000-{uuid4()}.c000.parquet"
+    path = f"{folder}/{name}" if folder else name
+    location = join(layout.root, path)
+    try:
+        facts = FileReader(layout.request).facts(storage, source, size=add.size, footer=footer, row_groups=numbers)
+        with publish_growing(layout.storage, location) as (local, upload):
+            upload()
+            with storage.open_input(source, add.size) as opened, open(local, "wb") as out:
+                size = _Copy(opened, source, out).write(footer, numbers)
+    except DAMAGE:
+        return None
+    stats = stats_json(facts, layout.request)
+    now = time.time_ns() // 1_000_000
+    tags = written_tags(stats, layout.request.columns)
+    return AddFile(encode_path(path), add.partition_values, size, now, True, stats=stats, tags=tags)
+
+
+class _Copy:
+    """One new file.
+
+    Args:
+        source: The file with the row groups.
+        location: Its location, for messages.
+        out: The new file.
+    """
+
+    def __init__(self, source: pa.NativeFile, location: str, out: BinaryIO) -> None:
+        self._source = source
+        self._location = location
+        self._out = out
+
+    def write(self, footer: Footer, numbers: Sequence[int]) -> int:
+        """Write the row groups, their indexes and a footer, and return the size of the file."""
+        fields = read_fields(footer.data)
+        kind, groups = fields[_ROW_GROUPS][1]
+        kept = [groups[number] for number in numbers]
+        self._out.write(_MAGIC)
+        at = self._out.tell()
+        shifts: list[tuple[_Fields, int]] = []
+        ranges = []
+        for ordinal, (number, group) in enumerate(zip(numbers, kept, strict=True)):
+            _set(group, _GROUP_OFFSET, at)
+            _set(group, _ORDINAL, ordinal)
+            for leaf, chunk in enumerate(group[_COLUMNS][1][1]):
+                start, end = footer.chunk_range(number, leaf)
+                _move(chunk, at - start)
+                shifts.append((chunk, at - start))
+                ranges.append((start, end - start))
+                at += end - start
+        self._copy(ranges)
+        self._write_bloom_filters([chunk for chunk, _ in shifts])
+        self._write_indexes(shifts)
+        fields[_ROW_GROUPS] = fields[_ROW_GROUPS][0], (kind, kept)
+        _set(fields, _NUM_ROWS, sum(group[_GROUP_ROWS][1] for group in kept))
+        data = write_fields(fields)
+        self._out.write(data + struct.pack("<I", len(data)) + _MAGIC)
+        return self._out.tell()
+
+    def _copy(self, ranges: Sequence[Range]) -> None:
+        """Copy the ranges, some at once."""
+        pieces: list[Range] = []
+        waiting = 0
+        for start, length in ranges:
+            for offset in range(0, length, _PIECE_BYTES):
+                size = min(_PIECE_BYTES, length - offset)
+                if waiting + size > _PIECE_BYTES:
+                    self._copy_at_once(pieces)
+                    pieces, waiting = [], 0
+                pieces.append((start + offset, size))
+                waiting += size
+        self._copy_at_once(pieces)
+
+    def _copy_at_once(self, pieces: Sequence[Range]) -> None:
+        for (_, size), data in zip(pieces, self._read(pieces), strict=True):
+            if len(data) != size:
+                raise ValueError("the file ends within a row group")
+            self._out.write(data)
+
+    def _write_bloom_filters(self, chunks: Sequence[_Fields]) -> None:
+        offset, length = _BLOOM_FILTER
+        metas = [chunk[_META][1] for chunk in chunks]
+        known = [meta for meta in metas if offset in meta and length in meta]
+        for meta in metas:
+            if length not in meta:
+                meta.pop(offset, None)
+        for meta, data in zip(known, self._read_at(known, _BLOOM_FILTER), strict=True):
+            _set(meta, offset, self._out.tell())
+            self._out.write(data)
+
+    def _write_indexes(self, shifts: Sequence[tuple[_Fields, int]]) -> None:
+        """Write column and offset indexes; of offset indexes, with the places of the pages in the new file."""
+        for index in (_COLUMN_INDEX, _OFFSET_INDEX):
+            known = [(chunk, shift) for chunk, shift in shifts if set(index) <= chunk.keys()]
+            found = self._read_at([chunk for chunk, _ in known], index)
+            for (chunk, shift), data in zip(known, found, strict=True):
+                moved = bytes(data) if index == _COLUMN_INDEX else _moved_pages(bytes(data), shift)
+                _set(chunk, index[0], self._out.tell())
+                _set(chunk, index[1], len(moved))
+                self._out.write(moved)
+
+    def _read_at(self, holders: Sequence[_Fields], place: tuple[int, int]) -> Sequence[memoryview]:
+        return self._read([(each[place[0]][1], each[place[1]][1]) for each in holders])
+
+    def _read(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
+        try:
+            return read_ranges(self._source, ranges)
+        except DeltaSkipError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"Cannot read the data file {self._location}: {first_line(error)}.") from error
+
+
+def _set(fields: _Fields, number: int, value: int) -> None:
+    """Set a field that is there."""
+    if number in fields:
+        fields[number] = fields[number][0], value
+
+
+def _move(chunk: _Fields, shift: int) -> None:
+    """Give a column chunk the places that its pages have in the new file."""
+    if _FILE_PATH in chunk:
+        raise ValueError("it has column chunks in other files")
+    meta = chunk[_META][1]
+    places = ((chunk, _CHUNK_OFFSET), (meta, _DATA_PAGE), (meta, _INDEX_PAGE), (meta, _DICTIONARY_PAGE))
+    for holder, number in places:
+        if number in holder and holder[number][1] > 0:
+            _set(holder, number, holder[number][1] + shift)
+
+
+def _moved_pages(index: bytes, shift: int) -> bytes:
+    fields = read_fields(index)
+    for page in fields[_PAGES][1][1]:
+        _set(page, _PAGE_OFFSET, page[_PAGE_OFFSET][1] + shift)
+    return write_fields(fields)
+
+
+def _stored_schema(footer: Footer) -> pa.Schema:
+    """The schema of the file by its Parquet types, whatever schema of Arrow its writer noted."""
+    data = footer.data
+    whole = BytesIO(_MAGIC + data + struct.pack("<I", len(data)) + _MAGIC)
+    return pq.read_metadata(whole).schema.to_arrow_schema()

@@ -1,0 +1,115 @@
+"""Row groups of which no row changes, in files of which others do: they are copied, neither decoded nor encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.actions import AddFile, hadoop_path
+from deltaskip.data_files.copied_row_groups import can_copy, copy_row_groups
+from deltaskip.data_files.parquet_writer import DataFileLayout
+from deltaskip.data_files.written_rows import WrittenRows
+from deltaskip.dml.execution import RowsOfFiles
+from deltaskip.dml.positions import RowPositions
+from deltaskip.errors import DeltaSkipError
+from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.stats.footer import Footer, read_footer
+from deltaskip.storage import storage_for
+
+_LEAST_BYTES = 4 << 20
+"""Row groups of fewer bytes of a file are written anew with its other rows, instead of a file of their own."""
+
+_THREADS, _REMOTE_THREADS = 4, 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Row groups of a file that were copied: their numbers, the positions of their rows, and the new file."""
+
+    numbers: Sequence[int]
+    rows: Sequence[range]
+    file: AddFile
+
+
+def copy_kept_row_groups(
+    snapshot: Snapshot, copied: RowsOfFiles, adds: Sequence[AddFile], layout: DataFileLayout
+) -> tuple[WrittenRows, RowsOfFiles]:
+    """Copy the row groups that lose no row into new files. After an error no file is left.
+
+    Args:
+        snapshot: The table.
+        copied: The rows of files that stay: all but those at its positions.
+        adds: The add actions of the files.
+        layout: The layout of new files.
+
+    Returns:
+        The new files, and the rows that are left to be written.
+
+    Raises:
+        StorageError: A file cannot be read or written.
+    """
+    positions = copied.positions
+    assert positions is not None
+    uris = copied.files["uri"].to_pylist()
+    large = [number for number, add in enumerate(adds) if add.size >= _LEAST_BYTES]
+    with ThreadPoolExecutor(_REMOTE_THREADS if snapshot.storage.remote else _THREADS, "deltaskip") as pool:
+        tasks = {
+            number: pool.submit(_kept, snapshot, uris[number], positions[number], adds[number], layout)
+            for number in large
+        }
+    found = {number: kept for number, task in tasks.items() if not task.exception() and (kept := task.result())}
+    rows = sum(len(each) for kept in found.values() for each in kept.rows)
+    written = WrittenRows(tuple(kept.file for kept in found.values()), rows)
+    error = next(filter(None, (task.exception() for task in tasks.values())), None)
+    if error is not None:
+        written.delete(layout.storage, layout.root)
+        raise error
+    if not found:
+        return written, copied
+
+    def gone() -> Iterator[pa.Int64Array]:
+        for number, array in enumerate(positions):
+            yield array if number not in found else _with_rows(array, found[number].rows)
+
+    kept_groups = {uris[number]: kept.numbers for number, kept in found.items()}
+    return written, replace(copied, positions=RowPositions(gone()), copied_groups=kept_groups)
+
+
+def _kept(snapshot: Snapshot, uri: str, gone: pa.Int64Array, add: AddFile, layout: DataFileLayout) -> _Kept | None:
+    """Copy the row groups of a file that lose no row; None if there are none, or they cannot be copied."""
+    location = hadoop_path(snapshot.table_root, uri)
+    storage = storage_for(location, near=snapshot.storage)
+    try:
+        footer = read_footer(storage, location, add.size)
+    except DeltaSkipError:
+        # What reads the rows says what is wrong.
+        return None
+    numbers, sizes = _without(footer, gone), footer.group_bytes()
+    if not numbers or sizes is None or sum(sizes[number] for number in numbers) < _LEAST_BYTES:
+        return None
+    if not can_copy(footer, layout):
+        return None
+    file = copy_row_groups(storage, location, footer, numbers, layout, add)
+    if file is None:
+        return None
+    starts = [footer.rows_before(number) for number in numbers]
+    rows = [range(start, start + footer.group_rows(number)) for start, number in zip(starts, numbers, strict=True)]
+    return _Kept(numbers, rows, file)
+
+
+def _without(footer: Footer, gone: pa.Int64Array) -> list[int]:
+    """Numbers of the row groups without a row at these positions."""
+    counts = [footer.group_rows(number) for number in range(len(footer.row_groups))]
+    before = np.searchsorted(numpy_values(gone), np.cumsum([0, *counts]))
+    return [number for number, count in enumerate(counts) if count and before[number] == before[number + 1]]
+
+
+def _with_rows(positions: pa.Int64Array, rows: Sequence[range]) -> pa.Int64Array:
+    arrays = [numpy_values(positions), *(np.arange(each.start, each.stop) for each in rows)]
+    return arrow_array(np.sort(np.concatenate(arrays)))
