@@ -88,6 +88,10 @@ class Failing(LocalStorage):
         self._write()
         return super().publish(path)
 
+    def put_unseen(self, path: str, data: bytes) -> None:
+        self._write()
+        super().put_unseen(path, data)
+
     def put(self, path: str, data: bytes, **more: Any) -> None:  # type: ignore[override]
         self._write()
         super().put(path, data, **more)
