@@ -56,19 +56,38 @@ def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
     name, *version = writer_of(footer.created_by)
     if name == b"parquet-mr" and version < [1, 8]:
         return False
-    if layout.keeps_partition_columns or layout.extra or layout.sort_by:
+    if layout.extra or layout.sort_by:
         return False
-    names = {name for name in layout.schema.names if name not in layout.partition_columns}
-    kept = [i for i, field in enumerate(layout.schema.fields) if field.name in names]
-    wanted = {field.name: field for field in parquet_schema(layout.schema, kept, layout.mapping_mode)[0]}
+    stored = {field.name: field for field in _stored_schema(footer)}
+    partitions = [physical_name(field, layout.mapping_mode) for field in layout.partition_fields()]
+    if layout.keeps_partition_columns and not stored.keys() >= set(partitions):
+        return False
+    # Some writers have partition columns in all files.
+    columns = range(len(layout.schema.fields))
+    wanted = {field.name: field for field in parquet_schema(layout.schema, columns, layout.mapping_mode)[0]}
     by_id = layout.mapping_mode != "none"
-    for field in _stored_schema(footer):
-        column = wanted.get(field.name)
-        if column is None or not column.type.equals(field.type, check_metadata=by_id):
-            return False
-        if by_id and column.metadata != field.metadata:
-            return False
-    return True
+    return stored.keys() <= wanted.keys() and all(
+        _is_written_as(field, wanted[name], by_id) for name, field in stored.items()
+    )
+
+
+def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
+    """Whether a column has the types, names and ids of one that is written now; it may have fewer nulls."""
+    if by_id and stored.metadata != wanted.metadata:
+        return False
+    kind, other = stored.type, wanted.type
+    if not pa.types.is_nested(kind):
+        return bool(kind == other)
+    if kind.id != other.id or kind.num_fields != other.num_fields:
+        return False
+    if pa.types.is_struct(kind):
+        # Readers know elements, keys and values by their places, and fields by their names.
+        pairs = [(kind.field(i), other.field(i)) for i in range(kind.num_fields)]
+        return all(one.name == each.name and _is_written_as(one, each, by_id) for one, each in pairs)
+    if pa.types.is_map(kind):
+        of_keys = _is_written_as(kind.key_field, other.key_field, by_id)
+        return of_keys and _is_written_as(kind.item_field, other.item_field, by_id)
+    return _is_written_as(kind.value_field, other.value_field, by_id)
 
 
 def copy_row_groups(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,10 @@ def test_files_that_would_be_written_otherwise_are_not_copied(
     pq.write_table(pa.schema({"id": pa.int64()}).empty_table(), source)
     footer = read_footer(LOCAL, str(source))
     assert can_copy(footer, layout_of(tmp_path, same))
-    assert not can_copy(footer, layout_of(tmp_path, same, keeps_partition_columns=True))
+    assert not can_copy(
+        footer, replace(layout_of(tmp_path, same), partition_columns=("added",), keeps_partition_columns=True)
+    )
+    assert can_copy(footer, replace(layout_of(tmp_path, same), partition_columns=("id",), keeps_partition_columns=True))
 
 
 def test_a_file_that_ends_early_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
