@@ -27,6 +27,7 @@ from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
+from deltaskip.features.row_tracking import stable_row_ids
 from deltaskip.predicates import expression_node
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
@@ -212,7 +213,7 @@ class ArrowMerge:
         ids = None
         if self._join.row_ids is not None:
             base = one_chunk(self._join.files.listed["base_row_id"]).take(arrow_array(numbers))
-            ids = pc.coalesce(columns.pop(self._join.row_ids.row_id), pc.add(arrow_array(positions), base))
+            ids = stable_row_ids(columns.pop(self._join.row_ids.row_id), base, arrow_array(positions))
         return _Rows(numbers, positions, columns, ids)
 
     def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:

@@ -173,8 +173,7 @@ class MergedFrames:
         ids = []
         if self._join.row_ids is not None:
             values[_BASE] = one_chunk(files["base_row_id"])
-            [stored] = _columns(self._stored_ids)
-            ids = [F.coalesce(stored, F.col(_BASE) + F.col(POSITION)).alias(ROW_ID)]
+            ids = [F.expr(self._join.row_ids.row_id_sql(_BASE, POSITION)).alias(ROW_ID)]
         found = with_values_of_files(rows, self._scans, _PATH, values)
         return found.select(FILE, POSITION, *ids, *others)
 

@@ -99,7 +99,7 @@ class TableFrames:
         values[_BASE] = one_chunk(files["base_row_id"])
         stored = [row_ids.row_id]
         frame = self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values, stored)
-        found = F.coalesce(F.col(quoted_name(row_ids.row_id)), F.col(_BASE) + F.col(position)).alias(row_id)
+        found = F.expr(row_ids.row_id_sql(_BASE, position)).alias(row_id)
         columns = [F.col(quoted_name(field.name)) for field in snapshot.schema.fields]
         return frame.select(*columns, F.col(position), F.col(file), found)
 
@@ -138,9 +138,8 @@ class TableFrames:
         values[_VERSION] = one_chunk(part.files["default_row_commit_version"])
         stored = [row_ids.row_id, row_ids.commit_version]
         frame = self._rows(part.files, schema, mode, positions, part.only, _POSITION, values, stored)
-        fresh = F.col(_BASE) + F.col(_POSITION)
-        ids = F.coalesce(F.col(quoted_name(row_ids.row_id)), fresh).alias(row_ids.row_id)
-        version = F.coalesce(F.col(quoted_name(row_ids.commit_version)), F.col(_VERSION)).alias(row_ids.commit_version)
+        ids = F.expr(row_ids.row_id_sql(_BASE, _POSITION)).alias(row_ids.row_id)
+        version = F.expr(row_ids.commit_version_sql(_VERSION)).alias(row_ids.commit_version)
         return frame.select(*columns, ids, version)
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
