@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.changed_files import FEED_FIELDS, FEED_NAMES, ChangedFiles, FileGroup, changed_files
+from deltaskip.change_feed.changed_files import ChangedFiles, FileGroup, changed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
@@ -22,6 +22,7 @@ from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
 from deltaskip.expr import Node, columns_of
+from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes

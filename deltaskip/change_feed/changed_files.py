@@ -25,13 +25,8 @@ from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
-from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
 InferredType = Literal["insert", "delete"]
-
-CHANGE_TYPE = "_change_type"
-COMMIT_VERSION = "_commit_version"
-COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _Rows = npt.NDArray[Any]
 _NO_CHANGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -244,12 +239,3 @@ def _in_order(parts: list[ChangedFiles]) -> ChangedFiles:
     joined = (pa.concat_arrays(arrays) for arrays in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
     types, before, after = (array.take(order) for array in joined)
     return ChangedFiles(adds.take(order), versions.take(order), types, before, after)
-
-
-def _field(name: str, data_type: DataType) -> StructField:
-    # Change files name the column of the change type the same under every column mapping mode.
-    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
-
-
-FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
-FEED_NAMES = tuple(field.name for field in FEED_FIELDS)

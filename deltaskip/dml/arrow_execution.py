@@ -14,12 +14,13 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowExecution, RowsOfFiles
+from deltaskip.dml.execution import MARKED, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
 from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
@@ -199,5 +200,5 @@ def _written(
         arrays[versions] = stable_commit_versions(batch.columns[versions], version)
     if part.change is not None:
         kind = arrow_array([part.change], pa.string())
-        arrays[CHANGE_TYPE.name] = kind.take(arrow_array(np.zeros(len(batch), np.int64)))
+        arrays[CHANGE_TYPE] = kind.take(arrow_array(np.zeros(len(batch), np.int64)))
     return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))

@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.data_files.parquet_writer import DataFileLayout
-from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles
+from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.little_data import is_little_to_copy
 from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -132,7 +133,7 @@ class TableFrames:
         mode = layout.mapping_mode
         if row_ids is None:
             frame = self._rows(part.files, schema, mode, positions, part.only)
-            change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE.name)]
+            change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
         values = {_BASE: one_chunk(part.files["base_row_id"])}
         values[_VERSION] = one_chunk(part.files["default_row_commit_version"])

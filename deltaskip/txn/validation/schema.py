@@ -13,6 +13,7 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.records import dataclass
 from deltaskip.schema import (
     LONG,
@@ -49,7 +50,6 @@ _IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _PROVIDERS = ("spark", "icu")
 _ATOMIC = (PrimitiveType, DecimalType)
-_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _reserved(state: _State) -> Mapping[str, str]:
     properties = state.properties
     reserved = {}
     if properties.configuration.get(TableProperties.change_data_feed.name, "").lower() == "true":
-        reserved = dict.fromkeys(_FEED_COLUMNS, "the change data feed")
+        reserved = dict.fromkeys(FEED_NAMES, "the change data feed")
     for definition in (TableProperties.row_id_column, TableProperties.row_commit_version_column):
         name = properties.configuration.get(definition.name)
         if name:
