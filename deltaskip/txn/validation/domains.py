@@ -12,10 +12,10 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)

@@ -25,6 +25,7 @@ from deltaskip.actions import (
     parse_partition_value,
 )
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
+from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -36,7 +37,6 @@ from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal, unsupported
 from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters

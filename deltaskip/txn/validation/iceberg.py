@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from deltaskip.errors import SchemaError
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import has_feature
 from deltaskip.schema.json import parse_type, simple_string
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
@@ -36,7 +37,6 @@ from deltaskip.schema.types import (
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))

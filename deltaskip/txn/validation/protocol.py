@@ -9,13 +9,13 @@ from typing import NoReturn
 
 from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
+from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.requirements import READER_VERSIONS, CommitSummary, uses_of
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal, unsupported
 
 
 def check_protocol(candidate: Candidate) -> None:
