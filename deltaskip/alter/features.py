@@ -14,8 +14,8 @@ from deltaskip.actions import Protocol
 from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
-from deltaskip.features.registry import FEATURES, has_feature, no_feature
+from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features
+from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
@@ -135,7 +135,7 @@ def protocol_after(state: TableState) -> Protocol:
     used = next((name for name in state.dropped if any(_uses(state, name))), None)
     if used is not None:
         raise SchemaError(f"The feature {used} of {state.table} is dropped, but used by a later change.")
-    left = features_of(protocol) - {*state.dropped}
+    left = {*features_of(protocol)} - {*state.dropped}
     if any(needs_protection(name) and not truncated for name, truncated in state.dropped.items()):
         left.add(_PROTECTION)
     return lowest_protocol(left, protocol.reader_features or ())

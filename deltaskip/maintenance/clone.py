@@ -32,12 +32,12 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN
 from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.enabling import (
     NEW_TABLE,
-    features_of,
     lowest_protocol,
     protocol_for,
     with_features,
     without_feature_properties,
 )
+from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
