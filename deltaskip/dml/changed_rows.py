@@ -28,11 +28,11 @@ from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
-from deltaskip.features.deletion_vectors import write_deletion_vectors
 from deltaskip.features.registry import marks_rows
 from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.types import STRING, StructField

@@ -29,7 +29,6 @@ from deltaskip.collations.versions import DOMAIN as COLLATIONS_DOMAIN
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.enabling import (
     NEW_TABLE,
     lowest_protocol,
@@ -41,6 +40,7 @@ from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
+from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_files, hadoop_paths, remove_of
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
-from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import listed_keys, table_keys
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.commit import read_commits
 from deltaskip.log.commit_times import CommitTimes
+from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
 from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary

@@ -43,9 +43,9 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, absolute_uris
 from deltaskip.errors import DeltaSkipError
-from deltaskip.features.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.log.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats

@@ -12,8 +12,8 @@ from typing import Any
 
 import deltaskip
 from deltaskip.actions import add_files
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log.checkpoint.tombstones import tombstones
+from deltaskip.log.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import (
     DATE,
     DOUBLE,

@@ -24,7 +24,7 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from deltaskip.features.deletion_vectors import vector_keys
+from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.maintenance import unneeded_files
 from deltaskip.storage import LocalStorage
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of

@@ -16,7 +16,7 @@ from deltaskip.dml.assignments import given_values
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.update import update_in
 from deltaskip.errors import CommitConflict
-from deltaskip.features import deletion_vectors
+from deltaskip.log import deletion_vectors
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
 
