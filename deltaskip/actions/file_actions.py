@@ -145,7 +145,7 @@ class AddCdcFile:
         return _written(CDC_FIELDS, self)
 
 
-def add_files(adds: pa.Table) -> Iterator[AddFile]:
+def add_actions(adds: pa.Table) -> Iterator[AddFile]:
     """Yield the add action of each row of a table with all columns of FILE_SCHEMA, in order."""
     for batch in adds.select(FILE_SCHEMA.names).to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
@@ -187,7 +187,7 @@ def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -
     )
 
 
-def unchanged(add: AddFile, stats: str | None) -> AddFile:
+def with_stats(add: AddFile, stats: str | None) -> AddFile:
     """Return an add of the same logical file with other statistics, which changes no data."""
     return replace(add, stats=stats, data_change=False)
 

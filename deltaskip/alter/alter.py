@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path, table_key
+from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_actions, hadoop_path, table_key
 from deltaskip.alter.column_changes import (
     add_column,
     column_json,
@@ -286,7 +286,7 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
     for batch in snapshot.add_batches(_BATCH_FILES):
         has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))
-        for file in add_files(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
+        for file in add_actions(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
             if table_key(snapshot.table_root, file.path) in changed:
                 # The transaction has removed it, or adds it again itself.
                 continue

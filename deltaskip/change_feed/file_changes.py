@@ -23,7 +23,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name
-from deltaskip.skipping.file_list import decoded, files_schema, unreadable_value
+from deltaskip.skipping.file_list import decoded_paths, files_schema, unreadable_value
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
@@ -79,8 +79,8 @@ def _columns(commits: Commits, snapshot: Snapshot, time_zone: str) -> list[pa.Ar
     return [
         arrow_array(versions),
         kinds,
-        decoded(snapshot, decode_paths, paths),
-        decoded(snapshot, lambda raw: absolute_uris(snapshot.table_root, raw), paths),
+        decoded_paths(snapshot, decode_paths, paths),
+        decoded_paths(snapshot, lambda raw: absolute_uris(snapshot.table_root, raw), paths),
         one_chunk(actions["size"]),
         _partition_values(actions, snapshot, time_zone),
         # PROTOCOL, Add File and Remove File: an action without dataChange counts as a change.

@@ -38,7 +38,7 @@ class _Named:
     end: int
 
 
-def rows_of(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa.RecordBatchReader:
+def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa.RecordBatchReader:
     """Return the rows of a query.
 
     Raises:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr.bind import bind_expression
-from deltaskip.expr.literal_list import LiteralList, texts
+from deltaskip.expr.literal_list import LiteralList, text_list
 from deltaskip.expr.nodes import (
     PADDED,
     And,
@@ -160,7 +160,7 @@ class _Reading:
             if values.types != (STRING,):
                 return transform(node, self.read)
             most = max(length, pc.max(pc.utf8_length(values.array)).as_py())
-            return In(_read(child, length, most), texts(pc.utf8_rpad(values.array, most)))
+            return In(_read(child, length, most), text_list(pc.utf8_rpad(values.array, most)))
         lengths = [self._compared(value) for value in values]
         if all(lengths):
             most = max(length, *lengths)

@@ -19,7 +19,7 @@ from deltaskip.actions import (
     DeletionVectorDescriptor,
     Metadata,
     Protocol,
-    add_files,
+    add_actions,
     hadoop_path,
     hadoop_paths,
     remove_of,
@@ -126,7 +126,7 @@ def clone(
                 target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
             )
     milliseconds = time.time_ns() // 1_000_000
-    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     transaction.add_written(*_without_row_ids(files))
     sizes = source.adds(["size"])["size"]
     metrics = {
@@ -258,4 +258,4 @@ def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, o
 
 def _without_row_ids(files: pa.Table) -> list[AddFile]:
     """The add actions: the commit assigns row ids, as the clone numbers its rows."""
-    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_files(files)]
+    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files)]

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_files, hadoop_paths, remove_of
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.registry import has_feature
@@ -119,8 +119,8 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress |
     if clustering is not None:
         transaction.set_system_domain(clustering)
     milliseconds = time.time_ns() // 1_000_000
-    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
-    transaction.add_written(*add_files(with_data_change(restored)))
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
+    transaction.add_written(*add_actions(with_data_change(restored)))
     return {
         "numRestoredFiles": len(restored),
         "restoredFilesSize": _size(restored),

@@ -23,7 +23,7 @@ from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
-from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
+from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, files_of_table, is_temporary, with_sizes
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
 from deltaskip.schema.properties import DAY_MS
@@ -124,7 +124,7 @@ def _listed(
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
     found = _allowed(snapshot, found, folders, hidden)
-    found = _older(facts_of(snapshot.root, found), limit)
+    found = _older(with_sizes(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():

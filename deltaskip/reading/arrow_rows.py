@@ -25,7 +25,7 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
+from deltaskip.reading.selected_columns import Paths, field_at, nested_value, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
 from deltaskip.records import dataclass
@@ -272,7 +272,7 @@ class RowReader:
         if self.paths is None:
             arrays = [columns[name] for name in self.schema.names]
         else:
-            arrays = [value_at(columns[path[0]], path[1:]) for path in self.paths.values()]
+            arrays = [nested_value(columns[path[0]], path[1:]) for path in self.paths.values()]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

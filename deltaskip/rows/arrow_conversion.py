@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.engine import collation_version
+from deltaskip.engine import current_collation_version
 from deltaskip.errors import PredicateError, RowViolation, UnsupportedFeature
 from deltaskip.expr import Node, bind, bind_expression, needs_session, parse_sql, public_errors
 from deltaskip.expr.clock import at_time
@@ -265,7 +265,7 @@ class RunningCollations:
 
     @cached_property
     def _collations(self) -> Collations:
-        return Collations(collation_version())
+        return Collations(current_collation_version())
 
     def evaluator(self, collation: str) -> Collation | None:
         """See expr.evaluation.columns.CollatedOrder.evaluator."""

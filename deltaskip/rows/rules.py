@@ -90,7 +90,7 @@ def where_rule(predicate: str) -> RowRule:
     return RowRule("overwrite where", "where", predicate, f"({predicate}\n)")
 
 
-def condition(rule: RowRule) -> str:
+def rule_condition(rule: RowRule) -> str:
     """Return the SQL text that is TRUE or FALSE, never NULL, for whether a row satisfies the rule."""
     return f"coalesce({rule.sql}, false)"
 

@@ -109,7 +109,7 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     return pa.table(arrays, schema=files_schema(batch.snapshot, columns))
 
 
-def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: pa.Array) -> pa.Array:
+def decoded_paths(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: pa.Array) -> pa.Array:
     """`decode` of logged paths. Raises CorruptLog for a path that is not percent-encoded UTF-8."""
     try:
         return decode(paths)
@@ -141,9 +141,9 @@ def _column(batch: FileBatch, indices: pa.Array | None, name: str, zone: str) ->
     [values] = batch.rows(["path" if name == "uri" else name], indices)
     match name:
         case "path":
-            return decoded(batch.snapshot, decode_paths, values)
+            return decoded_paths(batch.snapshot, decode_paths, values)
         case "uri":
-            return decoded(batch.snapshot, partial(absolute_uris, batch.snapshot.table_root), values)
+            return decoded_paths(batch.snapshot, partial(absolute_uris, batch.snapshot.table_root), values)
         case "modification_time":
             return pc.cast(values, pa.timestamp("ms", "UTC"))
         case _:

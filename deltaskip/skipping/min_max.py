@@ -28,7 +28,7 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
-from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
@@ -91,7 +91,7 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
         if not len(kept):
             continue
         whole = pc.invert(predicate.negated.kept(batch).to_arrow().take(kept))
-        rows = live_rows(batch, kept)
+        rows = live_row_counts(batch, kept)
         if in_partition:
             _partition_extreme(found, batch, kept, pc.and_(whole, is_true(pc.greater(rows, _ZERO))), rows, column, zone)
         else:

@@ -30,7 +30,7 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import partition_fields, unreadable_value
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import PartitionColumn, readings
@@ -134,7 +134,7 @@ def _read(
         kept = _kept(predicate, batch)
         pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
         codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
-        rows = live_rows(batch, kept)
+        rows = live_row_counts(batch, kept)
         nothing = pa.nulls(len(rows), pa.int64())
         unsure = predicate.negated.kept(batch).to_arrow() if proved else None
         unsure = unsure.take(kept) if unsure is not None and kept is not None else unsure

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.engine import collation_version
+from deltaskip.engine import current_collation_version
 from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
@@ -130,7 +130,7 @@ def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
         return None
     if declared is None:
         return _Bounds((StatLeaf("minValues", field), StatLeaf("maxValues", field)), None)
-    collation = Collations(collation_version()).evaluator(declared)
+    collation = Collations(current_collation_version()).evaluator(declared)
     if collation is None:
         return None
     keys = spellings(collation.id, declared)

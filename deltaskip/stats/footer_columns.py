@@ -115,7 +115,7 @@ def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[Pa
     return tuple(nodes)
 
 
-def source_of(node: ParquetNode) -> StoredType | None:
+def type_of_leaf(node: ParquetNode) -> StoredType | None:
     """Return the stored type of a leaf, or None for types without bounds here: INT96, boolean, unsigned and others."""
     element = node.element
     logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})

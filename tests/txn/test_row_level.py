@@ -207,9 +207,9 @@ def test_a_winner_that_changed_statistics_is_followed(tmp_path: Path) -> None:
     with winner.transaction(operation="COMPUTE STATS") as txn:
         from dataclasses import replace
 
-        from deltaskip.actions import add_files
+        from deltaskip.actions import add_actions
 
-        first = next(iter(add_files(winner.snapshot.adds())))
+        first = next(iter(add_actions(winner.snapshot.adds())))
         assert first.stats is not None
         txn.add(replace(first, tags={"k": "v"}, data_change=False))
     mine.commit()

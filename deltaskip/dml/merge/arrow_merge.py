@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
-from deltaskip.dml.merge.arrow_join import divided, joined_rows
+from deltaskip.dml.merge.arrow_join import joined_rows, keys_and_rest
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
@@ -165,7 +165,7 @@ class ArrowMerge:
         """Whether rows that match are found by keys, and the rest of the condition has a value for every row."""
         scope = self._scopes["matched"]
         condition = scope.condition(expression_node(self._join.on))
-        keys, rest = divided(condition.children if isinstance(condition, And) else (condition,), scope)
+        keys, rest = keys_and_rest(condition.children if isinstance(condition, And) else (condition,), scope)
         nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
         return bool(keys) and all(map(_has_value, nodes))
 

@@ -21,7 +21,7 @@ from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_binary
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
+from deltaskip.expr.literal_list import SHORTEST, integers, text_list
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,
@@ -181,7 +181,7 @@ def key_literals(
     if len(values) > most_values(type_):
         return None
     if _is_in_array(type_) and len(values) >= SHORTEST:
-        return texts(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
+        return text_list(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
     return tuple(Literal(value, type_) for value in given(values))
 
 

@@ -130,7 +130,7 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
     return signature
 
 
-def counted(signature: Signature, *places: int) -> Signature:
+def with_counts(signature: Signature, *places: int) -> Signature:
     """Some arguments are counts: Spark casts numbers of every type, fractions too, to int."""
 
     def cast(args: tuple[Node, ...]) -> Typed:

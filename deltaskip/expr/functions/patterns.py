@@ -32,7 +32,7 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.text_steps import matched
 from deltaskip.expr.regex import Pattern, compiled
 from deltaskip.expr.strings import check_length
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, texts
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, text_array
 from deltaskip.kernels.patterns import joined, search
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, domain_values, numpy_values
@@ -206,10 +206,10 @@ def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
         head, tail = (part.decode("utf-16-le") for part in (units[: 2 * position - 2], units[2 * position - 2 :]))
     except UnicodeDecodeError as error:
         raise Undecided("A position within a surrogate pair is left to Spark.") from error
-    found = _replaced(texts([tail]), pattern, replacement)
+    found = _replaced(text_array([tail]), pattern, replacement)
     if isinstance(found, Partly):
         return found
-    return pc.binary_join_element_wise(texts([head]), found, _EMPTY)
+    return pc.binary_join_element_wise(text_array([head]), found, _EMPTY)
 
 
 def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Values:
@@ -329,7 +329,7 @@ def _one_row(by_column: ByColumn) -> Compute:
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         given = [constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]
-        found = by_column([texts([args[0]]), *given], call, zone)
+        found = by_column([text_array([args[0]]), *given], call, zone)
         if isinstance(found, Partly):
             raise Undecided(f"The matches in {shown(args[0])} depend on the version of Java, or it is too long.")
         [value] = domain_values(found)

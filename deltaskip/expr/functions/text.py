@@ -30,9 +30,9 @@ from deltaskip.expr.functions.function import (
     Row,
     Typed,
     backwards,
-    counted,
     takes,
     text_or_bytes,
+    with_counts,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.expr.nodes import PADDED, Call, Cast, Collate, Like, Literal, Node, StartsWith
@@ -358,7 +358,7 @@ def _padded_signature(args: tuple[Node, ...]) -> Typed:
     if {BINARY, VOID} <= types:
         return None
     of = BINARY if types == {BINARY} else STRING
-    return counted(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
+    return with_counts(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
 
 
 def _padded(left: bool) -> Compute:
@@ -404,7 +404,7 @@ TEXT: Mapping[str, Row] = {
     "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
     "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
-        counted(takes(STRING, STRING, INTEGER), 1),
+        with_counts(takes(STRING, STRING, INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
         _repeat_column,
         preimage=preimages.start_of(least=1),
@@ -416,7 +416,7 @@ TEXT: Mapping[str, Row] = {
         lambda args, call, zone: pc.utf8_rpad(column(args[0]), constant(args[1])),
     ),
     "space": value_function(
-        counted(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
+        with_counts(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
     "concat_ws": Function(
         _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)

@@ -45,7 +45,7 @@ from deltaskip.expr.vectors import (
     filled,
     made,
     numbers,
-    texts,
+    text_array,
     valid,
 )
 from deltaskip.expr.zones import instants, local_times
@@ -155,7 +155,7 @@ def _of_cells(
         distinct, of_row = np.unique(cells, return_inverse=True)
     found = None if fields is None else _digits(items, fields(distinct), len(distinct))
     if found is None:
-        found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
+        found = text_array([_joined(items, text(cell)) for cell in distinct.tolist()])
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
 
 
@@ -387,7 +387,7 @@ def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarra
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         places = field(numbers(column(args[0])).astype(np.int64))
-        return texts(names).take(made(places, pa.int64(), args[0]))
+        return text_array(names).take(made(places, pa.int64(), args[0]))
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return names[date_field(name, args[0]) - (name == "month")]

@@ -41,7 +41,7 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
-    any_of,
+    any_set,
     column,
     constant,
     made,
@@ -78,7 +78,7 @@ def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         return made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
     if call.name == "dayofweek":
         return made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if any_of((days < DATES_FROM) | (days > DATES_TO), args[0]):
+    if any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
         raise NotByColumn
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 

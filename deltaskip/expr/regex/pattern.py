@@ -15,8 +15,8 @@ from deltaskip.expr.regex.syntax_tree import (
     Repeat,
     Series,
     Set,
+    joined_ranges,
     may_be_empty,
-    union,
 )
 from deltaskip.kernels.patterns import PLACES, Program
 from deltaskip.records import dataclass
@@ -140,16 +140,16 @@ def _first(part: Part) -> Ranges:
     """The characters with which a match of a part may begin."""
     match part:
         case Set(ranges, unsure):
-            return union(ranges, unsure)
+            return joined_ranges(ranges, unsure)
         case Series(parts):
             found: list[Ranges] = []
             for each in parts:
                 found.append(_first(each))
                 if not may_be_empty(each):
                     break
-            return union(*found)
+            return joined_ranges(*found)
         case Choice(parts):
-            return union(*map(_first, parts))
+            return joined_ranges(*map(_first, parts))
         case Repeat(inner) | Group(inner):
             return _first(inner)
         case _:

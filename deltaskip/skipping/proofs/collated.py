@@ -46,7 +46,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
-from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined, some
+from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
 from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
 
@@ -215,7 +215,7 @@ class _Subject:
 
 def _both(*proofs: Proof) -> Proof:
     """The conjunction of proofs that are needed together; each of their reasons limits it."""
-    return Proof(all_of([proof.term for proof in proofs]), joined(proof.reason for proof in proofs))
+    return Proof(all_of([proof.term for proof in proofs]), joined_reasons(proof.reason for proof in proofs))
 
 
 def _proof(node: Node, reader: _Reader) -> Proof | None:

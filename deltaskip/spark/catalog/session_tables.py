@@ -152,7 +152,7 @@ def is_taken(error: Exception) -> bool:
     return any(each in str(error) for each in _TAKEN)
 
 
-def sql_name(*parts: str) -> str:
+def session_sql_name(*parts: str) -> str:
     """Return the name of a table or database in the session's catalog as SQL."""
     return ".".join(map(quoted_name, (SESSION_CATALOG, *parts)))
 

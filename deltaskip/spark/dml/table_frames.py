@@ -29,7 +29,7 @@ from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import StoredTable, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.checks import is_local
+from deltaskip.spark.session.checks import runs_locally
 
 _POSITION = "__deltaskip_position"
 _BASE = "__deltaskip_base_row_id"
@@ -150,7 +150,7 @@ class TableFrames:
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows sooner than a job does."""
-        return is_little_to_copy(self._snapshot, parts, schema, is_local(self._spark.conf.get("spark.master", "")))
+        return is_little_to_copy(self._snapshot, parts, schema, runs_locally(self._spark.conf.get("spark.master", "")))
 
     def _rows(
         self,

@@ -40,7 +40,7 @@ from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
-from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
+from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
@@ -191,7 +191,7 @@ class InstalledScan(Unmeasured, Proxy):
     def _batch(self) -> Any:
         pushed = self._pushed
         files = pushed.scan.files()
-        if can_read(pushed.fields, files):
+        if reads_exactly(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
         return _python_batch(self.jvm, pushed.scan, self._schema)
 

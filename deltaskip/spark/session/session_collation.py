@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import kept_versions, source_of
+from deltaskip.collations.versions import how_to_get, kept_versions
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
@@ -73,7 +73,7 @@ def _warn(snapshot: Snapshot, collation: CollationId, session: str, versions: It
         if pair in _warned:
             return
         _warned.add(pair)
-    install = "" if available else f"install ICU {session} ({source_of(session)})"
+    install = "" if available else f"install ICU {session} ({how_to_get(session)})"
     recompute = "" if session in others else f"run recompute_stats(spark, collation_versions=[{session!r}])"
     if session == UNKNOWN:
         install, recompute = "", "filter with a Spark that lists its version in collations()"
