@@ -234,13 +234,13 @@ class ChangeScan(AsFrames, Reopened):
         return self._found.change_files, self._found.whole, self._found.partly
 
     @cached_property
-    def _found(self) -> _Found:
+    def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
         else:
             [(listed, rows)] = chosen
-        return _Found.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
+        return _FilesByReading.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their numbers."""
@@ -249,7 +249,7 @@ class ChangeScan(AsFrames, Reopened):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FilesByReading:
     """The files that are read, and the same by how they are read."""
 
     files: pa.Table
@@ -258,7 +258,7 @@ class _Found:
     partly: FileGroup
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
+    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`."""
         inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
         typed = numpy_values(changes.types.is_valid())

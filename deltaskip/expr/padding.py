@@ -64,7 +64,7 @@ def as_read(node: Node, schema: StructType, time_zone: str) -> Node:
     """
     if not any(map(declares_char, schema.fields)) or is_too_large(node):
         return node
-    return _Reading(schema, time_zone).read(node)
+    return _PaddedComparisons(schema, time_zone).read(node)
 
 
 def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
@@ -89,7 +89,7 @@ def _without_padding(node: Node) -> Node:
     return transform(node, _without_padding)
 
 
-class _Reading:
+class _PaddedComparisons:
     """Makes the expression of `as_read`."""
 
     def __init__(self, schema: StructType, time_zone: str) -> None:

@@ -178,14 +178,14 @@ def _merged(root: str, files: Sequence[GivenFile], footers: Mapping[str, Footer]
         except (SchemaError, ValueError) as error:
             raise SchemaError(f"{root} cannot be converted: in the file {file.path}, {error}") from error
         schema = replaced_schema(schema, root)
-        merge = _Merge(root, file.path, origins)
+        merge = _MergedColumns(root, file.path, origins)
         merged = merge.noted(schema) if merged is None else merge.struct(merged, schema, ())
     assert merged is not None
     return merged
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class _MergedColumns:
     """The merge of one file's columns into those of the files before it. origins: the first file with each column."""
 
     root: str

@@ -41,7 +41,7 @@ _LOSSLESS_DIGITS = 15
 
 
 @dataclass(slots=True)
-class _Found:
+class _Outermost:
     """attained, edge: the outermost of each so far. unknown: number of files without usable statistics."""
 
     attained: Any = None
@@ -84,7 +84,7 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
     reason = None if in_partition else _unfit(column)
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
-    found = _Found(side=side)
+    found = _Outermost(side=side)
     for batch in candidates(snapshot, predicate.program):
         kept = batch.live(predicate.kept(batch).indices())
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
@@ -116,7 +116,7 @@ def _unfit(column: Resolved) -> str | None:
 
 
 def _bound_extreme(
-    found: _Found, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+    found: _Outermost, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
 ) -> None:
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
@@ -138,7 +138,13 @@ def _bound_extreme(
 
 
 def _partition_extreme(
-    found: _Found, batch: FileBatch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
+    found: _Outermost,
+    batch: FileBatch,
+    kept: pa.Array,
+    sure: pa.Array,
+    rows: pa.Array,
+    column: Resolved,
+    zone: str | None,
 ) -> None:
     """sure: files in which every row matches, and which have rows."""
     partition, codes = batch.partition(column.physical[0], column.type)

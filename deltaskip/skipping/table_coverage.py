@@ -42,7 +42,7 @@ def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
         depth: Whether to measure how far the bounds of files overlap. Without it, bounds are not kept in memory and
             there are no recommendations.
     """
-    batches = [_Files(batch) for batch in candidates(snapshot, Program(Keep()))]
+    batches = [_LiveFiles(batch) for batch in candidates(snapshot, Program(Keep()))]
     files = sum(batch.count for batch in batches)
     partitions = {fold_name(name) for name in snapshot.partition_columns}
     found: dict[tuple[str, ...], ColumnCoverage] = {}
@@ -82,7 +82,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(display_name(column.logical) for column in columns)
 
 
-class _Files:
+class _LiveFiles:
     """The files of a batch that are part of the snapshot. Statistics are decoded on each use and never cached."""
 
     def __init__(self, batch: FileBatch) -> None:
@@ -155,7 +155,7 @@ class _Gathered:
         """Statistics to decode."""
         return [StatLeaf("nullCount", self.field), *(() if self._bounds is None else self._bounds.leaves)]
 
-    def add(self, files: _Files, statistics: FileStats, depth: bool) -> None:
+    def add(self, files: _LiveFiles, statistics: FileStats, depth: bool) -> None:
         """Add one batch; with `depth`, keep its bounds."""
         nulls = files.live(statistics.null_count(self.field))
         self.files += files.count
@@ -200,7 +200,7 @@ def _groups(columns: Sequence[Resolved], size: int) -> Iterator[Sequence[Resolve
         yield columns[start : start + size]
 
 
-def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], depth: bool) -> list[ColumnCoverage]:
+def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_LiveFiles], depth: bool) -> list[ColumnCoverage]:
     gathered = [_Gathered(column) for column in columns]
     wanted = [leaf for one in gathered for leaf in one.leaves()]
     for files in batches:
@@ -211,7 +211,7 @@ def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], dept
 
 
 def _partition_coverage(
-    column: Resolved, batches: Sequence[_Files], files: int, rows: int, depth: bool
+    column: Resolved, batches: Sequence[_LiveFiles], files: int, rows: int, depth: bool
 ) -> ColumnCoverage:
     """Partition values serve as the bounds: every file has them."""
     measured = None

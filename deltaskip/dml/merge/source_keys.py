@@ -100,7 +100,7 @@ class KeyValues:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _KeyComparison:
     """A comparison of the target with a key of the source, which stands for the predicate that its values give."""
 
     op: str
@@ -118,7 +118,7 @@ class _Any:
     children: tuple[_Part, ...]
 
 
-_Part = _Key | _All | _Any | Node
+_Part = _KeyComparison | _All | _Any | Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class MatchTemplate:
 
     def _node(self, part: _Part, values: Sequence[KeyValues]) -> Node:
         match part:
-            case _Key(op, target, key):
+            case _KeyComparison(op, target, key):
                 return _compared(op, target, self.keys[key], values[key])
             case _All(children):
                 return _joined(And, [self._node(child, values) for child in children], _TRUE, _FALSE)
@@ -241,7 +241,7 @@ class _Template:
             type_ = type_of(bound_key)
             assert type_ is not None
             self.keys.append(SourceKey(key, type_, equal))
-            return _Key(operator, target, len(self.keys) - 1)
+            return _KeyComparison(operator, target, len(self.keys) - 1)
         return None
 
     def _bound(self, node: Node, side: str) -> Node | None:

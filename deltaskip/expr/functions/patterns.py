@@ -48,7 +48,7 @@ Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Matches:
+class _MatchesOfRows:
     """The matches of the rows of an array of strings.
 
     offsets: Index of the first match of each row, and the number of all matches at the end.
@@ -74,13 +74,13 @@ class _Matches:
         return np.repeat(np.arange(len(self.rows)), self.counts)
 
 
-def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) -> _Matches:
+def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) -> _MatchesOfRows:
     offsets, spans, unsure = search(rows, pattern.program, list(groups), most)
     places = numpy_values(spans).reshape(-1, len(groups), 2) if groups else np.zeros((0, 0, 2), np.int64)
-    return _Matches(rows, numpy_values(offsets), places[..., 0], places[..., 1], numpy_values(unsure) != 0)
+    return _MatchesOfRows(rows, numpy_values(offsets), places[..., 0], places[..., 1], numpy_values(unsure) != 0)
 
 
-def _answer(found: pa.Array, matches: _Matches) -> Partly | Values:
+def _answer(found: pa.Array, matches: _MatchesOfRows) -> Partly | Values:
     return Partly(found, matches.unsure) if matches.unsure.any() else found
 
 
@@ -163,7 +163,7 @@ def _extract_all(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Val
     return _answer(_lists(_data(matches.rows), starts, ends, matches.offsets, matches.rows), matches)
 
 
-def _grouped(args: Sequence[Values], call: Call, most: int) -> _Matches:
+def _grouped(args: Sequence[Values], call: Call, most: int) -> _MatchesOfRows:
     """The matches with the place of the group that is wanted, which must exist if there is a match."""
     pattern, group = compiled(constant(args[1])), constant(args[2]) if len(args) == 3 else 1
     exists = 0 <= group <= pattern.groups
@@ -243,7 +243,7 @@ def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Va
     return _answer(_null_as(found, rows), matches)
 
 
-def _pieces(matches: _Matches, parts: int) -> tuple[Longs, Longs]:
+def _pieces(matches: _MatchesOfRows, parts: int) -> tuple[Longs, Longs]:
     """The pieces of each row: before a match, room for the parts of its replacement, and so on, and the end."""
     width, count = 1 + parts, len(matches.starts)
     begins, stops = _bounds(matches.rows)
@@ -312,7 +312,7 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     order = np.cumsum(used, dtype=np.int64)
     before = np.concatenate((np.zeros(1, np.int64), order))[matches.offsets[:-1]]
     used &= order - before[row] < most
-    kept = _Matches(
+    kept = _MatchesOfRows(
         rows,
         np.concatenate((np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)))[matches.offsets],
         starts[used][:, None],

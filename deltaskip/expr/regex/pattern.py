@@ -45,10 +45,10 @@ def compiled(pattern: str) -> Pattern:
     syntax = read(pattern)
     if _size(syntax.part) > _MOST_INSTRUCTIONS:
         raise Undecided(f"A regular expression of more than {_MOST_INSTRUCTIONS:,} parts is left to Spark.")
-    return Pattern(_Writer(syntax).program(), syntax.groups, syntax.repeated)
+    return Pattern(_Instructions(syntax).program(), syntax.groups, syntax.repeated)
 
 
-class _Writer:
+class _Instructions:
     """Writes the instructions of a regular expression."""
 
     def __init__(self, syntax: Syntax) -> None:

@@ -165,14 +165,14 @@ def read(pattern: str) -> Syntax:
         Undecided: It has something that is not known here. A subclass of EvaluationError.
         EvaluationError: Java refuses it.
     """
-    reader = _Reader(pattern)
+    reader = _PatternReader(pattern)
     part = reader.choice(0)
     if reader.at < len(pattern):
         reader.wrong("a parenthesis that closes nothing")
     return Syntax(part, reader.groups, frozenset(reader.repeated))
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:

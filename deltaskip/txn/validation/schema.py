@@ -53,7 +53,7 @@ _ATOMIC = (PrimitiveType, DecimalType)
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _SchemaState:
     """A schema with the state of the table that its rules depend on."""
 
     schema: StructType
@@ -65,11 +65,11 @@ class _State:
 def check_schema(candidate: Candidate) -> None:
     """Raise InvalidCommit for the first problem of the new schema that the old one does not have."""
     base = candidate.base
-    new = _State(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
+    new = _SchemaState(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
     found = list(_problems(new))
     if not found:
         return
-    old = _State(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
+    old = _SchemaState(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
     had = set(_problems(old))
     for rule, why in found:
         if (rule, why) not in had:
@@ -80,7 +80,7 @@ def schema_problems(
     schema: StructType, partition_columns: Sequence[str], properties: TableProperties, mode: MappingMode
 ) -> Iterator[tuple[str, str]]:
     """Yield each rule that a schema by itself violates, and how: "has the column x twice …"."""
-    return _problems(_State(schema, tuple(partition_columns), properties, mode))
+    return _problems(_SchemaState(schema, tuple(partition_columns), properties, mode))
 
 
 def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
@@ -115,7 +115,7 @@ def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
     return start, step, mark
 
 
-def _problems(state: _State) -> Iterator[tuple[str, str]]:
+def _problems(state: _SchemaState) -> Iterator[tuple[str, str]]:
     """Each rule that the schema violates, and how."""
     yield from _partitioning(state)
     yield from _names(state.schema, state, "")
@@ -126,7 +126,7 @@ def _problems(state: _State) -> Iterator[tuple[str, str]]:
     yield from _expressions(state)
 
 
-def _partitioning(state: _State) -> Iterator[tuple[str, str]]:
+def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule, columns = "metadata.partitioning", {field.name: field for field in state.schema.fields}
     for name in state.partition_columns:
         if name not in columns:
@@ -148,7 +148,7 @@ def _can_partition(type_: DataType) -> bool:
     return not isinstance(type_, StructType | ArrayType | MapType | UnknownType) and type_ not in (VOID, VARIANT)
 
 
-def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str, str]]:
+def _names(struct: StructType, state: _SchemaState, above: str) -> Iterator[tuple[str, str]]:
     for name in _twice(struct.names):
         yield "schema.duplicates", f"has the column {above}{name} twice, since names are case-insensitive"
     reserved = {} if above else _reserved(state)
@@ -172,7 +172,7 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
                 yield from _names(type_, state, f"{name}.")
 
 
-def _reserved(state: _State) -> Mapping[str, str]:
+def _reserved(state: _SchemaState) -> Mapping[str, str]:
     """The features that use each reserved name, by the name in lower case."""
     properties = state.properties
     reserved = {}
@@ -242,7 +242,7 @@ def _unreadable(identifier: CollationId) -> str | None:
     return None
 
 
-def _identity(state: _State) -> Iterator[tuple[str, str]]:
+def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.identity"
     top = set(state.schema.fields)
     for field in _all_fields(state.schema):
@@ -262,7 +262,7 @@ def _identity(state: _State) -> Iterator[tuple[str, str]]:
             yield rule, f"has the mark {mark} before the start {start} of the identity column {field.name}"
 
 
-def _expressions(state: _State) -> Iterator[tuple[str, str]]:
+def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.expressions"
     generated = {field.name.lower() for field in state.schema.fields if GENERATION_KEY in field.metadata}
     for what, text in expressions(state.schema, state.properties):

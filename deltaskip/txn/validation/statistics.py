@@ -109,7 +109,7 @@ def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapp
     checked again.
     """
     old = rules.candidate.known.get(key)
-    check = _Check(rules, add)
+    check = _StatisticsCheck(rules, add)
     check.counts(stats)
     if old is None or old.dv_id == dv_id(add):
         check.bounds(stats, "minValues", "maxValues")
@@ -121,7 +121,7 @@ def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapp
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class _StatisticsCheck:
     rules: StatisticsRules
     add: AddFile
 
