@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.change_feed.changed_files import FileGroup
+from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.changed_files import ChangedFiles, FileGroup, changed_files
+from deltaskip.change_feed.feed_files import ChangedFiles, FileGroup, changed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltaskip.cli.program import debug_option, program, storage_option
+from deltaskip.cli.command_line import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 

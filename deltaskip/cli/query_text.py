@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from deltaskip.cli.opening import given_catalog, open_table
+from deltaskip.cli.open_table import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED
