@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.feed_files import ChangedFiles, FileGroup, changed_files
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
@@ -258,7 +258,7 @@ class _FilesByReading:
     partly: FileGroup
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _FilesByReading:
+    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int]) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`."""
         inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
         typed = numpy_values(changes.types.is_valid())
@@ -295,12 +295,12 @@ class _FilesByReading:
         )
 
 
-def _read(versions: VersionRange) -> tuple[ChangedFiles, dict[int, int]]:
+def _read(versions: VersionRange) -> tuple[FeedFiles, dict[int, int]]:
     """The files with the changes of a range that has versions, and the commit times of these."""
     snapshot = versions.snapshot
     commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
     check_states(commits, snapshot)
-    return changed_files(commits, snapshot), _times(versions, commits)
+    return feed_files(commits, snapshot), _times(versions, commits)
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
@@ -313,7 +313,7 @@ def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
     return {version: times[version] for version in numbers}
 
 
-def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
+def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
     """For each of these entries the rows that one of its deletion vectors contains and the other one does not.
 
     For deletes these are the rows that the later vector adds, for inserts those that it lacks.
@@ -356,15 +356,15 @@ def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
     return table.filter(arrow_array(mask, pa.bool_())).combine_chunks()
 
 
-def _taken(changes: ChangedFiles, rows: pa.Int64Array) -> ChangedFiles:
+def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
     types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
-    return ChangedFiles(changes.adds, changes.versions.take(rows), types, before, after)
+    return FeedFiles(changes.adds, changes.versions.take(rows), types, before, after)
 
 
-def _nothing() -> ChangedFiles:
+def _nothing() -> FeedFiles:
     none = pa.nulls(0, DELETION_VECTOR)
     adds = pa.Table.from_batches([], FILE_SCHEMA)
-    return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
+    return FeedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
 
 
 def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
@@ -393,7 +393,7 @@ def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool
     return any(path[0].lower() not in others for path in columns_of(node))
 
 
-def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int) -> ChangedFiles:
+def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -> FeedFiles:
     """Return the files with statistics of those that versions from `start` on removed, from the version before it.
 
     Files without statistics in that version stay as they are, and so do all if its log files were deleted.
