@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from deltaskip.actions import Metadata, RemoveFile
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.requirements import uses_of
 from deltaskip.log import Snapshot, load_snapshot

@@ -25,7 +25,7 @@ from deltaskip.actions import (
     parse_partition_value,
     remove_files,
 )
-from deltaskip.actions.partition_folders import partition_texts
+from deltaskip.actions.partition_values import partition_texts
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type

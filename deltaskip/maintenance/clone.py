@@ -24,7 +24,7 @@ from deltaskip.actions import (
     hadoop_paths,
     remove_of,
 )
-from deltaskip.actions.partition_folders import encode_location
+from deltaskip.actions.paths import encode_location
 from deltaskip.collations.versions import DOMAIN as COLLATIONS_DOMAIN
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable

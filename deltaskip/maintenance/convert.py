@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.actions import parse_partition_value
+from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.data_files.add_files import add_given_files
-from deltaskip.data_files.folder_values import folder_pairs, log_text
+from deltaskip.data_files.folder_values import log_text
 from deltaskip.data_files.given_files import GivenFile, find_files
 from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError

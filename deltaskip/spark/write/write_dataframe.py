@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
-from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
+from deltaskip.actions.partition_folders import HIVE_NULL
+from deltaskip.actions.paths import encode_path
 from deltaskip.data_files.parquet_writer import CHANGE_FOLDER, DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
