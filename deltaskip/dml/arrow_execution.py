@@ -161,7 +161,6 @@ class _HeldRows:
         self._held = held
 
     def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
-        """See StoredRows.live."""
         for number, uri in enumerate(files["uri"].to_pylist()):
             for batch in self._held[uri]:
                 yield number, batch

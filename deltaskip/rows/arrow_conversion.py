@@ -257,7 +257,7 @@ def _described(rule: RowRule) -> str:
     return f"The rule {rule.name} ({rule.expression})"
 
 
-class RunningCollations:
+class RunningCollations(CollatedOrder):
     """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.
 
     It asks for the version when it first compares.
@@ -268,11 +268,9 @@ class RunningCollations:
         return Collations(current_collation_version())
 
     def evaluator(self, collation: str) -> Collation | None:
-        """See expr.evaluation.columns.CollatedOrder.evaluator."""
         return self._collations.evaluator(collation)
 
     def order(self, collation: str, left: str, right: str) -> int:
-        """See expr.evaluation.columns.CollatedOrder.order."""
         return self._collations.order(collation, left, right)
 
 

@@ -50,7 +50,6 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-_NO_ROWS = pa.nulls(0, pa.int64())
 _MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"

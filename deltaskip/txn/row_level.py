@@ -85,7 +85,6 @@ class _Shared:
 
     now: AddFile
     marked: _Rows
-    gone: _Rows
     union: _Rows
     already_gone: int
 
@@ -159,13 +158,13 @@ def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | 
     if not _reads_hold(intent, now, gone):
         return None
     if remove is None:
-        return _Shared(now, marked, gone, marked, 0)
+        return _Shared(now, marked, marked, 0)
     if add is None:
-        return _Shared(now, marked, gone, marked, len(gone)) if intent.only_removes or not len(gone) else None
+        return _Shared(now, marked, marked, len(gone)) if intent.only_removes or not len(gone) else None
     again = len(np.intersect1d(gone, np.setdiff1d(mine, before, assume_unique=True), assume_unique=True))
     if again and not intent.only_removes:
         return None
-    return _Shared(now, marked, gone, np.union1d(marked, mine), again)
+    return _Shared(now, marked, np.union1d(marked, mine), again)
 
 
 def _reads_hold(intent: Intent, now: AddFile, gone: _Rows) -> bool:
