@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
@@ -26,8 +26,8 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     VARIANT,
     DataType,
-    StructField,
     StructType,
+    nested_fields,
     nested_types,
 )
 
@@ -169,7 +169,7 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
             uses[names] = f"the property {definition.name}"
     for name in properties.constraints:
         uses["checkConstraints",] = f"the constraint {name}"
-    for field in _fields(schema):
+    for field in nested_fields(schema):
         for key in field.metadata:
             found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
             if found is not None:
@@ -253,7 +253,7 @@ def _is_active(name: str, properties: TableProperties, schema: StructType) -> bo
     if name in _PROPERTY:
         return properties.uses(_PROPERTY[name])
     if name in _FIELD_KEY:
-        return any(key.startswith(_FIELD_KEY[name]) for field in _fields(schema) for key in field.metadata)
+        return any(key.startswith(_FIELD_KEY[name]) for field in nested_fields(schema) for key in field.metadata)
     return name != "checkConstraints" or bool(properties.constraints)
 
 
@@ -290,11 +290,6 @@ _USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
     VARIANT: feature_names("variantType"),
 }
 _FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}
-
-
-def _fields(schema: StructType) -> Iterator[StructField]:
-    """Every field at any depth."""
-    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
 
 
 def _s(names: list[str]) -> str:

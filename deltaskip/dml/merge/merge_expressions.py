@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
-from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
+from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_fields
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
@@ -171,7 +171,9 @@ class MergeExpressions:
     def is_collated_inside(self, node: Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
         used = top_level_columns(node)
-        inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
+        inside = (
+            each for field in self._schema.fields if field.name in used for each in (field, *nested_fields(field.type))
+        )
         return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
     def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
@@ -215,10 +217,6 @@ class MergeExpressions:
         if padded is not None:
             path, declared = padded
             raise self.needs_session(node, f"{display_name(self._written(path))} is {declared} and padded by Spark.")
-
-
-def _fields_in(field: StructField) -> Iterator[StructField]:
-    return (each for type_ in nested_types(field.type) if isinstance(type_, StructType) for each in type_.fields)
 
 
 def _renamed(field: StructField, prefix: str) -> dict[str, Any]:

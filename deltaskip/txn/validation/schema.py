@@ -39,6 +39,7 @@ from deltaskip.schema.types import (
     PHYSICAL_NAME_KEY,
     DecimalType,
     PrimitiveType,
+    nested_fields,
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
@@ -120,7 +121,7 @@ def _problems(state: _SchemaState) -> Iterator[tuple[str, str]]:
     yield from _partitioning(state)
     yield from _names(state.schema, state, "")
     yield from _types(state.schema)
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         yield from _collations(field)
     yield from _identity(state)
     yield from _expressions(state)
@@ -187,7 +188,7 @@ def _reserved(state: _SchemaState) -> Mapping[str, str]:
 
 def _types(schema: StructType) -> Iterator[tuple[str, str]]:
     rule = "schema.types"
-    for field in _all_fields(schema):
+    for field in nested_fields(schema):
         for type_ in nested_types(field.type, into_structs=False):
             if isinstance(type_, UnknownType):
                 yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
@@ -245,7 +246,7 @@ def _unreadable(identifier: CollationId) -> str | None:
 def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.identity"
     top = set(state.schema.fields)
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         try:
             numbers = identity_numbers(field)
         except SchemaError as error:
@@ -282,7 +283,7 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
         if found not in (None, VOID, field.type):
             types = f"{simple_string(field.type)}, but its expression is of type {simple_string(found)}"
             yield rule, f"has the generated column {field.name} of type {types}: cast the expression"
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         if DEFAULT_KEY in field.metadata:
             text = field.metadata[DEFAULT_KEY]
             if not isinstance(text, str) or not is_valid_sql(text):
@@ -313,10 +314,6 @@ def _expression(key: str, value: Any) -> str | None:
     if key == GENERATION_KEY:
         return value if isinstance(value, str) else None
     return invariant_expression(value)
-
-
-def _all_fields(schema: StructType) -> Iterator[StructField]:
-    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
 
 
 def _twice(names: Sequence[str]) -> list[str]:
