@@ -35,7 +35,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
 from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
-from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, locate, parquet_root, type_of_leaf
+from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, nodes_to, parquet_root, type_of_leaf
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
@@ -183,7 +183,7 @@ class Planner:
         return plans
 
     def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> FooterColumn:
-        nodes = locate(root, column, self._mode)
+        nodes = nodes_to(root, column, self._mode)
         if nodes is None or isinstance(nodes, str):
             return FooterColumn(column, None if nodes == AMBIGUOUS else ())
         node = nodes[-1]

@@ -84,7 +84,7 @@ def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:
     return root
 
 
-def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
+def nodes_to(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
     """Return the nodes from the top level to the column, None if the file lacks it, or AMBIGUOUS.
 
     As in Spark, columns are found by field id in mapping mode id, else by physical name, ignoring case if no name is
