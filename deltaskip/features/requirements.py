@@ -277,6 +277,8 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.mapping_mode, ("columnMapping",)),
     (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
 )
+PROPERTY_OF: Mapping[str, TableProperty[Any]] = {name: used for used, names in _USING_PROPERTIES for name in names}
+"""For each feature that a table property uses, that property."""
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     INVARIANTS_KEY: ("invariants", "columnInvariants"),
     GENERATION_KEY: ("generatedColumns",),
