@@ -24,7 +24,7 @@ from deltaskip.alter.column_changes import (
 )
 from deltaskip.alter.column_paths import place_of
 from deltaskip.alter.constraints import (
-    FILE_COLUMNS,
+    CHECKED_COLUMNS,
     add_constraint,
     check_existing_rows,
     drop_constraint,
@@ -400,7 +400,7 @@ def _extreme_value(state: TableState, field: StructField, side: Literal["min", "
         found = scan.max(display_name([field.name])) if side == "max" else scan.min(display_name([field.name]))
     except NotProvable:
         found = None
-        for batch in rows_of_files(scan.snapshot, scan.files(columns=FILE_COLUMNS), [field.name]):
+        for batch in rows_of_files(scan.snapshot, scan.files(columns=CHECKED_COLUMNS), [field.name]):
             value = pc.min_max(batch.column(field.name))[side].as_py()
             if value is not None:
                 found = value if found is None else (max if side == "max" else min)(found, value)

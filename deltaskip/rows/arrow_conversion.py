@@ -30,7 +30,7 @@ from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import RowRule, Step, violation
+from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
@@ -280,7 +280,7 @@ def _first(mask: pa.Array) -> int | None:
     return None if found < 0 else int(found)
 
 
-def _first_null(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> int | None:
+def _first_null(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> int | None:
     """The first row that has NULL where the path must not be NULL."""
     last = max((i for i, (kind, _) in enumerate(path) if kind != "field"), default=0)
     values, rows = _inside(path[: last + 1], columns)
@@ -306,7 +306,7 @@ def _row_of(index: int | None, rows: pa.Array | None) -> int | None:
     return index if index is None or rows is None else int(rows[index].as_py())
 
 
-def _inside(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
+def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
     """All values at a path, and the row of each; None for one value a row."""
     values: pa.Array = columns[path[0][1]]
     rows: pa.Array | None = None

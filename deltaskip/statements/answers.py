@@ -29,7 +29,7 @@ from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, Str
 from deltaskip.skipping.table_coverage import clustering_columns
 from deltaskip.table.table import DeltaTable
 
-NOTHING = pa.table({})
+NO_ROWS = pa.table({})
 """The answer of a statement that has none."""
 
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
-from deltaskip.dml.merge.name_resolution import Names, Side
+from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
@@ -33,8 +33,8 @@ from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, 
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
-_SIDES: Mapping[Side, str] = {"target": "t.", "source": "s."}
-_USABLE: Mapping[Kind, tuple[Side, ...]] = {
+_SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
+_USABLE: Mapping[Kind, tuple[MergeSide, ...]] = {
     "matched": ("target", "source"),
     "not matched": ("source",),
     "not matched by source": ("target",),

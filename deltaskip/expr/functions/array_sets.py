@@ -25,7 +25,7 @@ from deltaskip.expr.functions.array_types import (
     valid_rows,
     with_value,
 )
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed
 from deltaskip.expr.lists import (
     Lists,
     among,
@@ -266,7 +266,7 @@ def _overlap_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 _SET_OF_BOTH = _set_result(lambda one, other: one or other)
 
-ARRAY_SETS: Mapping[str, Row] = {
+ARRAY_SETS: Mapping[str, FunctionRow] = {
     "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column, preimage=listed_in),
     "array_position": Function(_contains_signature(LONG), _position, by_column=_position_column),
     "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),

@@ -35,7 +35,7 @@ from deltaskip.expr.functions.array_types import (
     with_value,
 )
 from deltaskip.expr.functions.elements import ELEMENTS
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Replaced, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Replaced, Signature, Typed
 from deltaskip.expr.functions.maps import MAPS
 from deltaskip.expr.functions.sequences import SEQUENCES
 from deltaskip.expr.functions.text import TEXT
@@ -523,7 +523,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.binary_join(_compacted(chained(parts, every)), args[0])
 
 
-def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
+def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
     """A function of strings that arrays have, too."""
     assert isinstance(row, Function)
     plain = row
@@ -545,7 +545,7 @@ def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: B
     )
 
 
-COLLECTIONS: Mapping[str, Row] = {
+COLLECTIONS: Mapping[str, FunctionRow] = {
     **ELEMENTS,
     **ARRAY_SETS,
     "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),

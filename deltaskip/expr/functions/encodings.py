@@ -22,7 +22,7 @@ from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
 from deltaskip.expr.functions.function import (
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
     constant_null_first,
@@ -289,7 +289,7 @@ def _of_digits(text: str, base: int) -> int:
     return found - (1 << 64) if found >> 63 else found
 
 
-ENCODINGS: Mapping[str, Row] = {
+ENCODINGS: Mapping[str, FunctionRow] = {
     "hex": value_function(
         _hex_signature,
         lambda args, call, zone: text_encodings.hex_digits(args[0]),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, Variables
 from deltaskip.expr.functions.maps import built_map, made_map
 from deltaskip.expr.lists import (
     Lists,
@@ -412,7 +412,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 
 
-LAMBDAS: Mapping[str, Row] = {
+LAMBDAS: Mapping[str, FunctionRow] = {
     "transform": Function(_transform_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
     "filter": Function(
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)

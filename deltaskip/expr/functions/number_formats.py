@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.number_format import NumberFormat, number_format
@@ -271,7 +271,7 @@ def _function(signature: Signature, compute: Compute, by_column: ByColumn, zoned
     return Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
 
 
-NUMBER_FORMATS: Mapping[str, Row] = {
+NUMBER_FORMATS: Mapping[str, FunctionRow] = {
     "to_char": _function(_char_signature, _char, _char_column, True, "to_varchar"),
     "to_number": _function(_number_signature, _number, _number_column, False),
     "try_to_number": _function(_number_signature, _number, _number_column, False),

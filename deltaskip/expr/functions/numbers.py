@@ -28,8 +28,8 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
+    EvaluationOrder,
     Function,
-    Order,
     Signature,
     Typed,
     backwards,
@@ -376,7 +376,7 @@ def _is_plain_time(node: Node) -> bool:
     return isinstance(node.child if isinstance(node, Cast) else node, FieldRef | Literal)
 
 
-def _order(op: str) -> Order | None:
+def _order(op: str) -> EvaluationOrder | None:
     """The order of evaluation: the divisor is first."""
     return backwards if op in ("/", "%", "div") else None
 

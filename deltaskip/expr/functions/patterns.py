@@ -22,7 +22,7 @@ from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
     constant_null_first,
@@ -365,7 +365,7 @@ def _function(signature: Signature, by_column: ByColumn, *aliases: str) -> Funct
 
 _TEXTS = ArrayType(STRING)
 
-PATTERNS: Mapping[str, Row] = {
+PATTERNS: Mapping[str, FunctionRow] = {
     "rlike": replace(
         _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched, order=constant_null_first
     ),

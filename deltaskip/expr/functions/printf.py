@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Typed
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.strings import check_length
 from deltaskip.expr.vectors import Values, constant, constant_of, is_constant, repeated, text_array
@@ -284,6 +284,6 @@ def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
     return begin + "0" * zeros + text + end
 
 
-PRINTF: Mapping[str, Row] = {
+PRINTF: Mapping[str, FunctionRow] = {
     "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",), decisive=(0,)),
 }

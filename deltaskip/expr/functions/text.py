@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import BINARY as BINARY_COLLATION
-from deltaskip.collations.names import parse_name
+from deltaskip.collations.names import BINARY_NAME, parse_name
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
@@ -26,8 +25,8 @@ from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
+    FunctionRow,
     Replaced,
-    Row,
     Typed,
     backwards,
     takes,
@@ -385,7 +384,7 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
     """The name of the collation of a string, as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
         return None
-    written = comparison_collation(*args) if is_collated(*args) else BINARY_COLLATION
+    written = comparison_collation(*args) if is_collated(*args) else BINARY_NAME
     name = None if written is None else parse_name(CollationId.named(written).name)
     if name is None or not name.spark:
         return None
@@ -398,7 +397,7 @@ def _collated(text: Node, name: Node) -> Node | None:
     return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
-TEXT: Mapping[str, Row] = {
+TEXT: Mapping[str, FunctionRow] = {
     **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
     "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),

@@ -17,7 +17,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
     exactly,
@@ -319,7 +319,7 @@ def _replace_signature(args: tuple[Node, ...]) -> Typed:
     return takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
 
 
-TEXT_PARTS: Mapping[str, Row] = {
+TEXT_PARTS: Mapping[str, FunctionRow] = {
     "substring": value_function(
         _substring_signature,
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),

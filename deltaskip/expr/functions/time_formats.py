@@ -16,7 +16,7 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, is_plain, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed, is_plain, takes
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, within_limits
@@ -414,7 +414,7 @@ def _date_read(*args: Node) -> Node | None:
     return Cast(args[0] if len(args) == 1 else Call("to_timestamp", args), DATE)
 
 
-TIME_FORMATS: Mapping[str, Row] = {
+TIME_FORMATS: Mapping[str, FunctionRow] = {
     "date_format": Function(
         takes(STRING, TIMESTAMP, STRING),
         lambda args, call, zone: _written(args[0], args[1], zone),

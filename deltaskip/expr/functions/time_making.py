@@ -18,7 +18,7 @@ from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, constant_null_first, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, constant_null_first, takes
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.preimages.monotone import monotone
@@ -171,7 +171,7 @@ def _making(result: DataType) -> Signature:
     return signature
 
 
-def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> dict[str, Row]:
+def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> dict[str, FunctionRow]:
     zoned = result == TIMESTAMP
     plain = Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
     tried = Function(
@@ -321,7 +321,7 @@ def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: 
     return monotone(1, 1, 1, cuts=(-greatest, math.inf), inside=0.0)(call, compute, time_zone)
 
 
-TIME_MAKING: Mapping[str, Row] = {
+TIME_MAKING: Mapping[str, FunctionRow] = {
     "timestamp_seconds": Function(
         _of_seconds_signature,
         _of_seconds,

@@ -16,7 +16,7 @@ from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Typed, takes
 from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
@@ -315,7 +315,7 @@ def _next_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values |
     return Partly(found, early) if any_set(early, args[0]) else found
 
 
-TIME_SUMS: Mapping[str, Row] = {
+TIME_SUMS: Mapping[str, FunctionRow] = {
     "add_months": Function(
         takes(DATE, DATE, INTEGER),
         lambda args, call, zone: dates.add_months(args[0], args[1]),

@@ -17,8 +17,8 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
+    FunctionRow,
     Present,
-    Row,
     Signature,
     Typed,
     constant_null_first,
@@ -268,7 +268,7 @@ def _units_of(unit: int) -> Function:
     )
 
 
-TIMES: Mapping[str, Row] = {
+TIMES: Mapping[str, FunctionRow] = {
     "current_date": Present(DATE),
     "curdate": Present(DATE),
     "now": Present(TIMESTAMP),

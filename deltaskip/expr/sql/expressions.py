@@ -39,7 +39,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.sql.pieces import (
     COMPARISON,
-    COMPARISONS,
+    COMPARISON_SIGNS,
     FOLLOWING,
     LEVELS,
     PREDICATES,
@@ -295,8 +295,8 @@ class ExpressionReader(Primaries):
             right = self._plain_operand(level)
             if right is None:
                 right = yield self._value(level + 1)
-            if operator in COMPARISONS:
-                left = Compare(COMPARISONS[operator], left, right)
+            if operator in COMPARISON_SIGNS:
+                left = Compare(COMPARISON_SIGNS[operator], left, right)
             elif operator in _CALLED:
                 left = Call(_CALLED[operator], (left, right))
             else:

@@ -35,7 +35,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _MOST_TRIES = 3
 
-Progress = Callable[[int, int], None]
+OptimizeProgress = Callable[[int, int], None]
 """Called with the bytes of files that were rewritten so far, and of all files to rewrite."""
 
 
@@ -51,7 +51,7 @@ def optimize(
     spark: Any = None,
     write: WriteOptions = PLAIN_WRITE,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: OptimizeProgress | None = None,
 ) -> OptimizeResult:
     """Optimize the latest version of a table, see DeltaTable.optimize.
 

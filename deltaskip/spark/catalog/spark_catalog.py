@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip import arguments
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
-from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.catalogs.located import COMMENT, LOCATION, LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.errors import (
     InvalidArgument,
@@ -48,7 +48,7 @@ _MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
 _IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
 
 
-COMMENT, LOCATION, OWNER = "comment", "location", "owner"
+OWNER = "owner"
 _LEGACY_END, _NEXT = "))", "), ("
 
 

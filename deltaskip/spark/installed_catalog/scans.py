@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
-from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
+from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
@@ -266,7 +266,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
     spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
-        parts = partitions_of(row_reads(every, most, scan.files(columns=FILE_COLUMNS)), most)
+        parts = partitions_of(row_reads(every, most, scan.files(columns=READ_COLUMNS)), most)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
