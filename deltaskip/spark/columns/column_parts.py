@@ -128,7 +128,7 @@ _PYTHON_TYPES: dict[DataType, type] = {
 }
 
 
-def typed_literal(value: Any, data_type: DataType) -> Node:
+def declared_literal(value: Any, data_type: DataType) -> Node:
     """A literal with a declared type; Opaque if its value does not fit this package's representation of the type."""
     if value is None:
         return n.Literal(None, data_type)

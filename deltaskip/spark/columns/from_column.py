@@ -21,6 +21,7 @@ from deltaskip.schema.json import parse_type
 from deltaskip.spark.columns.column_parts import (
     cast,
     cast_node,
+    declared_literal,
     extract,
     function,
     java_constant,
@@ -28,7 +29,6 @@ from deltaskip.spark.columns.column_parts import (
     option,
     sequence,
     sql_node,
-    typed_literal,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
 
@@ -90,7 +90,7 @@ def _connect(tree: Any) -> Node:
         case "ColumnReference" if not getattr(tree, "_is_metadata_column", False):
             return sql_node(tree._unparsed_identifier)
         case "LiteralExpression":
-            return typed_literal(tree._value, parse_type(tree._dataType.json()))
+            return declared_literal(tree._value, parse_type(tree._dataType.json()))
         case "SQLExpression":
             return sql_node(tree._expr)
         case "ColumnAlias":
@@ -129,7 +129,7 @@ def _constant(tree: Any) -> Node:
     declared = option(tree.dataType())
     value = tree.value()
     if declared is not None:
-        return typed_literal(value, parse_type(declared.json()))
+        return declared_literal(value, parse_type(declared.json()))
     if hasattr(value, "getClass"):
         return java_constant(value)
     try:
