@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
-from deltaskip.engine import collation_version, engine
+from deltaskip.collations.versions import SPARK_VERSION, how_to_get, installed_spark_version
+from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
@@ -161,7 +161,9 @@ def make_table(root: Path, write: Callable[[Path], None], version: str | None = 
     write(root)
     log = root / LOG_FOLDER
     log.mkdir()
-    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version or collation_version())]
+    lines = [
+        json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version or current_collation_version())
+    ]
     (log / f"{0:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -273,7 +275,7 @@ def _why_no_collated_bounds(made: DemoEngine) -> str | None:
         return None
     return (
         f"{made.name} compares names by ICU {made.collation_version}, which is not installed, so the names skip no "
-        f"files: {source_of(made.collation_version)}."
+        f"files: {how_to_get(made.collation_version)}."
     )
 
 

@@ -174,7 +174,7 @@ def active_engine() -> Engine | None:
     return found if found is not None and found.has_session() else None
 
 
-def collation_version() -> str:
+def current_collation_version() -> str:
     """Return the collation version of the running Spark session, else of the installed Spark, else of Spark 4.1.
 
     Loads neither the engine nor its library unless the process has loaded the library already.

@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Lock, Timer
@@ -27,6 +27,9 @@ LOGGER = logging.getLogger("deltaskip")
 
 SWITCH = "DELTASKIP_PROGRESS"
 """The environment variable that turns bars off."""
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Is called with the name of a step, and how much of it is done and how much there is."""
 
 _AFTER_SECONDS = 1.0
 _showing = Lock()

@@ -5,10 +5,10 @@ from deltaskip.actions.file_actions import (
     AddFile,
     DeletionVectorDescriptor,
     RemoveFile,
-    add_files,
+    add_actions,
     remove_files,
     remove_of,
-    unchanged,
+    with_stats,
 )
 from deltaskip.actions.file_fields import (
     ADD_FIELDS,
@@ -77,7 +77,7 @@ __all__ = [
     "Txn",
     "absolute_uri",
     "absolute_uris",
-    "add_files",
+    "add_actions",
     "canonical_path",
     "canonical_paths",
     "decode_path",
@@ -96,5 +96,5 @@ __all__ = [
     "table_keys",
     "to_line",
     "to_lines",
-    "unchanged",
+    "with_stats",
 ]

@@ -145,7 +145,7 @@ class AddCdcFile:
         return _written(CDC_FIELDS, self)
 
 
-def add_files(adds: pa.Table) -> Iterator[AddFile]:
+def add_actions(adds: pa.Table) -> Iterator[AddFile]:
     """Yield the add action of each row of a table with all columns of FILE_SCHEMA, in order."""
     for batch in adds.select(FILE_SCHEMA.names).to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
@@ -187,19 +187,19 @@ def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -
     )
 
 
-def unchanged(add: AddFile, stats: str | None) -> AddFile:
+def with_stats(add: AddFile, stats: str | None) -> AddFile:
     """Return an add of the same logical file with other statistics, which changes no data."""
     return replace(add, stats=stats, data_change=False)
 
 
-def _read_file(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
+def _read_file(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
     values = _read(reader, json)
     if not values["path"]:
         raise InvalidArgument(f"{reader.action}.path is empty")
     return values
 
 
-def _read(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
+def _read(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the action's fields by name. Raises InvalidArgument naming a member that is missing or wrong."""
     m.mapping("json", json)
     values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
@@ -240,7 +240,7 @@ _READ_TYPE: dict[pa.DataType, Callable[[str, Mapping[str, Any], str], Any]] = {
 }
 
 
-class _Reader:
+class _MemberReader:
     """The members of an action: for each field its name, its key and the function that reads its type."""
 
     def __init__(self, fields: ActionFields) -> None:
@@ -249,5 +249,5 @@ class _Reader:
         self.required = [(field.name, field.logged) for field in fields.fields if field.name in fields.required]
 
 
-_ADD, _REMOVE, _CDC = _Reader(ADD_FIELDS), _Reader(REMOVE_FIELDS), _Reader(CDC_FIELDS)
-_DELETION_VECTOR = _Reader(DELETION_VECTOR_FIELDS)
+_ADD, _REMOVE, _CDC = _MemberReader(ADD_FIELDS), _MemberReader(REMOVE_FIELDS), _MemberReader(CDC_FIELDS)
+_DELETION_VECTOR = _MemberReader(DELETION_VECTOR_FIELDS)

@@ -36,7 +36,7 @@ from deltaskip.schema import (
     arrow_type,
     simple_string,
 )
-from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import (
     GREATEST_OFFSET_MICROS,
     INSTANT_MAX,
@@ -147,6 +147,21 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
             return format_timestamp(value, " ", 6).removesuffix(".000000")
         case _:
             raise PartitionValueError(f"{value!r} is not a partition value of type {simple_string(data_type)}")
+
+
+def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
+    """Return the log's text of each partition value, a string array; null for null and for the empty string.
+
+    Args:
+        values: The values, of arrow_type(data_type).
+        data_type: The type of the partition column.
+
+    Raises:
+        PartitionValueError: The log has no text for a value, or the type cannot partition a table.
+    """
+    encoded = one_chunk(values).dictionary_encode()
+    texts = [serialize_partition_value(value, data_type) for value in domain_values(encoded.dictionary)]
+    return arrow_array(texts, pa.string()).take(encoded.indices)
 
 
 def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value]:

@@ -1,4 +1,4 @@
-"""Paths of the log: decoding (exactly once), canonical form and absolute form.
+"""Paths of the log: encoding, decoding (exactly once), canonical form and absolute form.
 
 # PROTOCOL, Add File: "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get
 # the data file path."
@@ -9,14 +9,18 @@ sign) is literal.
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
+from deltaskip.storage import is_local, split_authority
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
@@ -25,6 +29,8 @@ _LOCAL_AUTHORITIES = ("", "localhost")
 # One bucket by several names.
 _S3_SCHEMES = ("s3", "s3a", "s3n")
 
+# Characters of a path that java.net.URI leaves as they are, of those in ASCII.
+_URI_PLAIN = frozenset(string.ascii_letters + string.digits + "_-!.~'()*;:@&=+$,/")
 # RFC 3986, pchar and "/".
 _PATH_SAFE = "/!$&'()*+,;=:@~"
 # A path without these equals its decoded and canonical form.
@@ -39,6 +45,35 @@ def decode_path(raw: str) -> str:
         return unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
         raise ValueError(f"the path {raw!r} does not decode to UTF-8") from error
+
+
+def encode_path(path: str) -> str:
+    """Return the relative path of a file as the URI in the log, with the characters that java.net.URI quotes as `%XX`.
+
+    A colon in the first segment is quoted, too: before it would be a scheme (RFC 3986, 4.2). Letters of other scripts
+    stay as they are. `decode_path` returns `path` for it.
+    """
+    first, slash, rest = path.partition("/")
+    return _quoted(first).replace(":", "%3A") + slash + _quoted(rest)
+
+
+def _quoted(path: str) -> str:
+    """The path with the characters that java.net.URI quotes as `%XX`."""
+    if path.isascii() and _URI_PLAIN.issuperset(path):
+        return path
+    return "".join(c if _is_plain(c) else "".join(f"%{byte:02X}" for byte in _utf8(c)) for c in path)
+
+
+def encode_location(location: str) -> str:
+    """Return the location of a file in its storage as the absolute URI that the log has: `file:/data/a%20b`.
+
+    It is spelled as Hadoop spells it, with one slash and letters of other scripts as they are: delta-spark compares the
+    text with that of the files that it has read.
+    """
+    if is_local(location):
+        return f"file:{_quoted(location)}"
+    base, key = split_authority(location)
+    return f"{base}/{_quoted(key)}"
 
 
 def canonical_path(raw: str) -> str:
@@ -203,3 +238,17 @@ def _normalized(path: str) -> str:
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:
     odd = [change(path) for path in raw.filter(mask).to_pylist()]
     return pc.replace_with_mask(raw, is_true(mask), arrow_array(odd, raw.type)) if odd else raw
+
+
+def _is_plain(character: str) -> bool:
+    """Whether a URI may contain the character: plain ASCII, or another one that is neither a blank nor a control."""
+    if character <= "\x7f":
+        return character in _URI_PLAIN
+    return unicodedata.category(character) not in ("Cc", "Zs", "Zl", "Zp", "Cs")
+
+
+def _utf8(character: str) -> bytes:
+    try:
+        return character.encode()
+    except UnicodeEncodeError as error:
+        raise PartitionValueError(f"{character!r} is not valid Unicode text") from error

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path, table_key
+from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_actions, hadoop_path, table_key
 from deltaskip.alter.column_changes import (
     add_column,
     column_json,
@@ -24,7 +24,7 @@ from deltaskip.alter.column_changes import (
 )
 from deltaskip.alter.column_paths import place_of
 from deltaskip.alter.constraints import (
-    FILE_COLUMNS,
+    CHECKED_COLUMNS,
     add_constraint,
     check_existing_rows,
     drop_constraint,
@@ -286,7 +286,7 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
     for batch in snapshot.add_batches(_BATCH_FILES):
         has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))
-        for file in add_files(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
+        for file in add_actions(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
             if table_key(snapshot.table_root, file.path) in changed:
                 # The transaction has removed it, or adds it again itself.
                 continue
@@ -400,7 +400,7 @@ def _extreme_value(state: TableState, field: StructField, side: Literal["min", "
         found = scan.max(display_name([field.name])) if side == "max" else scan.min(display_name([field.name]))
     except NotProvable:
         found = None
-        for batch in rows_of_files(scan.snapshot, scan.files(columns=FILE_COLUMNS), [field.name]):
+        for batch in rows_of_files(scan.snapshot, scan.files(columns=CHECKED_COLUMNS), [field.name]):
             value = pc.min_max(batch.column(field.name))[side].as_py()
             if value is not None:
                 found = value if found is None else (max if side == "max" else min)(found, value)

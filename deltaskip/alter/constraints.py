@@ -30,7 +30,7 @@ from deltaskip.schema.types import BOOLEAN, VOID, StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-FILE_COLUMNS = ("uri", "partition_values", "deletion_vector")
+CHECKED_COLUMNS = ("uri", "partition_values", "deletion_vector")
 """Columns of `Scan.files()` that `rows_of_files` needs."""
 
 
@@ -70,10 +70,10 @@ def check_existing_rows(state: TableState, name: str, expression: str) -> None:
     snapshot = state.written_snapshot
     rule = RowRule(name, "check", expression, f"({expression}\n)")
     try:
-        files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=FILE_COLUMNS)
+        files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=CHECKED_COLUMNS)
     except PredicateError:
         # Spark may evaluate it where deltaskip cannot.
-        files = Scan(snapshot).files(columns=FILE_COLUMNS)
+        files = Scan(snapshot).files(columns=CHECKED_COLUMNS)
     fields = _used(state.schema, expression)
     checker = _checker(rule, fields, state.table)
     try:

@@ -14,41 +14,41 @@ from deltaskip.actions import Protocol
 from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
-from deltaskip.features.registry import FEATURES, has_feature, no_feature
-from deltaskip.features.requirements import uses_of
+from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features
+from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
+from deltaskip.features.requirements import PROPERTY_OF, uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
-from deltaskip.schema.properties import TableProperties, TableProperty
+from deltaskip.schema.properties import TableProperties
 
 # Features that are added only by name, as in delta-spark: columns of the table do not enable them.
 _BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
 _PROTECTION = "checkpointProtection"
 _BATCH_ROWS = 1 << 16
 
-# Properties whose removal is all that dropping the feature takes, besides what _remaining finds.
-_SWITCHES: Mapping[str, TableProperty[bool]] = {
-    "deletionVectors": TableProperties.deletion_vectors,
-    "typeWidening": TableProperties.type_widening,
-    "typeWidening-preview": TableProperties.type_widening,
-    "inCommitTimestamp": TableProperties.in_commit_timestamps,
-    "variantShredding": TableProperties.variant_shredding,
-    "variantShredding-preview": TableProperties.variant_shredding,
-}
+# Features whose property is removed when they are dropped.
+_SWITCHED = (
+    "deletionVectors",
+    "typeWidening",
+    "typeWidening-preview",
+    "inCommitTimestamp",
+    "variantShredding",
+    "variantShredding-preview",
+    "v2Checkpoint",
+    "rowTracking",
+    _PROTECTION,
+)
 DROPPABLE = frozenset(
     (
-        *_SWITCHES,
+        *_SWITCHED,
         "allowColumnDefaults",
         "checkConstraints",
-        "checkpointProtection",
         "clustering",
         "collations",
         "collations-preview",
         "columnMapping",
         "domainMetadata",
-        "rowTracking",
         "timestampNtz",
-        "v2Checkpoint",
         "vacuumProtocolCheck",
         "variantType",
         "variantType-preview",
@@ -135,7 +135,7 @@ def protocol_after(state: TableState) -> Protocol:
     used = next((name for name in state.dropped if any(_uses(state, name))), None)
     if used is not None:
         raise SchemaError(f"The feature {used} of {state.table} is dropped, but used by a later change.")
-    left = features_of(protocol) - {*state.dropped}
+    left = {*features_of(protocol)} - {*state.dropped}
     if any(needs_protection(name) and not truncated for name, truncated in state.dropped.items()):
         left.add(_PROTECTION)
     return lowest_protocol(left, protocol.reader_features or ())
@@ -170,23 +170,15 @@ def _protocol_json(protocol: Protocol) -> dict[str, object]:
 
 def _switched_off(state: TableState, feature: str) -> TableState:
     """The state without the properties that only enable the feature."""
-    if feature in _SWITCHES:
-        state = with_property(state, _SWITCHES[feature].name, None)
+    if feature in _SWITCHED:
+        state = with_property(state, PROPERTY_OF[feature].name, None)
     match feature:
         case "inCommitTimestamp":
             for since in (TableProperties.in_commit_timestamps_version, TableProperties.in_commit_timestamps_since_ms):
                 state = with_property(state, since.name, None)
-        case "v2Checkpoint":
-            state = with_property(state, TableProperties.checkpoint_policy.name, None)
         case "rowTracking":
-            for name in (
-                TableProperties.row_tracking.name,
-                TableProperties.row_tracking_suspended.name,
-                *MATERIALIZED_COLUMNS,
-            ):
+            for name in (TableProperties.row_tracking_suspended.name, *MATERIALIZED_COLUMNS):
                 state = with_property(state, name, None)
-        case "checkpointProtection":
-            state = with_property(state, TableProperties.checkpoint_protection_version.name, None)
     return state
 
 

@@ -13,15 +13,15 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from deltaskip.actions import Metadata, RemoveFile
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.features.requirements import uses_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.commit_times import CommitTimes
+from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.schema import parse_schema
 from deltaskip.schema.properties import HOUR_MS, TableProperties

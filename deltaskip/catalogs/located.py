@@ -87,7 +87,7 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class DescribedTable:
     """The description of a new table by the caller."""
 
     definition: TableDefinition
@@ -359,7 +359,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return self._staged_replace(entry, described, order, operation)
 
     def _staged_create(
-        self, ident: CatalogIdentifier, described: _Described, order: Sequence[SortOrder], operation: str
+        self, ident: CatalogIdentifier, described: DescribedTable, order: Sequence[SortOrder], operation: str
     ) -> StagedTable:
         self._check_namespace(ident.namespace)
         self._check_free(ident)
@@ -390,7 +390,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return StagedTable(ident, transaction, order, finish)
 
     def _staged_replace(
-        self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str
+        self, entry: TableEntry, described: DescribedTable, order: Sequence[SortOrder], operation: str
     ) -> StagedTable:
         if described.location is not None and uri_of(described.location) != uri_of(entry.location):
             raise elsewhere(entry, described.location)
@@ -448,7 +448,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         partitions: Sequence[str | Transform | ClusterBy],
         properties: Mapping[str, str] | None,
         order: Sequence[SortOrder] = (),
-    ) -> _Described:
+    ) -> DescribedTable:
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
         provider = given.get(PROVIDER, "delta")
@@ -470,7 +470,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if order:
             check_sort_order(order, found, f"the catalog {self.name}")
             own[SORT_ORDER_KEY] = sort_order_text(order)
-        return _Described(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
+        return DescribedTable(TableDefinition(found, columns, cluster_by, own, given.get(COMMENT)), given.get(LOCATION))
 
     def _has_entry(self, entry: TableEntry) -> bool | None:
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""

@@ -56,7 +56,7 @@ _LONGEST = 200
 _AS_NAMED = re.compile(rf"[a-z0-9-][a-z0-9_-]{{0,{_LONGEST - 1}}}")
 
 
-def folder_of(name: str) -> str:
+def folder_name(name: str) -> str:
     """Return the name of the folder for a part of a name.
 
     All bytes but those of a-z, 0-9, `_` and `-` are percent-encoded, and so is a leading `_`: readers of Delta and
@@ -76,12 +76,12 @@ def folder_of(name: str) -> str:
 
 
 def name_of(folder: str) -> str | None:
-    """Return the part of a name that belongs to a folder; None if `folder_of` returns the folder for no name."""
+    """Return the part of a name that belongs to a folder; None if `folder_name` returns the folder for no name."""
     if _AS_NAMED.fullmatch(folder):
         return folder
     try:
         name = unquote_to_bytes(folder).decode()
-        return name if name and folder_of(name) == folder else None
+        return name if name and folder_name(name) == folder else None
     except (UnicodeError, InvalidArgument):
         return None
 
@@ -314,7 +314,7 @@ class WarehouseCatalog(LocatedCatalog):
     # Contents of the folders
 
     def _folder(self, *parts: str) -> str:
-        return join(self._root, *map(folder_of, parts)) if parts else self._root
+        return join(self._root, *map(folder_name, parts)) if parts else self._root
 
     def _is_table(self, folder: str) -> bool:
         return self._has_first_version(folder) or self._has_checkpoint(folder)

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.change_feed.changed_files import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES, FileGroup
+from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
+from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.log import same_table
 from deltaskip.reading.arrow_rows import row_type
 from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.changed_files import FEED_FIELDS, FEED_NAMES, ChangedFiles, FileGroup, changed_files
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
@@ -22,6 +22,7 @@ from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
 from deltaskip.expr import Node, columns_of
+from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes
@@ -233,13 +234,13 @@ class ChangeScan(AsFrames, Reopened):
         return self._found.change_files, self._found.whole, self._found.partly
 
     @cached_property
-    def _found(self) -> _Found:
+    def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
         else:
             [(listed, rows)] = chosen
-        return _Found.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
+        return _FilesByReading.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their numbers."""
@@ -248,7 +249,7 @@ class ChangeScan(AsFrames, Reopened):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FilesByReading:
     """The files that are read, and the same by how they are read."""
 
     files: pa.Table
@@ -257,7 +258,7 @@ class _Found:
     partly: FileGroup
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
+    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int]) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`."""
         inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
         typed = numpy_values(changes.types.is_valid())
@@ -294,12 +295,12 @@ class _Found:
         )
 
 
-def _read(versions: VersionRange) -> tuple[ChangedFiles, dict[int, int]]:
+def _read(versions: VersionRange) -> tuple[FeedFiles, dict[int, int]]:
     """The files with the changes of a range that has versions, and the commit times of these."""
     snapshot = versions.snapshot
     commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
     check_states(commits, snapshot)
-    return changed_files(commits, snapshot), _times(versions, commits)
+    return feed_files(commits, snapshot), _times(versions, commits)
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
@@ -312,7 +313,7 @@ def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
     return {version: times[version] for version in numbers}
 
 
-def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
+def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
     """For each of these entries the rows that one of its deletion vectors contains and the other one does not.
 
     For deletes these are the rows that the later vector adds, for inserts those that it lacks.
@@ -355,15 +356,15 @@ def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
     return table.filter(arrow_array(mask, pa.bool_())).combine_chunks()
 
 
-def _taken(changes: ChangedFiles, rows: pa.Int64Array) -> ChangedFiles:
+def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
     types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
-    return ChangedFiles(changes.adds, changes.versions.take(rows), types, before, after)
+    return FeedFiles(changes.adds, changes.versions.take(rows), types, before, after)
 
 
-def _nothing() -> ChangedFiles:
+def _nothing() -> FeedFiles:
     none = pa.nulls(0, DELETION_VECTOR)
     adds = pa.Table.from_batches([], FILE_SCHEMA)
-    return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
+    return FeedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
 
 
 def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
@@ -392,7 +393,7 @@ def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool
     return any(path[0].lower() not in others for path in columns_of(node))
 
 
-def _with_older_statistics(changes: ChangedFiles, snapshot: Snapshot, start: int) -> ChangedFiles:
+def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -> FeedFiles:
     """Return the files with statistics of those that versions from `start` on removed, from the version before it.
 
     Files without statistics in that version stay as they are, and so do all if its log files were deleted.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions import FILE_SCHEMA, PartitionValueError, absolute_uris, decode_paths
+from deltaskip.actions import FILE_SCHEMA, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
@@ -20,10 +20,10 @@ from deltaskip.log.commit import Commits, read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name
-from deltaskip.skipping.file_list import decoded, files_schema, unreadable_value
+from deltaskip.schema.types import StructField
+from deltaskip.skipping.file_list import decoded_paths, files_schema, partition_structs
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
@@ -79,8 +79,8 @@ def _columns(commits: Commits, snapshot: Snapshot, time_zone: str) -> list[pa.Ar
     return [
         arrow_array(versions),
         kinds,
-        decoded(snapshot, decode_paths, paths),
-        decoded(snapshot, lambda raw: absolute_uris(snapshot.table_root, raw), paths),
+        decoded_paths(snapshot, decode_paths, paths),
+        decoded_paths(snapshot, lambda raw: absolute_uris(snapshot.table_root, raw), paths),
         one_chunk(actions["size"]),
         _partition_values(actions, snapshot, time_zone),
         # PROTOCOL, Add File and Remove File: an action without dataChange counts as a change.
@@ -92,20 +92,12 @@ def _columns(commits: Commits, snapshot: Snapshot, time_zone: str) -> list[pa.Ar
 def _partition_values(actions: pa.Table, snapshot: Snapshot, time_zone: str) -> pa.StructArray:
     """The partition values; null where a remove action does not have them."""
     maps = one_chunk(actions["partition_values"])
-    fields = list(snapshot.partition_fields)
-    missing = maps.is_null()
-    if not fields:
-        return pa.Array.from_buffers(pa.struct([]), len(maps), [None])
-    columns = []
-    for field in fields:
+
+    def encoded(field: StructField) -> tuple[PartitionColumn, pa.Array]:
         column = PartitionColumn(field.type)
-        codes = column.encode(map_values(maps, physical_name(field, snapshot.mapping_mode)))
-        try:
-            columns.append(column.typed(codes, time_zone))
-        except PartitionValueError as error:
-            raise unreadable_value(snapshot, field, error) from error
-    names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
-    return pa.StructArray.from_arrays(columns, fields=names, mask=missing)
+        return column, column.encode(map_values(maps, physical_name(field, snapshot.mapping_mode)))
+
+    return partition_structs(snapshot, len(maps), map(encoded, snapshot.partition_fields), time_zone, maps.is_null())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, St
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _VersionState:
     """The protocol and metadata from a version on."""
 
     version: int
@@ -63,7 +63,7 @@ def check_states(commits: Commits, snapshot: Snapshot) -> None:
         _check_schema(state, snapshot)
 
 
-def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_State]:
+def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_VersionState]:
     """The state at the first version, and at each version that changes it."""
     first = commits.files[0].version
     by_version: dict[int, tuple[Protocol | None, Metadata | None]] = {}
@@ -86,10 +86,10 @@ def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_State]:
         before = _state_at(snapshot, first)
         protocol, metadata = protocol or before.protocol, metadata or before.metadata
     protocol, metadata = protocol or snapshot.protocol, metadata or snapshot.metadata
-    yield _State(first, protocol, metadata)
+    yield _VersionState(first, protocol, metadata)
     for version, (new_protocol, new_metadata) in sorted(by_version.items()):
         protocol, metadata = new_protocol or protocol, new_metadata or metadata
-        yield _State(version, protocol, metadata)
+        yield _VersionState(version, protocol, metadata)
 
 
 def _state_at(snapshot: Snapshot, version: int) -> Snapshot:
@@ -102,7 +102,7 @@ def _state_at(snapshot: Snapshot, version: int) -> Snapshot:
         ) from error
 
 
-def _check_schema(state: _State, snapshot: Snapshot) -> None:
+def _check_schema(state: _VersionState, snapshot: Snapshot) -> None:
     """Raise SchemaError if rows of a version cannot be read with the schema of the snapshot."""
     if state.metadata == snapshot.metadata:
         return

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from deltaskip.cli.command_line import debug_option, json_option, program, show, written_table
+from deltaskip.cli.definition import protocol_facts, table_state, typed_columns
 from deltaskip.cli.display import print_facts, print_line, print_table
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import debug_option, json_option, program, show, written_table
-from deltaskip.cli.table_state import protocol_facts, table_state, typed_columns
+from deltaskip.cli.open_table import open_table
 
 
 @program.command("alter", short_help="Change columns, properties, constraints or features.")
@@ -29,7 +29,7 @@ def _alter(
     """
     if any(len(each.split()) == 1 for each in statements):
         raise click.UsageError(f"Each STATEMENT is one argument, in quotes: {' '.join(statements)!r}.")
-    from deltaskip.alter.sql import parse_alter
+    from deltaskip.alter.alter_sql import parse_alter
 
     opened = open_table(table, storage_options)
     changes = [change for statement in statements for change in parse_alter(statement)]

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import (
+    debug_option,
+    input_options,
+    json_option,
+    program,
+    show,
+    txn_option,
+    written_table,
+)
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
+from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

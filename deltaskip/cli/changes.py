@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
 from deltaskip.cli.display import counted, json_values, print_table, printable
-from deltaskip.cli.program import CommandTable, float_bounds_option, opens_table, program, takes_predicate
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

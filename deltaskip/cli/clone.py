@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from deltaskip.cli.command_line import debug_option, dry_run_option, json_option, pairs, program, show, written_table
 from deltaskip.cli.display import counted, print_line
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import debug_option, dry_run_option, json_option, pairs, program, show, written_table
+from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import CommandTable, may_open_table, program, show
 from deltaskip.cli.display import print_line, print_table
-from deltaskip.cli.program import CommandTable, may_open_table, program, show
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

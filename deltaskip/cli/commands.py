@@ -44,7 +44,7 @@ from deltaskip.cli import (  # noqa: F401
     update,
     vacuum,
 )
-from deltaskip.cli.program import one_line, program, show_warning
+from deltaskip.cli.command_line import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
 from deltaskip.redaction import redacted
 

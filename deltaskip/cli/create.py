@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import debug_option, json_option, names, pairs, program, show, written_table
+from deltaskip.cli.definition import protocol_facts, table_state, typed_columns
 from deltaskip.cli.display import print_facts, print_line, print_table
-from deltaskip.cli.opening import given_catalog, open_catalog, session_for_location
-from deltaskip.cli.program import debug_option, json_option, names, pairs, program, show, written_table
-from deltaskip.cli.table_state import protocol_facts, table_state, typed_columns
+from deltaskip.cli.open_table import given_catalog, open_catalog, session_for_location
 from deltaskip.errors import InvalidArgument, TableAlreadyExists
 
 if TYPE_CHECKING:

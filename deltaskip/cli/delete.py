@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import program, written_table
+from deltaskip.cli.command_line import program, written_table
+from deltaskip.cli.open_table import open_table
 from deltaskip.cli.row_changes import change_rows, changes_rows, check_every
 
 
@@ -26,7 +26,7 @@ def _delete(
 ) -> None:
     """Delete the rows that match a predicate, in one commit."""
     check_every(every, where)
-    from deltaskip.cli.predicates import predicate
+    from deltaskip.cli.where_options import predicate
 
     text, opened = predicate(where, params), open_table(table, storage_options)
     change_rows(opened, "DELETE", opened.delete, text, chosen, as_json)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltaskip.cli.program import debug_option, json_option, program, show
+from deltaskip.cli.command_line import debug_option, json_option, program, show
 
 
 @program.command("demo")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltaskip.cli.program import debug_option, program, storage_option
+from deltaskip.cli.command_line import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
@@ -31,7 +31,7 @@ def _diff(
     so that rows which were only rewritten are not shown. A column that one version lacks is NULL in its rows.
     """
     from deltaskip.cli.diff_rows import differing_rows
-    from deltaskip.cli.opening import open_table
+    from deltaskip.cli.open_table import open_table
 
     before, after = (open_table(table, storage_options, version) for version in (first, second))
     write_rows(differing_rows(before, after), file_format, output)

@@ -13,22 +13,22 @@ import pyarrow.compute as pc
 from deltaskip.cli.display import json_values
 from deltaskip.doors import first_line
 from deltaskip.errors import SchemaError
-from deltaskip.reading.arrow_rows import FILE_COLUMNS, arrow_schema_of, row_reads
+from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, row_reads
 from deltaskip.table.table import DeltaTable
 
-CHANGE = "_change"
+CHANGE_COLUMN = "_change"
 """The column that says whether the second version has the row or the first one: insert or delete."""
 
 _SIDE, _AT = "_side", "_at"
 
 
 def differing_rows(before: DeltaTable, after: DeltaTable) -> pa.RecordBatchReader:
-    """Return the rows that one of two versions has, or has more often, with the column `CHANGE` before the others.
+    """Return the rows that one of two versions has, or has more often, with `CHANGE_COLUMN` before the other columns.
 
     Raises SchemaError if the types of a column have no common type.
     """
     scans = [table.scan(time_zone="UTC") for table in (before, after)]
-    files = [scan.files(columns=FILE_COLUMNS) for scan in scans]
+    files = [scan.files(columns=READ_COLUMNS) for scan in scans]
     keys = [_key(each) for each in files]
     own = [files[side].filter(pc.invert(pc.is_in(keys[side], value_set=keys[1 - side]))) for side in (0, 1)]
     try:
@@ -72,7 +72,7 @@ def _differing(rows: pa.Table, old: int) -> pa.Table:
     sums, places = counted[f"{_SIDE}_sum"].to_numpy(), counted[f"{_AT}_min"].to_numpy()
     found = rows.take(pa.array(np.repeat(places, abs(sums))))
     change = np.where(np.repeat(sums, abs(sums)) > 0, "insert", "delete")
-    return found.add_column(0, CHANGE, pa.array(change, pa.string()))
+    return found.add_column(0, CHANGE_COLUMN, pa.array(change, pa.string()))
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:

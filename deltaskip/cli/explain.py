@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, show, takes_predicate
 from deltaskip.cli.display import counted, print_line, print_table
-from deltaskip.cli.program import CommandTable, float_bounds_option, opens_table, program, show, takes_predicate
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

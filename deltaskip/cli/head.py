@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.program import CommandTable, names, opens_table, program, takes_predicate
+from deltaskip.cli.command_line import CommandTable, names, opens_table, program, takes_predicate
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import CommandTable, opens_table, program, show
 from deltaskip.cli.display import json_values, plain, print_table
-from deltaskip.cli.program import CommandTable, opens_table, program, show
 
 if TYPE_CHECKING:
     from deltaskip.log import HistoryEntry

@@ -18,7 +18,6 @@ from deltaskip.json_text import parse_json
 from deltaskip.schema.resolve import fold_name
 
 _VALUE = re.compile(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re.DOTALL)
-_COUNT = re.compile(r"Expected \d+ columns, got \d+")
 
 
 class WrongValue(ValueError):

@@ -26,9 +26,10 @@ import pyarrow.parquet as pq
 
 from deltaskip.cli.display import progress_bar
 from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8, open_quote
-from deltaskip.cli.nested_json import from_texts, from_values, is_nested, is_read_here, without_columns
+from deltaskip.cli.nested_json import from_texts, from_values, is_read_here, without_columns
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
+from deltaskip.expr.coerce import is_nested
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltaskip.cli.command_line import CommandTable, opens_table, program, show
 from deltaskip.cli.display import counted, print_facts, print_table
-from deltaskip.cli.program import CommandTable, opens_table, program, show
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 

@@ -7,9 +7,17 @@ from typing import Any
 
 import click
 
+from deltaskip.cli.command_line import (
+    debug_option,
+    input_options,
+    json_option,
+    program,
+    show,
+    txn_option,
+    written_table,
+)
 from deltaskip.cli.display import counted, nothing_done, print_line
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import debug_option, input_options, json_option, program, show, txn_option, written_table
+from deltaskip.cli.open_table import open_table
 
 
 @program.command("merge", short_help="Merge Parquet, CSV or JSON lines files into a table.")

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.cli.input_errors import WrongValue, value_text
-from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested
 from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
@@ -45,11 +45,6 @@ from deltaskip.schema.types import (
 _BEYOND_FLOAT = float(2**128 - 2**103)
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _DECODER = JSONDecoder(parse_float=Decimal)
-
-
-def is_nested(data_type: DataType) -> bool:
-    """Return whether values of the type have fields, elements or entries."""
-    return isinstance(data_type, StructType | ArrayType | MapType)
 
 
 def is_read_here(data_type: DataType) -> bool:

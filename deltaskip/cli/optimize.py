@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.display import counted, print_line, progress_bar
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import (
+from deltaskip.cli.command_line import (
     debug_option,
     dry_run_option,
     json_option,
@@ -23,6 +21,8 @@ from deltaskip.cli.program import (
     where_option,
     written_table,
 )
+from deltaskip.cli.display import counted, print_line, progress_bar
+from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -72,7 +72,7 @@ def _optimize(
 
     No row changes. --where takes partition columns only. A clustered table is ordered by its clustering columns.
     """
-    from deltaskip.cli.predicates import predicate
+    from deltaskip.cli.where_options import predicate
 
     opened, predicates = open_table(table, storage_options), predicate(where, params)
     start = perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deltaskip.cli.program import debug_option, program, storage_option
+from deltaskip.cli.command_line import debug_option, program, storage_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
@@ -26,6 +26,6 @@ def _query(
     run by DuckDB, in its SQL, if the package duckdb is installed; a line on standard error names functions that may
     have another meaning there than in Spark.
     """
-    from deltaskip.cli.query_text import rows_of
+    from deltaskip.cli.query_text import query_rows
 
-    write_rows(rows_of(text, time_zone, storage_options), file_format, output)
+    write_rows(query_rows(text, time_zone, storage_options), file_format, output)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from deltaskip.cli.opening import given_catalog, open_table
+from deltaskip.cli.open_table import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED
@@ -38,7 +38,7 @@ class _Named:
     end: int
 
 
-def rows_of(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa.RecordBatchReader:
+def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) -> pa.RecordBatchReader:
     """Return the rows of a query.
 
     Raises:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import click
 
+from deltaskip.cli.command_line import debug_option, json_option, program, show, storage_option
 from deltaskip.cli.display import print_line
-from deltaskip.cli.opening import open_catalog
-from deltaskip.cli.program import debug_option, json_option, program, show, storage_option
+from deltaskip.cli.open_table import open_catalog
 
 
 @program.command("rename", short_help="Give a table of the catalog another name.")

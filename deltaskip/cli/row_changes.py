@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.cli.command_line import debug_option, json_option, param_option, show, txn_option, where_option
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
-from deltaskip.cli.opening import session
-from deltaskip.cli.program import debug_option, json_option, param_option, show, txn_option, where_option
+from deltaskip.cli.open_table import session
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.program import FileFormat
+from deltaskip.cli.command_line import FileFormat
 
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
 # The number of rows that a terminal shows; a table needs all of its rows before its first line.

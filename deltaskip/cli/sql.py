@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.opening import open_catalog, session_for_catalog
-from deltaskip.cli.program import debug_option, json_option, program, show, storage_option
+from deltaskip.cli.command_line import debug_option, json_option, program, show, storage_option
+from deltaskip.cli.open_table import open_catalog, session_for_catalog
 from deltaskip.cli.rows_out import print_rows, text_of
 from deltaskip.errors import SparkUnavailable
 

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from deltaskip.cli.command_line import (
+    CommandTable,
+    float_bounds_option,
+    names,
+    opens_table,
+    param_option,
+    program,
+    show,
+)
 from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
-from deltaskip.cli.opening import session
-from deltaskip.cli.program import CommandTable, float_bounds_option, names, opens_table, param_option, program, show
+from deltaskip.cli.open_table import session
 from deltaskip.records import dataclass
 from deltaskip.shown import human_bytes
 
@@ -235,7 +243,7 @@ def options(
     resume: bool,
 ) -> dict[str, Any]:
     """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
-    from deltaskip.cli.predicates import predicate
+    from deltaskip.cli.where_options import predicate
 
     return {
         "where": predicate(where, params),

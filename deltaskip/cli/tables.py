@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from deltaskip.cli.command_line import debug_option, json_option, program, show, storage_option
 from deltaskip.cli.display import print_lines
-from deltaskip.cli.opening import open_catalog
-from deltaskip.cli.program import debug_option, json_option, program, show, storage_option
+from deltaskip.cli.open_table import open_catalog
 
 
 @program.command("tables", short_help="List the tables of a namespace of the catalog.")

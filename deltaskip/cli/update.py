@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.opening import open_table
-from deltaskip.cli.program import program, written_table
+from deltaskip.cli.command_line import program, written_table
+from deltaskip.cli.open_table import open_table
 from deltaskip.cli.row_changes import change_rows, changes_rows, check_every
 from deltaskip.errors import SchemaError
 
@@ -33,7 +33,7 @@ def _update(
     ASSIGNMENT is 'column = expression', such as 'price = price * 1.1', 'st.b = NULL' or 'state = DEFAULT'.
     """
     check_every(every, where)
-    from deltaskip.cli.predicates import predicate
+    from deltaskip.cli.where_options import predicate
 
     given: dict[str, object] = {}
     for each in assignments:

@@ -11,7 +11,7 @@ import threading
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import parse_name
-from deltaskip.collations.versions import SPARK_VERSION, source_of
+from deltaskip.collations.versions import SPARK_VERSION, how_to_get
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 from deltaskip.records import dataclass
@@ -130,7 +130,7 @@ def _made(wanted: CollationId, provider: str, version: str) -> Collation:
     if library is None:
         here = ", ".join(icu_libraries()) or "none"
         raise CollationUnavailable(
-            f"{wanted} needs ICU {version}, and the available versions are {here}: {source_of(version)}."
+            f"{wanted} needs ICU {version}, and the available versions are {here}: {how_to_get(version)}."
         )
     return icu_collation(wanted, library)
 

@@ -13,7 +13,7 @@ from itertools import product
 from deltaskip.errors import InvalidCollation
 from deltaskip.records import dataclass
 
-BINARY = "UTF8_BINARY"
+BINARY_NAME = "UTF8_BINARY"
 LCASE = "UTF8_LCASE"
 ROOT = "UNICODE"
 
@@ -118,7 +118,7 @@ class CollationName:
     @property
     def provider(self) -> str:
         """The provider of the name: `spark` for UTF8_*, else `icu`."""
-        return "spark" if self.locale in (BINARY, LCASE) else "icu"
+        return "spark" if self.locale in (BINARY_NAME, LCASE) else "icu"
 
 
 @lru_cache(maxsize=4096)
@@ -166,7 +166,7 @@ def spark_equal(name: str) -> str | None:
 
 def spark_names() -> tuple[str, ...]:
     """All names that Spark accepts, in its normalized spelling: 1148 with ICU 77.1."""
-    own = (base + trim for base, trim in product((BINARY, LCASE), ("", "_RTRIM")))
+    own = (base + trim for base, trim in product((BINARY_NAME, LCASE), ("", "_RTRIM")))
     icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
     return (*own, *("".join(parts) for parts in icu))
 
@@ -192,8 +192,8 @@ def icu_locale(name: CollationName | str) -> str:
 def _spark_name(name: str) -> CollationName | None:
     upper = name.upper()
     own = upper.removesuffix("_RTRIM")
-    if own in (BINARY, LCASE):
-        return CollationName(own, own == BINARY, True, upper != own, upper)
+    if own in (BINARY_NAME, LCASE):
+        return CollationName(own, own == BINARY_NAME, True, upper != own, upper)
     longest = min(len(upper), _LONGEST_LOCALE)
     base = next((upper[:end] for end in range(longest, 0, -1) if upper[:end] in _BY_UPPER), None)
     specifiers = None if base is None else _specifiers(upper[len(base) :])

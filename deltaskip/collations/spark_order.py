@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
-from deltaskip.collations.names import BINARY, LCASE, spark_name
+from deltaskip.collations.names import BINARY_NAME, LCASE, spark_name
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
@@ -111,11 +111,13 @@ def spark_order(identifier: CollationId) -> SparkOrder:
     """
     name = spark_name(identifier.name)
     if name.provider != "spark":
-        raise InvalidCollation(f"{identifier} is not a collation of provider spark, which has {BINARY} and {LCASE}.")
+        raise InvalidCollation(
+            f"{identifier} is not a collation of provider spark, which has {BINARY_NAME} and {LCASE}."
+        )
     if identifier.version is None:
         raise InvalidCollation(f"{identifier} has no version: add one, as in {identifier}.77.1.")
     try:
-        table = None if name.locale == BINARY else lowercase_table(identifier.version)
+        table = None if name.locale == BINARY_NAME else lowercase_table(identifier.version)
     except CollationUnavailable as error:
         raise CollationUnavailable(f"{identifier} cannot be evaluated here. {error}") from error
     return SparkOrder(identifier, name.rtrim, table)

@@ -29,7 +29,7 @@ def installed_spark_version() -> str:
     return SPARK_VERSION if jar is None else jar.version
 
 
-def source_of(version: str) -> str:
+def how_to_get(version: str) -> str:
     """How to get ICU of this version, as an instruction that can follow a colon."""
     return _PACKAGES.get(version, _OTHERWISE)
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, table_key, table_keys
+from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.file_rules import NewFile, check_rules
-from deltaskip.data_files.folder_values import FolderValues, folder_pairs, given_texts
+from deltaskip.data_files.folder_values import FolderValues, given_texts
 from deltaskip.data_files.given_files import GivenFile, find_files
 from deltaskip.data_files.parquet_types import FileColumns
 from deltaskip.data_files.parquet_writer import DataFileLayout

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile, parse_partition_value
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.data_files.data_file import parquet_schema
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.doors import first_line

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
-from deltaskip.engine import collation_version, engine, is_column
+from deltaskip.engine import current_collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
 from deltaskip.rows.arrow_conversion import ArrowRows
@@ -87,7 +87,7 @@ class GivenRows:
         That of the DataFrame's session, or of the installed Spark.
         """
         if self._frame is None:
-            return collation_version()
+            return current_collation_version()
         session = self._frame.sparkSession
         return engine("Writing a DataFrame").collation_version(session)
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
+from deltaskip.actions.partition_folders import random_prefix
 from deltaskip.collations.versions import DOMAIN, kept_versions
 from deltaskip.data_files.parquet_writer import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
@@ -43,7 +44,6 @@ def layout_after(
         mapping_mode=mode,
         tight_bounds=writes_tight_bounds(protocol, metadata.configuration),
     )
-    prefixed = mode != "none" or properties.randomize_file_prefixes
     return DataFileLayout(
         snapshot.storage,
         snapshot.root,
@@ -54,7 +54,7 @@ def layout_after(
         codec=properties.compression_codec or DEFAULT_CODEC,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
         keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
-        random_prefix=properties.random_prefix_length if prefixed else None,
+        random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
         may_shred=properties.variant_shredding

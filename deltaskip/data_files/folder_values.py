@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
 
 from deltaskip.actions import PartitionValueError, parse_partition_value, serialize_partition_value
-from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped, partition_texts
+from deltaskip.actions.partition_folders import folder_pairs
+from deltaskip.actions.partition_values import partition_texts
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.rows.arrow_layout import plain_array
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
@@ -25,14 +26,6 @@ from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType, DecimalType, StructField
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
-
-
-def folder_pairs(folders: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the name and the value of each folder `name=value`, unescaped; None for Hive's name of NULL."""
-    for folder in folders:
-        name, equals, value = folder.partition("=")
-        if name and equals:
-            yield hive_unescaped(name), None if value == HIVE_NULL else hive_unescaped(value)
 
 
 class FolderValues:

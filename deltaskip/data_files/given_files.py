@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
-from deltaskip.actions.partition_folders import encode_location, encode_path
+from deltaskip.actions.paths import encode_location, encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
 from deltaskip.json_text import parse_json

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile
-from deltaskip.actions.partition_folders import partition_folder, partition_texts, random_folder
+from deltaskip.actions.partition_folders import partition_folder, random_folder
+from deltaskip.actions.partition_values import partition_texts
 from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, parquet_schema, viewed
 from deltaskip.data_files.encoding import Encoders, FileSequence, processors
 from deltaskip.data_files.sort_order import SortColumn

@@ -33,7 +33,7 @@ from deltaskip.storage import open_storage
 from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable
 
-Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+CreateMode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
 _PARQUET = "parquet"
 
 
@@ -52,7 +52,7 @@ class NewTable:
         properties: Table properties.
     """
 
-    mode: Mode
+    mode: CreateMode
     name: str | None = None
     location: str | None = None
     comment: str | None = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, TableNotFound
-from deltaskip.spark.catalog.session_tables import PROVIDER, name_parts, named_table
+from deltaskip.spark.catalog.session_tables import DELTA_PROVIDER, name_parts, named_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable
 
@@ -60,7 +60,7 @@ def opened_by_name(spark: SparkSession, name: str) -> tuple[DeltaTable, str | No
 def path_in_name(spark: SparkSession, name: str) -> str | None:
     """Return the path of a name such as ``delta.`/data/events` ``; None for another name."""
     parts = name_parts(spark, name)
-    return parts[1] if len(parts) == 2 and parts[0].lower() == PROVIDER and "/" in parts[1] else None
+    return parts[1] if len(parts) == 2 and parts[0].lower() == DELTA_PROVIDER and "/" in parts[1] else None
 
 
 def storage_options(path: str, hadoop_conf: object) -> dict[str, str]:

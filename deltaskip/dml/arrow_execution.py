@@ -14,14 +14,15 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_updates import ArrowUpdates
 from deltaskip.dml.assignments import Assignments
 from deltaskip.dml.changed_rows import ChangedRows
-from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowExecution, RowsOfFiles
+from deltaskip.dml.execution import MARKED, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.expr import top_level_columns
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
-from deltaskip.features.row_tracking import RowIdColumns
+from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
@@ -165,7 +166,6 @@ class _HeldRows:
         self._held = held
 
     def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
-        """See StoredRows.live."""
         for number, uri in enumerate(files["uri"].to_pylist()):
             for batch in self._held[uri]:
                 yield number, batch
@@ -214,10 +214,10 @@ def _written(
     arrays = {name: batch.columns[name] for name in columns}
     if row_ids is not None:
         first, version = (part.files[n][number] for n in ("base_row_id", "default_row_commit_version"))
-        fresh = pc.add(arrow_array(batch.positions), first)
-        arrays[row_ids.row_id] = pc.coalesce(batch.columns[row_ids.row_id], fresh)
-        arrays[row_ids.commit_version] = pc.coalesce(batch.columns[row_ids.commit_version], version)
+        ids, versions = row_ids.row_id, row_ids.commit_version
+        arrays[ids] = stable_row_ids(batch.columns[ids], first, arrow_array(batch.positions))
+        arrays[versions] = stable_commit_versions(batch.columns[versions], version)
     if part.change is not None:
         kind = arrow_array([part.change], pa.string())
-        arrays[CHANGE_TYPE.name] = kind.take(arrow_array(np.zeros(len(batch), np.int64)))
+        arrays[CHANGE_TYPE] = kind.take(arrow_array(np.zeros(len(batch), np.int64)))
     return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))

@@ -17,7 +17,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, MARKED, RowsOfFiles
+from deltaskip.dml.execution import MARKED, RowsOfFiles
 from deltaskip.errors import PredicateError
 from deltaskip.expr import PASS_SESSION, Node, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
@@ -28,6 +28,7 @@ from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.predicates import in_quotes, new_value_node
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
@@ -99,7 +100,7 @@ class ArrowUpdates(NewRows):
             stored = self._stored(batch, row_ids)
             if change is not None:
                 kind = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
-                stored = stored.append_column(CHANGE_TYPE.name, kind)
+                stored = stored.append_column(CHANGE_TYPE, kind)
             yield stored
 
     def _in_place(self, row_ids: RowIdColumns | None, copied: RowsOfFiles) -> Iterator[pa.RecordBatch]:

@@ -23,18 +23,20 @@ from deltaskip.data_files.append import with_marks
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
-from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowsOfFiles
+from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.kept_row_groups import copy_kept_row_groups
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
-from deltaskip.features.deletion_vectors import write_deletion_vectors
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
 from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.types import STRING, StructField
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.txn.transaction import Transaction
@@ -340,7 +342,7 @@ def change_layout(layout: DataFileLayout) -> DataFileLayout:
     # PROTOCOL, Change Data Files
     """
     request = replace(layout.request, columns=(), collations=())
-    return replace(layout, extra=(CHANGE_TYPE,), change_data=True, request=request)
+    return replace(layout, extra=(StructField(CHANGE_TYPE, STRING),), change_data=True, request=request)
 
 
 def write_inserts(transaction: Transaction, files: Sequence[AddFile], execution: RowExecution) -> None:

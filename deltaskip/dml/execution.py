@@ -17,7 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import STRING, VOID, StructField, StructType
+from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from deltaskip.dml.changed_rows import ChangedRows
     from deltaskip.dml.files_to_change import FilesToChange
 
-CHANGE_TYPE = StructField("_change_type", STRING)
-"""The column of change files with the kind of a change.
-
-# PROTOCOL, Change Data Files
-"""
 MARKED = "__deltaskip_marked"
 """The column of rows of files that are `marked`."""
 

@@ -21,11 +21,11 @@ from deltaskip.actions import (
     AddFile,
     RemoveFile,
     absolute_uris,
-    add_files,
+    add_actions,
     parse_partition_value,
     remove_files,
 )
-from deltaskip.actions.partition_folders import partition_texts
+from deltaskip.actions.partition_values import partition_texts
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
@@ -34,7 +34,7 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import FileCount
@@ -93,7 +93,7 @@ class DataFiles:
 
     def adds(self) -> list[AddFile]:
         """Return the add action of each file; all columns of FILE_SCHEMA must have been read."""
-        return list(add_files(self.logged))
+        return list(add_actions(self.logged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequen
     listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     logged = in_schema(pa.table(batch.rows(list(columns), indices), names=list(columns)), schema)
-    return DataFiles(listed, logged, live_rows(batch, indices))
+    return DataFiles(listed, logged, live_row_counts(batch, indices))
 
 
 def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFiles]) -> DataFiles:

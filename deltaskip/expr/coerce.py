@@ -157,7 +157,7 @@ def may_give_null(source: DataType, target: DataType) -> bool:
     if target == STRING:
         return False
     if isinstance(target, DecimalType):
-        wide = decimal_of(source)
+        wide = decimal_type_of(source)
         fits = (
             wide is not None
             and target.scale >= wide.scale
@@ -183,7 +183,7 @@ def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataTyp
     if isinstance(left, DecimalType) or isinstance(right, DecimalType):
         if left in (FLOAT, DOUBLE) or right in (FLOAT, DOUBLE):
             return DOUBLE
-        first, second = decimal_of(left), decimal_of(right)
+        first, second = decimal_type_of(left), decimal_type_of(right)
         if first is not None and second is not None:
             return _wider_decimal(first, second)
     return _promoted_string(left, right, ansi)
@@ -228,7 +228,7 @@ def common_type(types: Sequence[DataType], *, ansi: bool = True) -> DataType | N
     return found
 
 
-def decimal_of(type_: DataType) -> DecimalType | None:
+def decimal_type_of(type_: DataType) -> DecimalType | None:
     """The decimal type that contains every value of an integral or decimal type."""
     if isinstance(type_, DecimalType):
         return type_

@@ -23,7 +23,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
-from deltaskip.expr.python_values import is_listed, listed, literal_node, long_list
+from deltaskip.expr.python_values import is_listed, list_of, literal_node, long_list
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.types import DataType
 
@@ -165,7 +165,7 @@ class ColumnExpr:
             values: The values, or one list, tuple, set or array of them.
         """
         given = values[0] if len(values) == 1 and is_listed(values[0]) else values
-        return ColumnExpr(In(self.node, long_list(given) or tuple(map(to_node, listed(given)))))
+        return ColumnExpr(In(self.node, long_list(given) or tuple(map(to_node, list_of(given)))))
 
     def between(self, lower: object, upper: object) -> ColumnExpr:
         """Return `self BETWEEN lower AND upper`.

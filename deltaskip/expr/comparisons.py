@@ -15,7 +15,7 @@ from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
-COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+ARROW_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
     "!=": pc.not_equal,
     "<": pc.less,
@@ -30,14 +30,14 @@ def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
     """A comparison in Spark's order."""
     if type_ == BOOLEAN:
         # Arrow orders numbers only.
-        return COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
+        return ARROW_COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
     if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
         # NaN equals itself, and is above every other number.
         ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
         left, right = (
             each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
         )
-    return COMPARISONS[op](left, right)
+    return ARROW_COMPARISONS[op](left, right)
 
 
 def equal_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:

@@ -161,7 +161,7 @@ def or_meant(where: object) -> str:
     return ""
 
 
-def place_of(constant: Node, where: object) -> str:
+def place_in_text(constant: Node, where: object) -> str:
     """Return the line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
     constants = [child for part in _walk(constant) for child in children_of(part) if isinstance(child, Literal)]
     texts = [part.value for part in constants if isinstance(part.value, str)]

@@ -166,7 +166,7 @@ def has_negative_zero(elements: pa.Array) -> bool:
     return bool((np.signbit(values) & (values == 0)).any())
 
 
-def counted(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
+def flagged_elements(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
     """Return how many elements of each list have a flag."""
     totals = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=totals[1:])

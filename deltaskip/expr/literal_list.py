@@ -96,7 +96,7 @@ def integers(values: pa.Array | np.ndarray) -> LiteralList:
     return LiteralList(array, types)
 
 
-def texts(values: pa.Array) -> LiteralList:
+def text_list(values: pa.Array) -> LiteralList:
     """The list of strings."""
     return LiteralList(values, (STRING,))
 

@@ -73,7 +73,7 @@ class NumberFormat:
         """The number that a text stands for; None if it does not have the format."""
         if not text.isascii():
             raise Undecided(f"The number in {shown(text)} is left to Spark: it is not ASCII.")
-        reading = _Reading(text)
+        reading = _NumberText(text)
         for token in self.tokens:
             if not (reading.group(token) if isinstance(token, _Group) else reading.sign(token)):
                 return None
@@ -101,7 +101,7 @@ class NumberFormat:
         return text if text not in ("", "+", "-") else "0"
 
 
-class _Reading:
+class _NumberText:
     """A text that is read by the tokens of a format."""
 
     def __init__(self, text: str) -> None:

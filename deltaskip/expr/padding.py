@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr.bind import bind_expression
-from deltaskip.expr.literal_list import LiteralList, texts
+from deltaskip.expr.literal_list import LiteralList, text_list
 from deltaskip.expr.nodes import (
     PADDED,
     And,
@@ -64,7 +64,7 @@ def as_read(node: Node, schema: StructType, time_zone: str) -> Node:
     """
     if not any(map(declares_char, schema.fields)) or is_too_large(node):
         return node
-    return _Reading(schema, time_zone).read(node)
+    return _PaddedComparisons(schema, time_zone).read(node)
 
 
 def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
@@ -89,7 +89,7 @@ def _without_padding(node: Node) -> Node:
     return transform(node, _without_padding)
 
 
-class _Reading:
+class _PaddedComparisons:
     """Makes the expression of `as_read`."""
 
     def __init__(self, schema: StructType, time_zone: str) -> None:
@@ -160,7 +160,7 @@ class _Reading:
             if values.types != (STRING,):
                 return transform(node, self.read)
             most = max(length, pc.max(pc.utf8_length(values.array)).as_py())
-            return In(_read(child, length, most), texts(pc.utf8_rpad(values.array, most)))
+            return In(_read(child, length, most), text_list(pc.utf8_rpad(values.array, most)))
         lengths = [self._compared(value) for value in values]
         if all(lengths):
             most = max(length, *lengths)

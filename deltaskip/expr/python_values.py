@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr.intervals import DAY_TIME
-from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, texts
+from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_list
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_timestamp
@@ -95,7 +95,7 @@ def is_listed(value: object) -> bool:
     return not scalar and (isinstance(value, Collection | range) or hasattr(value, "to_pylist"))
 
 
-def listed(values: Any) -> list[object]:
+def list_of(values: Any) -> list[object]:
     """Return the elements of a list of constants. Arrays of numpy, pandas and pyarrow give scalars."""
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
@@ -120,7 +120,7 @@ def long_list(values: Any) -> LiteralList | None:
         if kinds == {int}:
             return integers(np.array(list(array), np.int64))
         if kinds == {str}:
-            return texts(arrow_array(list(array), pa.string()))
+            return text_list(arrow_array(list(array), pa.string()))
     except (OverflowError, UnicodeEncodeError):
         # An integer that is a decimal in Spark, or a text that is refused where it is used.
         return None
@@ -131,7 +131,7 @@ def _of_array(array: pa.Array) -> LiteralList | None:
     if pa.types.is_signed_integer(array.type):
         return integers(array.cast(pa.int64()))
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        return texts(array.cast(pa.string()))
+        return text_list(array.cast(pa.string()))
     return None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant_of, filled, made, numbers
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column, constant_of, filled, made, numbers
 from deltaskip.expr.zones import local_times, near_limits
 from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
@@ -57,7 +57,7 @@ def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
 
 def date_column(days: np.ndarray, *given: Values) -> pa.Array:
     """Dates; what none can hold is left to the caller, as Spark raises for some units, and wraps for others."""
-    if any_of((days < -(2**31)) | (days >= 2**31), *given):
+    if any_set((days < -(2**31)) | (days >= 2**31), *given):
         raise NotByColumn
     return made(days.astype(np.int32), pa.date32(), *given)
 

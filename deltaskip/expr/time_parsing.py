@@ -68,7 +68,7 @@ class _Unlike(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Number:
+class _FieldDigits:
     """Digits of a field. after: Digits of the numbers that follow directly and are not more than these."""
 
     field: str
@@ -87,7 +87,7 @@ class _Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _Words:
     """One of several texts, the longest first, and their values."""
 
     field: str
@@ -110,7 +110,7 @@ class _Optional:
     readers: tuple[_Reader, ...]
 
 
-_Reader: TypeAlias = str | _Number | _Fraction | _Names | _Offset | _Optional
+_Reader: TypeAlias = str | _FieldDigits | _Fraction | _Words | _Offset | _Optional
 _Found = dict[str, int]
 
 
@@ -169,15 +169,15 @@ def _add(items: Sequence[Item], readers: list[_Reader], pattern: str) -> None:
                 active = None
                 continue
         reader = _reader(item, pattern)
-        fixed = isinstance(reader, _Number) and reader.least == reader.most and not reader.signs
+        fixed = isinstance(reader, _FieldDigits) and reader.least == reader.most and not reader.signs
         fixed |= isinstance(reader, _Fraction) and reader.most == 1
         before = None if active is None else readers[active]
-        if not fixed and not isinstance(reader, _Number):
+        if not fixed and not isinstance(reader, _FieldDigits):
             active = None
-        elif active is None or not isinstance(before, _Number):
+        elif active is None or not isinstance(before, _FieldDigits):
             active = len(readers)
         elif fixed:
-            width = reader.most if isinstance(reader, _Number | _Fraction) else 0
+            width = reader.most if isinstance(reader, _FieldDigits | _Fraction) else 0
             readers[active] = replace(before, after=before.after + width)
         else:
             readers[active] = replace(before, after=-1)
@@ -193,16 +193,16 @@ def _reader(field: PatternField, pattern: str) -> _Reader:
         case "y":
             name = "year of era" if field.era else "year"
             if count == 2:
-                return _Number(name, 2, 2, century=True)
-            return _Number(name, count, _MOST_DIGITS, "-" if count < 4 else "+-")
+                return _FieldDigits(name, 2, 2, century=True)
+            return _FieldDigits(name, count, _MOST_DIGITS, "-" if count < 4 else "+-")
         case "M" | "L" if count > 2:
-            return _Names("month", names_of("M", count))
+            return _Words("month", names_of("M", count))
         case "G":
-            return _Names("era", names_of("G", count))
+            return _Words("era", names_of("G", count))
         case "a":
-            return _Names("half", (("AM", 0), ("PM", 1)))
+            return _Words("half", (("AM", 0), ("PM", 1)))
         case "D" if count > 1:
-            return _Number("day of year", count, 3)
+            return _FieldDigits("day of year", count, 3)
         case "X" | "x" | "Z" if (letter, count) != ("Z", 4):
             form = 2 if letter == "Z" and count < 4 else count
             parts = ((1, 2), (2, 2), (2, 2), (2, 3), (2, 3))[form - 1]
@@ -210,8 +210,8 @@ def _reader(field: PatternField, pattern: str) -> _Reader:
     if letter not in _NUMBERS:
         raise Undecided(f"The pattern {shown(pattern)} is left to Spark.")
     if count == 1:
-        return _Number(_NUMBERS[letter], 1, _MOST_DIGITS, "-")
-    return _Number(_NUMBERS[letter], count, count)
+        return _FieldDigits(_NUMBERS[letter], 1, _MOST_DIGITS, "-")
+    return _FieldDigits(_NUMBERS[letter], count, count)
 
 
 def _read(readers: Sequence[_Reader], text: str, at: int, found: _Found) -> int:
@@ -222,7 +222,7 @@ def _read(readers: Sequence[_Reader], text: str, at: int, found: _Found) -> int:
                 if not _same(text[at : at + len(reader)], reader):
                     raise _Unlike
                 at += len(reader)
-            case _Number():
+            case _FieldDigits():
                 at = _number(reader, text, at, found)
             case _Fraction(most):
                 digits = _digits(text, at, most)
@@ -230,7 +230,7 @@ def _read(readers: Sequence[_Reader], text: str, at: int, found: _Found) -> int:
                     raise _Unlike
                 _put(found, "nanos", int(digits.ljust(9, "0")))
                 at += len(digits)
-            case _Names(field, names):
+            case _Words(field, names):
                 known = [(name, value) for name, value in names if _same(text[at : at + len(name)], name)]
                 if not known:
                     raise _Unlike
@@ -248,7 +248,7 @@ def _read(readers: Sequence[_Reader], text: str, at: int, found: _Found) -> int:
     return at
 
 
-def _number(reader: _Number, text: str, at: int, found: _Found) -> int:
+def _number(reader: _FieldDigits, text: str, at: int, found: _Found) -> int:
     start, sign = at, text[at : at + 1]
     if not sign or (sign in "+-" and sign not in reader.signs):
         raise _Unlike

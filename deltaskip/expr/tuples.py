@@ -9,7 +9,7 @@ from typing import Any
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.expr.column import ColumnExpr, col
 from deltaskip.expr.nodes import And, Node, Or
-from deltaskip.expr.python_values import is_listed, listed
+from deltaskip.expr.python_values import is_listed, list_of
 
 _OPERATORS: dict[str, Callable[[Any, Any], ColumnExpr]] = {
     "=": eq,
@@ -70,7 +70,7 @@ def _condition(given: object, argument: str) -> Node:
                 f"The operator {operator!r} of {argument} needs a list of values, such as ({name!r}, {operator!r}, "
                 f"[1, 2]), not {type(value).__name__}."
             )
-        nothing = any(each is None for each in listed(value))
+        nothing = any(each is None for each in list_of(value))
     else:
         nothing = value is None
     if nothing:

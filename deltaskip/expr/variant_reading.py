@@ -52,7 +52,7 @@ class Item:
     value: Any
 
 
-Tree: TypeAlias = Item | list[Any] | dict[str, Any]
+VariantTree: TypeAlias = Item | list[Any] | dict[str, Any]
 
 _NUMBERS: dict[int, tuple[str, DataType]] = {
     3: ("<b", LONG),
@@ -68,7 +68,7 @@ _NUMBERS: dict[int, tuple[str, DataType]] = {
 _DECIMAL_SIZES = {8: 4, 9: 8, 10: 16}
 
 
-def tree_of(variant: tuple[bytes, bytes]) -> Tree:
+def tree_of(variant: tuple[bytes, bytes]) -> VariantTree:
     """Return the tree of a variant. Raises Undecided for bytes that are none, or types that are not known here."""
     value, metadata = variant
     try:
@@ -77,7 +77,7 @@ def tree_of(variant: tuple[bytes, bytes]) -> Tree:
         raise Undecided("A variant that is not valid is left to Spark.") from error
 
 
-def variant_of(tree: Tree) -> tuple[bytes, bytes]:
+def variant_of(tree: VariantTree) -> tuple[bytes, bytes]:
     """Return the variant of a tree. Names of objects are sorted as Spark sorts them."""
     names: dict[str, int] = {}
     value = _written(tree, names)
@@ -90,7 +90,7 @@ def variant_of(tree: Tree) -> tuple[bytes, bytes]:
     return value, head + b"".join(each.to_bytes(size, "little") for each in offsets) + b"".join(encoded)
 
 
-def of_json(value: Any) -> Tree:
+def of_json(value: Any) -> VariantTree:
     """Return the tree of a JSON value of `json_reading`. Raises DuplicateName."""
     match value:
         case None:
@@ -131,7 +131,7 @@ def variant_json(variant: tuple[bytes, bytes], zone: Zone) -> str:
     return _json(tree_of(variant))
 
 
-def _json(tree: Tree) -> str:
+def _json(tree: VariantTree) -> str:
     match tree:
         case dict():
             return f"{{{','.join([f'{quoted(name)}:{_json(each)}' for name, each in tree.items()])}}}"
@@ -188,7 +188,7 @@ def _names(metadata: bytes) -> list[str]:
     return [_part(metadata, first + one, other - one).decode() for one, other in pairwise(offsets)]
 
 
-def _read(data: bytes, at: int, names: Sequence[str], left: int) -> Tree:
+def _read(data: bytes, at: int, names: Sequence[str], left: int) -> VariantTree:
     if not left:
         raise Undecided("A deeply nested variant is left to Spark.")
     kind, header = data[at] & 3, data[at] >> 2
@@ -231,7 +231,7 @@ def _primitive(data: bytes, at: int, kind: int) -> Item:
     raise Undecided("A variant of such a type is left to Spark.")
 
 
-def _written(tree: Tree, names: dict[str, int]) -> bytes:
+def _written(tree: VariantTree, names: dict[str, int]) -> bytes:
     match tree:
         case dict():
             # As Java compares strings.

@@ -71,7 +71,7 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
     together = pc.binary_join(listed, between)[0].as_py()
     if not len(values) or together.count("\0") >= len(values):
         raise NotByColumn
-    found = pc.split_pattern(texts([change(together)]), between).values
+    found = pc.split_pattern(text_array([change(together)]), between).values
     return pc.if_else(values.is_valid(), found, none_of(pa.string()))
 
 
@@ -154,7 +154,7 @@ def valid(*given: Values) -> np.ndarray | None:
     return found
 
 
-def any_of(flags: np.ndarray, *given: Values) -> bool:
+def any_set(flags: np.ndarray, *given: Values) -> bool:
     """Whether a flag is set in a row where no array is null."""
     if not flags.any():
         return False
@@ -216,7 +216,7 @@ def none_of(type_: pa.DataType) -> pa.Scalar:
     return arrow_scalar(None, type_)
 
 
-def texts(values: Sequence[str | None]) -> pa.Array:
+def text_array(values: Sequence[str | None]) -> pa.Array:
     """An array of strings."""
     return arrow_array(values, pa.string())
 

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltaskip.actions import DomainMetadata
-from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import TableProtocol, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import StructType
@@ -68,17 +69,17 @@ def check_clustering(
             f"cannot be set: enable it first."
         )
     if partition_columns:
-        raise InvalidCommit(
-            f"{CLUSTERING_DOMAIN} of {root} cannot be set after version {version}: only unpartitioned tables can be "
-            f"clustered (rule {_RULE}).",
+        raise refusal(
             _RULE,
+            f"{CLUSTERING_DOMAIN} of {root} cannot be set after version {version}: only unpartitioned tables can be "
+            f"clustered",
         )
     named = clustering_paths(configuration)
     if named is None or not named <= set(_paths_of(physical)):
-        raise InvalidCommit(
-            f"The domain {CLUSTERING_DOMAIN} of a commit to {root} after version {version} must list clusteringColumns "
-            f"by the physical paths of existing columns, but is {configuration} (rule {_RULE}).",
+        raise refusal(
             _RULE,
+            f"The domain {CLUSTERING_DOMAIN} of a commit to {root} after version {version} must list clusteringColumns "
+            f"by the physical paths of existing columns, but is {configuration}",
         )
 
 

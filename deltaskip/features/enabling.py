@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.registry import FEATURES, has_feature, no_feature
+from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
 from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import (
@@ -134,7 +134,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
             f"Delta has reader versions 1 to {FEATURES_READER_VERSION} and writer versions 1 to "
             f"{FEATURES_WRITER_VERSION}, not {reader} and {writer}."
         )
-    return with_features(protocol, filter(_is_real, sorted(_implied(reader, writer))))
+    return with_features(protocol, sorted(_implied(reader, writer)))
 
 
 def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Protocol:
@@ -149,7 +149,7 @@ def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Pr
     versions = (FEATURES[name].legacy_reader_version if name in FEATURES else None for name in both)
     reader = max((version or FEATURES_READER_VERSION for version in versions), default=1)
     for writer in range(1, FEATURES_WRITER_VERSION):
-        implied = {name for name in _implied(1, writer) if _is_real(name)}
+        implied = _implied(1, writer)
         if implied == names and reader < FEATURES_READER_VERSION:
             return Protocol(reader, writer)
     if reader < FEATURES_READER_VERSION:
@@ -163,20 +163,14 @@ def _for_readers(names: Iterable[str], read: Collection[str]) -> list[str]:
     return sorted(known | {name for name in names if name in read})
 
 
-def features_of(protocol: Protocol) -> set[str]:
-    """Return the names of the features that a protocol lists or implies."""
-    listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
-    return listed | {name for name in FEATURES if has_feature(protocol, name) and _is_real(name)}
-
-
-def _implied(reader: int, writer: int) -> Iterator[str]:
+def _implied(reader: int, writer: int) -> frozenset[str]:
     """Features that protocol versions without lists of features imply."""
     versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
     if reader == FEATURES_READER_VERSION:
         versions = Protocol(1, versions.min_writer_version)
     if writer == FEATURES_WRITER_VERSION:
         versions = Protocol(versions.min_reader_version, 1)
-    return (name for name in FEATURES if has_feature(versions, name))
+    return features_of(versions)
 
 
 def _with_requirements(names: Iterable[str]) -> Iterator[str]:
@@ -186,8 +180,3 @@ def _with_requirements(names: Iterable[str]) -> Iterator[str]:
             raise InvalidArgument(no_feature(name))
         yield name
         yield from _with_requirements(feature.requires)
-
-
-def _is_real(name: str) -> bool:
-    """Whether the name is that of a feature in the protocol, and not a spelling of a draft."""
-    return name != "columnInvariants"

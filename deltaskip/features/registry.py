@@ -7,6 +7,7 @@ A new feature is one row here. The table of the documentation is `support_table(
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -155,6 +156,13 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     return _implied(feature.legacy_reader_version, protocol.min_reader_version, FEATURES_READER_VERSION) or _implied(
         feature.legacy_writer_version, protocol.min_writer_version, FEATURES_WRITER_VERSION
     )
+
+
+@lru_cache(maxsize=16)
+def features_of(protocol: TableProtocol) -> frozenset[str]:
+    """Return the names of the features that a protocol lists or implies."""
+    listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
+    return frozenset(listed | {name for name in FEATURES if has_feature(protocol, name)})
 
 
 def marks_rows(protocol: TableProtocol, properties: TableProperties) -> bool:

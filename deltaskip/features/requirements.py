@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature, marks_rows
+from deltaskip.features.commit_rules import unsupported
+from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, features_of, has_feature, marks_rows
 from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import supports_mapping
@@ -26,8 +26,8 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     VARIANT,
     DataType,
-    StructField,
     StructType,
+    nested_fields,
     nested_types,
 )
 
@@ -125,7 +125,7 @@ def check_writable(
             f"{where} needs Delta writer version {protocol.min_writer_version}, but deltaskip supports versions up to "
             f"{FEATURES_WRITER_VERSION}; use a newer client."
         )
-    features = _features(protocol)
+    features = sorted(features_of(protocol))
     unknown = sorted(name for name in features if name not in FEATURES)
     active = [name for name in features if name in FEATURES and _is_active(name, properties, schema)]
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
@@ -151,7 +151,7 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
 
     Raises UnsupportedFeature, which lists every feature that is unknown or not supported for reading.
     """
-    unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
+    unknown = sorted(name for name in features_of(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
     if protocol.min_writer_version > FEATURES_WRITER_VERSION:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:
@@ -169,7 +169,7 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
             uses[names] = f"the property {definition.name}"
     for name in properties.constraints:
         uses["checkConstraints",] = f"the constraint {name}"
-    for field in _fields(schema):
+    for field in nested_fields(schema):
         for key in field.metadata:
             found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
             if found is not None:
@@ -230,27 +230,22 @@ def _check_rules(
     protocol: TableProtocol, properties: TableProperties, active: list[str], where: str, summary: CommitSummary
 ) -> None:
     if "appendOnly" in active and summary.removes_rows:
-        raise UnsupportedFeature(
+        raise unsupported(
+            "files.append-only",
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
-            f"{TableProperties.append_only.name} to false first (rule files.append-only)."
+            f"{TableProperties.append_only.name} to false first",
         )
     if summary.sets_deletion_vectors and not marks_rows(protocol, properties):
-        raise UnsupportedFeature(
+        raise unsupported(
+            "files.deletion-vector",
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
-            f"{TableProperties.deletion_vectors.name} to true (rule files.deletion-vector)."
+            f"{TableProperties.deletion_vectors.name} to true",
         )
     if summary.sets_domains and not has_feature(protocol, "domainMetadata"):
-        raise UnsupportedFeature(
-            f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first "
-            f"(rule protocol.unlisted)."
+        raise unsupported(
+            "protocol.unlisted",
+            f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first",
         )
-
-
-@lru_cache(maxsize=16)
-def _features(protocol: TableProtocol) -> tuple[str, ...]:
-    """All features of the table, including those that its protocol version implies."""
-    listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
-    return tuple(sorted(listed | {name for name in FEATURES if has_feature(protocol, name)}))
 
 
 def _is_active(name: str, properties: TableProperties, schema: StructType) -> bool:
@@ -258,7 +253,7 @@ def _is_active(name: str, properties: TableProperties, schema: StructType) -> bo
     if name in _PROPERTY:
         return properties.uses(_PROPERTY[name])
     if name in _FIELD_KEY:
-        return any(key.startswith(_FIELD_KEY[name]) for field in _fields(schema) for key in field.metadata)
+        return any(key.startswith(_FIELD_KEY[name]) for field in nested_fields(schema) for key in field.metadata)
     return name != "checkConstraints" or bool(properties.constraints)
 
 
@@ -282,6 +277,8 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.mapping_mode, ("columnMapping",)),
     (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
 )
+PROPERTY_OF: Mapping[str, TableProperty[Any]] = {name: used for used, names in _USING_PROPERTIES for name in names}
+"""For each feature that a table property uses, that property."""
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     INVARIANTS_KEY: ("invariants", "columnInvariants"),
     GENERATION_KEY: ("generatedColumns",),
@@ -294,17 +291,7 @@ _USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
     TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
     VARIANT: feature_names("variantType"),
 }
-_FIELD_KEY = {
-    "invariants": INVARIANTS_KEY,
-    "columnInvariants": INVARIANTS_KEY,
-    "generatedColumns": GENERATION_KEY,
-    "identityColumns": IDENTITY_PREFIX,
-}
-
-
-def _fields(schema: StructType) -> Iterator[StructField]:
-    """Every field at any depth."""
-    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
+_FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}
 
 
 def _s(names: list[str]) -> str:

@@ -1,8 +1,6 @@
 """Row tracking: each row has an id, which it keeps when it is copied to another file, and the version that changed it.
 
-The id is what the materialized column of the file has for the row, else the baseRowId of the file plus the position of
-the row; the version is that of its materialized column, else the file's defaultRowCommitVersion. Writers assign ids
-above the high-water mark of the domain, and set it.
+Writers assign ids above the high-water mark of the domain, and set it.
 
 # PROTOCOL, Row Tracking
 """
@@ -12,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltaskip.actions import Protocol
 from deltaskip.features.registry import has_feature
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import LONG, StructField
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
@@ -53,6 +55,35 @@ class RowIdColumns:
             for name, metadata in zip((self.row_id, self.commit_version), ids, strict=True)
         )
         return row_id, commit_version
+
+    def row_id_sql(self, base: str, position: str) -> str:
+        """`stable_row_ids` as SQL, of the columns with the baseRowId of the file and the position of the row."""
+        return f"coalesce({quoted_name(self.row_id)}, {quoted_name(base)} + {quoted_name(position)})"
+
+    def commit_version_sql(self, default: str) -> str:
+        """`stable_commit_versions` as SQL, of the column with the defaultRowCommitVersion of the file."""
+        return f"coalesce({quoted_name(self.commit_version)}, {quoted_name(default)})"
+
+
+def stable_row_ids(stored: pa.Array, base: pa.Array | pa.Scalar, positions: pa.Array) -> pa.Array:
+    """Return the ids of rows: what the materialized column has, else the baseRowId of the file plus the row's position.
+
+    Args:
+        stored: int64, the materialized column.
+        base: int64, the baseRowId of the file of each row.
+        positions: int64, the position of each row in its file.
+
+    # PROTOCOL, Row Tracking, Row IDs
+    """
+    return pc.coalesce(stored, pc.add(positions, base))
+
+
+def stable_commit_versions(stored: pa.Array, default: pa.Array | pa.Scalar) -> pa.Array:
+    """Return the versions that changed rows: of the materialized column, else the defaultRowCommitVersion of the file.
+
+    # PROTOCOL, Row Tracking, Row Commit Versions
+    """
+    return pc.coalesce(stored, default)
 
 
 def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:

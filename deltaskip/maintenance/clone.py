@@ -19,28 +19,28 @@ from deltaskip.actions import (
     DeletionVectorDescriptor,
     Metadata,
     Protocol,
-    add_files,
+    add_actions,
     hadoop_path,
     hadoop_paths,
     remove_of,
 )
-from deltaskip.actions.partition_folders import encode_location
+from deltaskip.actions.paths import encode_location
 from deltaskip.collations.versions import DOMAIN as COLLATIONS_DOMAIN
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.enabling import (
     NEW_TABLE,
-    features_of,
     lowest_protocol,
     protocol_for,
     with_features,
     without_feature_properties,
 )
+from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
+from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,
@@ -126,7 +126,7 @@ def clone(
                 target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
             )
     milliseconds = time.time_ns() // 1_000_000
-    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     transaction.add_written(*_without_row_ids(files))
     sizes = source.adds(["size"])["size"]
     metrics = {
@@ -258,4 +258,4 @@ def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, o
 
 def _without_row_ids(files: pa.Table) -> list[AddFile]:
     """The add actions: the commit assigns row ids, as the clone numbers its rows."""
-    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_files(files)]
+    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files)]

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.actions import parse_partition_value
+from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.data_files.add_files import add_given_files
-from deltaskip.data_files.folder_values import folder_pairs, log_text
+from deltaskip.data_files.folder_values import log_text
 from deltaskip.data_files.given_files import GivenFile, find_files
 from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError
@@ -178,14 +179,14 @@ def _merged(root: str, files: Sequence[GivenFile], footers: Mapping[str, Footer]
         except (SchemaError, ValueError) as error:
             raise SchemaError(f"{root} cannot be converted: in the file {file.path}, {error}") from error
         schema = replaced_schema(schema, root)
-        merge = _Merge(root, file.path, origins)
+        merge = _MergedColumns(root, file.path, origins)
         merged = merge.noted(schema) if merged is None else merge.struct(merged, schema, ())
     assert merged is not None
     return merged
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class _MergedColumns:
     """The merge of one file's columns into those of the files before it. origins: the first file with each column."""
 
     root: str

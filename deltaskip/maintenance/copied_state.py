@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, table_keys
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
-from deltaskip.features.enabling import features_of, with_features
-from deltaskip.features.registry import FEATURES
+from deltaskip.features.enabling import with_features
+from deltaskip.features.registry import FEATURES, features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
 from deltaskip.log.replay import dv_ids, file_keys

@@ -26,7 +26,7 @@ from deltaskip.storage.remote import ObjectStorage
 from deltaskip.storage.temporary_names import TEMPORARY
 
 LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms", pa.int64())])
-"""A listed file: its path below the table, not encoded; size and time are null where `facts_of` must look them up."""
+"""A listed file: its path below the table, not encoded; size and time are null where `with_sizes` must look them up."""
 
 _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
@@ -137,7 +137,7 @@ def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Fo
         yield from _by_directory(storage, root, hidden, folders)
 
 
-def facts_of(root: str, files: pa.Table) -> pa.Table:
+def with_sizes(root: str, files: pa.Table) -> pa.Table:
     """Return the files with their sizes and times, without files that no longer exist."""
     if not files["size"].null_count:
         return files

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_files, hadoop_paths, remove_of
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
-from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,
@@ -27,6 +27,7 @@ from deltaskip.maintenance.copied_state import (
     merged_protocol,
     with_data_change,
 )
+from deltaskip.progress import ProgressCallback
 from deltaskip.schema.arrow_values import exact_sum, one_chunk
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
@@ -41,8 +42,6 @@ _SHOWN = 10
 _OPERATION = "RESTORE"
 _BATCH_ROWS = 1 << 16
 
-Progress = Callable[[str, int, int], None]
-
 
 def restore(
     snapshot: Snapshot,
@@ -52,7 +51,7 @@ def restore(
     check_files: bool = True,
     dry_run: bool = False,
     options: WriteOptions = PLAIN_WRITE,
-    progress: Progress = lambda _what, _done, _total: None,
+    progress: ProgressCallback = lambda _what, _done, _total: None,
 ) -> WriteResult:
     """Make an earlier version of a table the latest again.
 
@@ -88,7 +87,7 @@ def restore(
     return commit_operation(snapshot, _OPERATION, act, options, repeatable=False)
 
 
-def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress | None) -> dict[str, int]:
+def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCallback | None) -> dict[str, int]:
     """Add the actions that restore the source's state; return Delta's metrics. progress: None for no check."""
     latest = transaction.snapshot
     if has_feature(source.protocol, "rowTracking") and not has_feature(latest.protocol, "rowTracking"):
@@ -119,8 +118,8 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress |
     if clustering is not None:
         transaction.set_system_domain(clustering)
     milliseconds = time.time_ns() // 1_000_000
-    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
-    transaction.add_written(*add_files(with_data_change(restored)))
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
+    transaction.add_written(*add_actions(with_data_change(restored)))
     return {
         "numRestoredFiles": len(restored),
         "restoredFilesSize": _size(restored),

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,15 +15,16 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import listed_keys, table_keys
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.commit import read_commits
 from deltaskip.log.commit_times import CommitTimes
+from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
-from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
+from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, files_of_table, is_temporary, with_sizes
+from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
 from deltaskip.schema.properties import DAY_MS
@@ -35,8 +36,6 @@ _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 _S3 = ("s3", "s3a", "s3n")
 _MOST_LINKS = 40
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
-
-Progress = Callable[[str, int, int], None]
 
 _LAST_VACUUM = "_last_vacuum_info"
 _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
@@ -74,7 +73,7 @@ class Unneeded:
         return replace(self, files=_without_other_names(snapshot, files, new))
 
 
-def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: Progress) -> Unneeded:
+def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: ProgressCallback) -> Unneeded:
     """Return the files below the table's folder that are older than a time and not needed since then.
 
     Args:
@@ -93,7 +92,7 @@ def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, p
 
 
 def _listed(
-    snapshot: Snapshot, needed: NeededFiles, cutoff_ms: int, progress: Progress, chosen: pa.Array | None = None
+    snapshot: Snapshot, needed: NeededFiles, cutoff_ms: int, progress: ProgressCallback, chosen: pa.Array | None = None
 ) -> tuple[pa.Table, Folders]:
     """The listed files that are old, not needed, and may be deleted. chosen: keys of the files in question."""
     folders, parts = Folders(), list[pa.Table]()
@@ -124,7 +123,7 @@ def _listed(
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
     found = _allowed(snapshot, found, folders, hidden)
-    found = _older(facts_of(snapshot.root, found), limit)
+    found = _older(with_sizes(snapshot.root, found), limit)
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():
@@ -150,7 +149,7 @@ def _older(files: pa.Table, limit: pa.Scalar) -> pa.Table:
     return files.filter(is_not_false(pc.less(files["modified_ms"], limit)))
 
 
-def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: Progress) -> Unneeded:
+def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: ProgressCallback) -> Unneeded:
     """Return the files that commits before a time removed, and their change files, since the last LITE vacuum.
 
     # delta-spark: VACUUM … LITE

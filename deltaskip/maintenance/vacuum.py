@@ -22,15 +22,13 @@ from deltaskip.log.file_names import SIDECAR_FOLDER
 from deltaskip.maintenance.folder_listing import HiddenNames, is_temporary
 from deltaskip.maintenance.results import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
-    Progress,
     Unneeded,
     needed_files,
     note_last_vacuum,
     unneeded_by_listing,
     unneeded_by_log,
 )
-from deltaskip.progress import Progress as ProgressBar
-from deltaskip.progress import table_name
+from deltaskip.progress import Progress, ProgressCallback, table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
@@ -50,7 +48,7 @@ def vacuum(
     *,
     lite: bool = False,
     enforce_retention: bool = True,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> VacuumResult:
     """Delete the files that no version within the retention needs, and record it in the table's history.
 
@@ -70,7 +68,7 @@ def vacuum(
         StorageError: Storage failed. Some files may be deleted.
     """
     if progress is None:
-        with ProgressBar(f"Vacuuming {table_name(snapshot.root)}", unit="files", blocks=True) as bar:
+        with Progress(f"Vacuuming {table_name(snapshot.root)}", unit="files", blocks=True) as bar:
 
             def reach(_what: str, done: int, total: int) -> None:
                 bar.reach(done, total or None)
@@ -199,7 +197,7 @@ def _still_unneeded(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, forgott
     return found.without(latest, needed_files(latest, cutoff_ms, forgotten_ms))
 
 
-def _delete(snapshot: Snapshot, paths: pa.Array, progress: Progress) -> None:
+def _delete(snapshot: Snapshot, paths: pa.Array, progress: ProgressCallback) -> None:
     names = HiddenNames.of(snapshot).visible
     for start in range(0, len(paths), _DELETED_AT_ONCE):
         some = paths.slice(start, _DELETED_AT_ONCE)

@@ -25,7 +25,7 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.selected_columns import Paths, field_at, value_at, with_fields
+from deltaskip.reading.selected_columns import Paths, field_at, nested_value, with_fields
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dictionary
 from deltaskip.records import dataclass
@@ -37,7 +37,7 @@ from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
 
-FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
+READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""
 
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
@@ -272,7 +272,7 @@ class RowReader:
         if self.paths is None:
             arrays = [columns[name] for name in self.schema.names]
         else:
-            arrays = [value_at(columns[path[0]], path[1:]) for path in self.paths.values()]
+            arrays = [nested_value(columns[path[0]], path[1:]) for path in self.paths.values()]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -355,7 +355,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     if left == 0:
         return
     begun, counts, rows = time.perf_counter(), ReadCounts(), 0
-    files = scan.files(columns=FILE_COLUMNS)
+    files = scan.files(columns=READ_COLUMNS)
     planned = time.perf_counter()
     reader = RowReader.of(scan, len(files), counts)
     total = exact_sum(files["size"])
@@ -414,7 +414,7 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
         files: The files to read, with the columns FILE_COLUMNS. The default is those that the scan keeps.
     """
     most = options.read_piece_bytes if piece_bytes is None else piece_bytes
-    files = scan.files(columns=FILE_COLUMNS) if files is None else files
+    files = scan.files(columns=READ_COLUMNS) if files is None else files
     return _reads(RowReader.of(scan, len(files)), files, most, together=False)
 
 

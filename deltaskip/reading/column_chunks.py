@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
-from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, array_of
+from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_footer
 from deltaskip.stats.page_index import Pages, pages_of
@@ -87,7 +87,7 @@ class _Column:
             buffers = taker.finish()
             if self.encoded:
                 return _dictionary_of(rows, buffers, *taker.entries_taken())
-            return array_of(self.column.arrow, rows, buffers)
+            return from_buffers(self.column.arrow, rows, buffers)
         except ValueError:
             return None
 
@@ -181,7 +181,7 @@ def _dictionary_of(
 ) -> pa.DictionaryArray:
     """Strings of the numbers of entries, which the kernel has checked, and the entries."""
     entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])
-    return pa.DictionaryArray.from_arrays(array_of(pa.int32(), rows, buffers), entries, safe=False)
+    return pa.DictionaryArray.from_arrays(from_buffers(pa.int32(), rows, buffers), entries, safe=False)
 
 
 def _read(source: pa.NativeFile, columns: Sequence[_Column]) -> Iterator[tuple[_Column, Sequence[memoryview]]]:

@@ -79,7 +79,9 @@ def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
     return found
 
 
-def array_of(arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]) -> pa.Array:
+def from_buffers(
+    arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]
+) -> pa.Array:
     """Return the array of buffers that a kernel has made: validity, offsets and values."""
     validity, offsets, values = buffers
     return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))

@@ -40,7 +40,7 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.properties import MappingMode
 from deltaskip.skipping.batches import candidates
-from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
     AllOf,
@@ -159,7 +159,7 @@ class RowGroupPruning:
                 return None
             plans = self._planner.plans(footer)
             statistics = _RowGroups(footer, plans)
-            kept = numpy_values(evaluate(self._root, statistics, statistics.partitions).to_arrow())
+            kept = numpy_values(keep_mask(self._root, statistics, statistics.partitions).to_arrow())
             if len(footer.row_groups) != groups:
                 return None
             left = np.flatnonzero(kept)
@@ -229,7 +229,7 @@ class RowGroupPruning:
             for number, length in enumerate(lengths)
         ]
         statistics_of = _RowGroups(replace(footer, row_groups=parts), plans)
-        kept = numpy_values(evaluate(self._root, statistics_of, statistics_of.partitions).to_arrow())
+        kept = numpy_values(keep_mask(self._root, statistics_of, statistics_of.partitions).to_arrow())
         edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]])))
         return list(zip(starts[edges[::2]].tolist(), starts[edges[1::2]].tolist(), strict=True))
 

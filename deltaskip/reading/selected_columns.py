@@ -87,7 +87,7 @@ def field_at(schema: StructType, path: Sequence[str]) -> StructField:
     return resolve(schema, path).field
 
 
-def value_at(array: pa.Array, fields: Sequence[str]) -> pa.Array:
+def nested_value(array: pa.Array, fields: Sequence[str]) -> pa.Array:
     """Return a field of structs, which is null where a struct is."""
     return pc.struct_field(array, list(fields)) if fields else array
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_files import ParquetFiles
-from deltaskip.reading.plain_columns import PlainColumn, array_of, leaf_numbers
+from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage.location import is_local
@@ -157,7 +157,7 @@ class SmallFiles:
             buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES)
         except ValueError:
             return None
-        array = array_of(column.arrow, rows if wanted is None else len(wanted), buffers)
+        array = from_buffers(column.arrow, rows if wanted is None else len(wanted), buffers)
         return array if few or positions is None else array.take(arrow_array(positions, pa.int64()))
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
-from deltaskip.skipping.evaluate import PartitionEvaluator, evaluate
+from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.skipping.program import AllOf, AnyOf, AnyPoint, BoundTerm, Leaf, Statistics, Term
 from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, stored_as
 from deltaskip.stats.footer import Footer, FooterColumn
@@ -71,7 +71,7 @@ class SoughtValues:
             plans: The columns of the predicate in it.
             groups: Numbers of the row groups that statistics leave.
             statistics: Their statistics, and those of the others.
-            partitions: As for `evaluate`.
+            partitions: As for `keep_mask`.
         """
         by_column = {plan.column.physical: plan for plan in plans}
         asked: list[tuple[int, int, list[bytes]]] = []
@@ -156,7 +156,7 @@ def _points(terms: Sequence[Term]) -> Iterator[tuple[StatField, int | bytes]]:
 def _evaluated(
     term: Term, masks: Mapping[int, npt.NDArray[np.bool_]], statistics: Statistics, partitions: PartitionEvaluator
 ) -> npt.NDArray[np.bool_]:
-    """See `evaluate`; masks: of each Sought, the row groups that may contain its values."""
+    """See `keep_mask`; masks: of each Sought, the row groups that may contain its values."""
     match term:
         case Sought():
             return masks[id(term)]
@@ -166,5 +166,5 @@ def _evaluated(
             found: npt.NDArray[np.bool_] = combine.reduce(parts)
             return found
         case _:
-            lane: npt.NDArray[np.bool_] = numpy_values(evaluate(term, statistics, partitions).to_arrow())
+            lane: npt.NDArray[np.bool_] = numpy_values(keep_mask(term, statistics, partitions).to_arrow())
             return lane

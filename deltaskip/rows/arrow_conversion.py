@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.engine import collation_version
+from deltaskip.engine import current_collation_version
 from deltaskip.errors import PredicateError, RowViolation, UnsupportedFeature
 from deltaskip.expr import Node, bind, bind_expression, needs_session, parse_sql, public_errors
 from deltaskip.expr.clock import at_time
@@ -30,7 +30,7 @@ from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import RowRule, Step, violation
+from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
@@ -257,7 +257,7 @@ def _described(rule: RowRule) -> str:
     return f"The rule {rule.name} ({rule.expression})"
 
 
-class RunningCollations:
+class RunningCollations(CollatedOrder):
     """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.
 
     It asks for the version when it first compares.
@@ -265,14 +265,12 @@ class RunningCollations:
 
     @cached_property
     def _collations(self) -> Collations:
-        return Collations(collation_version())
+        return Collations(current_collation_version())
 
     def evaluator(self, collation: str) -> Collation | None:
-        """See expr.evaluation.columns.CollatedOrder.evaluator."""
         return self._collations.evaluator(collation)
 
     def order(self, collation: str, left: str, right: str) -> int:
-        """See expr.evaluation.columns.CollatedOrder.order."""
         return self._collations.order(collation, left, right)
 
 
@@ -282,7 +280,7 @@ def _first(mask: pa.Array) -> int | None:
     return None if found < 0 else int(found)
 
 
-def _first_null(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> int | None:
+def _first_null(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> int | None:
     """The first row that has NULL where the path must not be NULL."""
     last = max((i for i, (kind, _) in enumerate(path) if kind != "field"), default=0)
     values, rows = _inside(path[: last + 1], columns)
@@ -308,7 +306,7 @@ def _row_of(index: int | None, rows: pa.Array | None) -> int | None:
     return index if index is None or rows is None else int(rows[index].as_py())
 
 
-def _inside(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
+def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
     """All values at a path, and the row of each; None for one value a row."""
     values: pa.Array = columns[path[0][1]]
     rows: pa.Array | None = None

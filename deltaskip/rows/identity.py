@@ -63,17 +63,6 @@ class IdentityColumn:
         self._checked(block.last)
         return block, replace(self, mark=block.last)
 
-    def blocks(self, counts: Iterable[int]) -> tuple[list[IdentityBlock], IdentityColumn]:
-        """Return disjoint values for tasks that write `counts` rows each, and the state after all of them.
-
-        Tasks that do not use all their values leave gaps, which the protocol allows.
-        """
-        found, state = [], self
-        for count in counts:
-            block, state = state.block(count)
-            found.append(block)
-        return found, state
-
     def interleaved(self, task: int, tasks: int) -> tuple[int, int]:
         """Return the first value and the distance of the values of one of `tasks` parallel tasks of unknown size.
 

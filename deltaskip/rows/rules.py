@@ -35,7 +35,7 @@ from deltaskip.schema.types import (
 RuleKind = Literal["not null", "length", "invariant", "check", "generated", "where"]
 
 # One step into a column: the name of a field, or what is inside of an array or map.
-Step = tuple[Literal["field", "element", "key", "value"], str]
+PathStep = tuple[Literal["field", "element", "key", "value"], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RowRule:
     kind: RuleKind
     expression: str
     sql: str
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     limit: int | None = None
 
     @property
@@ -90,7 +90,7 @@ def where_rule(predicate: str) -> RowRule:
     return RowRule("overwrite where", "where", predicate, f"({predicate}\n)")
 
 
-def condition(rule: RowRule) -> str:
+def rule_condition(rule: RowRule) -> str:
     """Return the SQL text that is TRUE or FALSE, never NULL, for whether a row satisfies the rule."""
     return f"coalesce({rule.sql}, false)"
 
@@ -148,11 +148,11 @@ def partition_values_named(field: StructField, table: str) -> Iterator[None]:
         ) from error
 
 
-def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[RowRule]:
+def _of_field(field: StructField, above: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
     """The rules that a field and the fields inside of it declare. `limited` are paths that have a length already."""
     if field.type == VOID:
         return
-    path: tuple[Step, ...] = (*above, ("field", field.name))
+    path: tuple[PathStep, ...] = (*above, ("field", field.name))
     if not field.nullable:
         yield _not_null(path)
     if INVARIANTS_KEY in field.metadata:
@@ -168,13 +168,13 @@ def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[St
     yield from _of_type(field.type, path, limited)
 
 
-def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[RowRule]:
+def _of_type(data_type: DataType, path: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
     match data_type:
         case StructType(fields):
             for field in fields:
                 yield from _of_field(field, path, limited)
         case ArrayType(element, contains_null):
-            inner: tuple[Step, ...] = (*path, ("element", "element"))
+            inner: tuple[PathStep, ...] = (*path, ("element", "element"))
             if not contains_null:
                 yield _not_null(inner)
             yield from _of_type(element, inner, limited)
@@ -186,12 +186,12 @@ def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Ste
             yield from _of_type(value, inner, limited)
 
 
-def _not_null(path: tuple[Step, ...]) -> RowRule:
+def _not_null(path: tuple[PathStep, ...]) -> RowRule:
     name = _name(path)
     return RowRule(f"NOT NULL of {name}", "not null", f"{name} IS NOT NULL", _not_null_sql(path), path)
 
 
-def _not_null_sql(path: tuple[Step, ...]) -> str:
+def _not_null_sql(path: tuple[PathStep, ...]) -> str:
     """The condition of NOT NULL. NULL around a field violates it, up to the array or map that contains the field."""
     last = max((i for i, (kind, _) in enumerate(path) if kind != "field"), default=-1)
     if last < 0 or last == len(path) - 1:
@@ -203,12 +203,12 @@ def _not_null_sql(path: tuple[Step, ...]) -> str:
     )
 
 
-def _lifted(path: Sequence[Step], test: Callable[[str], str]) -> str:
+def _lifted(path: Sequence[PathStep], test: Callable[[str], str]) -> str:
     """The condition that `test` holds for every value at the path of a row."""
     return _lifted_from(quoted_name(path[0][1]), path[1:], test, 0)
 
 
-def _lifted_from(value: str, path: Sequence[Step], test: Callable[[str], str], depth: int) -> str:
+def _lifted_from(value: str, path: Sequence[PathStep], test: Callable[[str], str], depth: int) -> str:
     if not path:
         return test(value)
     kind, name = path[0]
@@ -223,7 +223,7 @@ def _short(limit: int, value: str) -> str:
     return f"{value} IS NULL OR char_length({value}) <= {limit}"
 
 
-def _lengths(data_type: DataType, path: tuple[Step, ...]) -> Iterator[tuple[tuple[Step, ...], int, str]]:
+def _lengths(data_type: DataType, path: tuple[PathStep, ...]) -> Iterator[tuple[tuple[PathStep, ...], int, str]]:
     """Path, length and name of each char(n) and varchar(n) in a declared type."""
     match data_type:
         case UnknownType() if (length := text_length(data_type)) is not None:
@@ -256,7 +256,7 @@ def _invariant(field: StructField) -> str:
     return text
 
 
-def _name(path: Sequence[Step]) -> str:
+def _name(path: Sequence[PathStep]) -> str:
     return display_name([name for _, name in path])
 
 

@@ -50,7 +50,7 @@ _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class _MergeOptions:
     """The options that decide how two schemas merge.
 
     `fixed`: folded names of top-level columns whose type must not change, because an expression depends on it.
@@ -85,7 +85,7 @@ def merged_schema(
         SchemaError: A column is a struct, array or map on one side only, or a name occurs twice.
     """
     iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
-    merge = _Merge(table, properties.type_widening, iceberg, frozenset(map(fold_name, fixed)))
+    merge = _MergeOptions(table, properties.type_widening, iceberg, frozenset(map(fold_name, fixed)))
     return _merged_struct(table_schema, incoming, (), merge)
 
 
@@ -131,7 +131,7 @@ def all_nullable(data_type: DataType) -> DataType:
             return data_type
 
 
-def _merged_struct(before: StructType, incoming: StructType, path: tuple[str, ...], merge: _Merge) -> StructType:
+def _merged_struct(before: StructType, incoming: StructType, path: tuple[str, ...], merge: _MergeOptions) -> StructType:
     given = by_name(incoming, path, merge.table)
     fields = [
         _merged_field(field, given.pop(fold_name(field.name)), path, merge) if fold_name(field.name) in given else field
@@ -142,7 +142,7 @@ def _merged_struct(before: StructType, incoming: StructType, path: tuple[str, ..
     return StructType((*fields, *map(_new_field, given.values())))
 
 
-def _merged_field(before: StructField, given: StructField, path: tuple[str, ...], merge: _Merge) -> StructField:
+def _merged_field(before: StructField, given: StructField, path: tuple[str, ...], merge: _MergeOptions) -> StructField:
     inner = (*path, before.name)
     changes: list[dict[str, Any]] = []
     fixed = fold_name(inner[0]) in merge.fixed
@@ -165,7 +165,7 @@ def _merged_type(
     path: tuple[str, ...],
     field_path: str,
     fixed: bool,
-    merge: _Merge,
+    merge: _MergeOptions,
     changes: list[dict[str, Any]],
 ) -> DataType:
     """The merged type of a field, or of the type inside of it at `field_path`. `changes` receives type changes."""

@@ -35,7 +35,7 @@ _D = TypeVar("_D")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind(Generic[_T]):
+class _PropertyType(Generic[_T]):
     """The parser of a property's text. parse raises ValueError; expected completes "set it to"."""
 
     parse: Callable[[str], _T]
@@ -50,7 +50,7 @@ class TableProperty(Generic[_T]):
 
     __slots__ = ("_kind", "default", "name")
 
-    def __init__(self, name: str, kind: _Kind[_T], default: _T) -> None:
+    def __init__(self, name: str, kind: _PropertyType[_T], default: _T) -> None:
         self.name = name
         self.default = default
         self._kind = kind
@@ -145,7 +145,7 @@ def _interval_ms(text: str) -> int:
     return micros // 1000
 
 
-def _one_of(values: tuple[_T, ...], any_case: bool = True) -> _Kind[_T]:
+def _one_of(values: tuple[_T, ...], any_case: bool = True) -> _PropertyType[_T]:
     spelled = {str(value).lower() if any_case else str(value): value for value in values}
 
     def parse(text: str) -> _T:
@@ -155,11 +155,11 @@ def _one_of(values: tuple[_T, ...], any_case: bool = True) -> _Kind[_T]:
             raise ValueError(text) from None
 
     names = [str(value) for value in values]
-    return _Kind(parse, f"{', '.join(names[:-1])} or {names[-1]}")
+    return _PropertyType(parse, f"{', '.join(names[:-1])} or {names[-1]}")
 
 
-def _optional(kind: _Kind[_D]) -> _Kind[_D | None]:
-    return _Kind(kind.parse, kind.expected)
+def _optional(kind: _PropertyType[_D]) -> _PropertyType[_D | None]:
+    return _PropertyType(kind.parse, kind.expected)
 
 
 _BYTE_UNITS = {"": 1, "b": 1, **{f"{unit}{b}": 1 << 10 * n for n, unit in enumerate("kmgtp", 1) for b in ("", "b")}}
@@ -173,15 +173,15 @@ def _bytes(text: str) -> int:
     return int(found[1]) * _BYTE_UNITS[found[2]]
 
 
-_BOOLEAN = _Kind(_boolean, "true or false")
-_POSITIVE = _Kind(lambda text: _integer(text, 32, 1), "a positive integer")
+_BOOLEAN = _PropertyType(_boolean, "true or false")
+_POSITIVE = _PropertyType(lambda text: _integer(text, 32, 1), "a positive integer")
 # A folder of so many letters: names of files have at most 255 bytes.
-_FOLDER_LENGTH = _Kind(lambda text: _up_to(255, _integer(text, 32, 1)), "an integer from 1 to 255")
-_COUNT = _Kind(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
-_LONG = _Kind(lambda text: _integer(text, 64, 0), "an integer that is not negative")
-_INTERVAL = _Kind(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
-_TEXT: _Kind[str | None] = _Kind(str, "text")
-_BYTES: _Kind[int | None] = _Kind(_bytes, "a number of bytes, such as 104857600 or 100mb")
+_FOLDER_LENGTH = _PropertyType(lambda text: _up_to(255, _integer(text, 32, 1)), "an integer from 1 to 255")
+_COUNT = _PropertyType(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
+_LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is not negative")
+_INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
+_TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
+_BYTES: _PropertyType[int | None] = _PropertyType(_bytes, "a number of bytes, such as 104857600 or 100mb")
 _CODECS: tuple[str | None, ...] = ("snappy", "zstd", "gzip", "lz4", "lz4_raw", "brotli", "none", "uncompressed")
 _ISOLATION: tuple[IsolationLevel, ...] = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
@@ -310,7 +310,7 @@ _DEFINITIONS: Mapping[str, TableProperty[Any]] = {
 }
 
 # Properties that other writers define and this package does not use: delta-spark 4.4, the protocol and delta-rs.
-_UNUSED: Mapping[str, _Kind[Any]] = {
+_UNUSED: Mapping[str, _PropertyType[Any]] = {
     "delta.autoOptimize": _BOOLEAN,
     "delta.autoOptimize.autoCompact": _TEXT,
     "delta.castIcebergTimeType": _BOOLEAN,

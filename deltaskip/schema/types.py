@@ -281,6 +281,11 @@ def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataTyp
         yield from nested_types(each, into_structs)
 
 
+def nested_fields(type_: DataType) -> Iterator[StructField]:
+    """Yield the fields of the type and of every type nested in it, outer fields first."""
+    return (field for each in nested_types(type_) if isinstance(each, StructType) for field in each.fields)
+
+
 def declared_collation(field: StructField, path: str) -> str | None:
     """The collation identifier that `field` declares for the string at `path`, as written, or None for binary order.
 

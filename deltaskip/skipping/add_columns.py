@@ -31,6 +31,7 @@ from deltaskip.stats.cache_keys import (
     SomeRowsKey,
 )
 from deltaskip.stats.collated_bounds import agreed
+from deltaskip.stats.file_stats import StatisticsSource
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tags import nan_absent, records_nan
 
@@ -44,7 +45,7 @@ _OFTEN = 4
 """After this number of reads of a few rows of a column, the next read takes the whole column and caches it."""
 
 
-class AddColumns:
+class AddColumns(StatisticsSource):
     """The columns of adds of a snapshot, and where their statistics are read (stats.file_stats.StatisticsSource)."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope, num_rows: int) -> None:
@@ -66,25 +67,20 @@ class AddColumns:
         return indices
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """See stats.file_stats.StatisticsSource."""
         return [None] * len(paths)
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """See stats.file_stats.StatisticsSource."""
         return None
 
     def json(self) -> Iterator[pa.Array]:
-        """See stats.file_stats.StatisticsSource."""
         yield self.columns(["stats"])[0]
 
     def nan_recorded(self) -> pa.BooleanArray:
-        """See stats.file_stats.StatisticsSource."""
         if self.snapshot.float_bounds_are_exact:
             return pa.repeat(TRUE, self.num_rows)
         return self.cache.array(NanRecordedKey(self.scope, self.snapshot.version), self._nan_recorded)
 
     def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
-        """See stats.file_stats.StatisticsSource."""
         return nan_absent(self.tag_values, path)
 
     def tag_values(self, name: str) -> pa.Array:
@@ -102,7 +98,6 @@ class AddColumns:
         return pc.or_(by_commit, pc.and_not(records_nan(self.tag_values), writers.unknown(paths)))
 
     def computed(self) -> pa.BooleanArray:
-        """See stats.file_stats.StatisticsSource."""
         return self.snapshot.writers.computed(self.columns(["path"])[0])
 
 

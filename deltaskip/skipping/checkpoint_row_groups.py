@@ -20,7 +20,7 @@ from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.program import PartitionTerm, Program, Term
 from deltaskip.stats.bound_rules import BoundForm
 from deltaskip.stats.cache_keys import FooterKey
@@ -45,7 +45,7 @@ def _keep(term: Term, footer: _Footer) -> Lane:
     def partitions(inner: PartitionTerm) -> Lane:
         return _keep(inner.bounds, footer)
 
-    return evaluate(term, footer, partitions)
+    return keep_mask(term, footer, partitions)
 
 
 class _Footer:

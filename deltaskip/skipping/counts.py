@@ -15,7 +15,7 @@ _ZERO = arrow_scalar(0, pa.int64())
 _MAX_ROWS = 2**63 - 1
 
 
-def live_rows(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
+def live_row_counts(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
     """int64 row count of each file at `indices` (None: all): numRecords less the deleted rows.
 
     Null if numRecords is missing, or smaller than the deletion vector's cardinality, which an intact log never has.
@@ -31,7 +31,7 @@ def proved_rows(predicate: CompiledPredicate, batch: FileBatch, kept: pa.Array |
     """int64 number of rows of each file at `kept` (None: all) that certainly match: all of its live rows, or 0."""
     unsure = predicate.negated.kept(batch).to_arrow()
     unsure = unsure if kept is None else unsure.take(kept)
-    return pc.if_else(unsure, _ZERO, pc.fill_null(live_rows(batch, kept), _ZERO))
+    return pc.if_else(unsure, _ZERO, pc.fill_null(live_row_counts(batch, kept), _ZERO))
 
 
 def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
@@ -59,7 +59,7 @@ def exact_count(predicate: CompiledPredicate) -> int:
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         unsure = predicate.negated.kept(batch).to_arrow().take(kept)
         mixed += unsure.true_count
-        rows = live_rows(batch, kept.filter(pc.invert(unsure)))
+        rows = live_row_counts(batch, kept.filter(pc.invert(unsure)))
         uncounted += rows.null_count
         total += exact_sum(rows)
     if mixed:
@@ -84,7 +84,7 @@ def estimated_rows(predicate: CompiledPredicate) -> int:
     """
     known, files_known, files_unknown = 0, 0, 0
     for batch in candidates(predicate.snapshot, predicate.program):
-        rows = live_rows(batch, batch.live(predicate.kept(batch).indices()))
+        rows = live_row_counts(batch, batch.live(predicate.kept(batch).indices()))
         known += exact_sum(rows)
         files_known += len(rows) - rows.null_count
         files_unknown += rows.null_count

@@ -93,7 +93,7 @@ def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np
     return low, high, known.copy()
 
 
-def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator) -> Lane:
+def keep_mask(term: Term, statistics: Statistics, partitions: PartitionEvaluator) -> Lane:
     """Return the keep mask of `term`: a byte for each row of `statistics`.
 
     Args:
@@ -107,16 +107,16 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
         case Drop():
             return constant_lane(statistics.num_rows, False)
         case Leaf(_, inner):
-            return evaluate(inner, statistics, partitions)
+            return keep_mask(inner, statistics, partitions)
         case AllOf(children):
-            lane = evaluate(children[0], statistics, partitions)
+            lane = keep_mask(children[0], statistics, partitions)
             for child in children[1:]:
-                and_lanes(lane, evaluate(child, statistics, partitions))
+                and_lanes(lane, keep_mask(child, statistics, partitions))
             return lane
         case AnyOf(children):
-            lane = evaluate(children[0], statistics, partitions)
+            lane = keep_mask(children[0], statistics, partitions)
             for child in children[1:]:
-                or_lanes(lane, evaluate(child, statistics, partitions))
+                or_lanes(lane, keep_mask(child, statistics, partitions))
             return lane
         case BoundTerm():
             return _guard_nan(_bound(term, statistics), term, statistics)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from deltaskip.doors import door
 from deltaskip.log import CheckpointPart, Snapshot
-from deltaskip.log.checkpoint.adds import AddGroup, add_column, struct_fields
+from deltaskip.log.checkpoint.adds import AddGroup, adds_column, struct_fields
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.replay import Superseded
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -70,7 +70,7 @@ def unshared(snapshot: Snapshot) -> Snapshot:
 
 
 def kept_pieces(adds: AddGroup, kept: pa.Array | None, names: Sequence[str], rows: int) -> Iterator[pa.StructArray]:
-    """Yield the kept adds of a row group, live or not, with the columns that `listed` needs.
+    """Yield the kept adds of a row group, live or not, with the columns that `listed_adds` needs.
 
     Args:
         adds: The row group.
@@ -94,7 +94,7 @@ def kept_pieces(adds: AddGroup, kept: pa.Array | None, names: Sequence[str], row
             return
 
 
-def listed(
+def listed_adds(
     snapshot: Snapshot, adds: AddGroup, piece: pa.StructArray, names: Sequence[str], zone: str | None
 ) -> pa.Table:
     """Return the rows of the file list for adds of `kept_pieces`.
@@ -115,10 +115,10 @@ def _of_group(
     """The rows of one row group; kept: the adds to list if they are active, None for all."""
     adds = snapshot.add_group(part, group)
     for found in kept_pieces(adds, kept, names, _rows_at_once(snapshot.superseded)):
-        paths, vectors = add_column(found, "path"), add_column(found, "deletion_vector")
+        paths, vectors = adds_column(found, "path"), adds_column(found, "deletion_vector")
         live = adds.live_mask(snapshot.superseded, paths, vectors)
         if live.true_count:
-            table = listed(snapshot, adds, found if live.false_count == 0 else found.filter(live), names, zone)
+            table = listed_adds(snapshot, adds, found if live.false_count == 0 else found.filter(live), names, zone)
             yield from table.combine_chunks().to_batches(max_chunksize=_ROWS)
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 
@@ -23,6 +23,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.partition_columns import PartitionColumn
 from deltaskip.stats.cache_keys import FileColumnKey
 
 FILE_COLUMNS = (
@@ -70,14 +71,9 @@ def log_plan(snapshot: Snapshot, kept_files: int, begun: float) -> None:
                      f"{kept_files:,}", f"{snapshot.num_files:,}", seconds)  # fmt: skip
 
 
-def partition_fields(snapshot: Snapshot) -> list[StructField]:
-    """The partition columns' fields, in the order of the metadata."""
-    return list(snapshot.partition_fields)
-
-
 def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:
     """Arrow schema of a file list."""
-    partitions = [pa.field(field.name, arrow_type(field.type)) for field in partition_fields(snapshot)]
+    partitions = [pa.field(field.name, arrow_type(field.type)) for field in snapshot.partition_fields]
     types = {
         "path": pa.string(),
         "uri": pa.string(),
@@ -109,7 +105,7 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     return pa.table(arrays, schema=files_schema(batch.snapshot, columns))
 
 
-def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: pa.Array) -> pa.Array:
+def decoded_paths(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: pa.Array) -> pa.Array:
     """`decode` of logged paths. Raises CorruptLog for a path that is not percent-encoded UTF-8."""
     try:
         return decode(paths)
@@ -118,6 +114,38 @@ def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: p
             f"The log of {snapshot.table_root} at version {snapshot.version} is damaged: {error}; rewrite the commit "
             "or checkpoint that contains it."
         ) from error
+
+
+def partition_structs(
+    snapshot: Snapshot,
+    rows: int,
+    encoded: Iterable[tuple[PartitionColumn, pa.Array]],
+    zone: str,
+    missing: pa.BooleanArray | None = None,
+) -> pa.StructArray:
+    """Return partition values as structs, typed by the schema.
+
+    Args:
+        snapshot: The table.
+        rows: Number of the structs.
+        encoded: For each partition column, the codes of its values.
+        zone: Time zone of values without one.
+        missing: The structs that are null.
+
+    Raises:
+        CorruptLog: A value is not of its column's type.
+    """
+    fields = snapshot.partition_fields
+    if not fields:
+        return pa.Array.from_buffers(pa.struct([]), rows, [None])
+    columns: list[pa.Array] = []
+    for field, (column, codes) in zip(fields, encoded, strict=True):
+        try:
+            columns.append(column.typed(codes, zone))
+        except PartitionValueError as error:
+            raise unreadable_value(snapshot, field, error) from error
+    names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
+    return pa.StructArray.from_arrays(columns, fields=names, mask=missing)
 
 
 def unreadable_value(snapshot: Snapshot, field: StructField, error: PartitionValueError) -> CorruptLog:
@@ -141,9 +169,9 @@ def _column(batch: FileBatch, indices: pa.Array | None, name: str, zone: str) ->
     [values] = batch.rows(["path" if name == "uri" else name], indices)
     match name:
         case "path":
-            return decoded(batch.snapshot, decode_paths, values)
+            return decoded_paths(batch.snapshot, decode_paths, values)
         case "uri":
-            return decoded(batch.snapshot, partial(absolute_uris, batch.snapshot.table_root), values)
+            return decoded_paths(batch.snapshot, partial(absolute_uris, batch.snapshot.table_root), values)
         case "modification_time":
             return pc.cast(values, pa.timestamp("ms", "UTC"))
         case _:
@@ -152,16 +180,10 @@ def _column(batch: FileBatch, indices: pa.Array | None, name: str, zone: str) ->
 
 def _partition_values(batch: FileBatch, indices: pa.Array | None, zone: str) -> pa.Array:
     snapshot = batch.snapshot
-    fields = partition_fields(snapshot)
-    rows = batch.num_rows if indices is None else len(indices)
-    if not fields:
-        return pa.Array.from_buffers(pa.struct([]), rows, [None])
-    columns: list[pa.Array] = []
-    for field in fields:
+
+    def encoded(field: StructField) -> tuple[PartitionColumn, pa.Array]:
         column, codes = batch.partition(physical_name(field, snapshot.mapping_mode), field.type)
-        try:
-            columns.append(column.typed(codes if indices is None else codes.take(indices), zone))
-        except PartitionValueError as error:
-            raise unreadable_value(snapshot, field, error) from error
-    names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
-    return pa.StructArray.from_arrays(columns, fields=names)
+        return column, codes if indices is None else codes.take(indices)
+
+    rows = batch.num_rows if indices is None else len(indices)
+    return partition_structs(snapshot, rows, map(encoded, snapshot.partition_fields), zone)

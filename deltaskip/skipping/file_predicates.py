@@ -14,7 +14,7 @@ from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.batches import FileBatch
-from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
 from deltaskip.skipping.proofs.collated import Collations
@@ -109,7 +109,7 @@ class CompiledPredicate:
         def partitions(term: PartitionTerm) -> Lane:
             return self.truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
 
-        return evaluate(program.root, batch.statistics, partitions)
+        return keep_mask(program.root, batch.statistics, partitions)
 
     def matching(self, batch: FileBatch) -> pa.Array | None:
         """Return the rows of the batch that are kept, live or not (ascending int64); None for all of them."""

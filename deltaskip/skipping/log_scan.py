@@ -13,7 +13,7 @@ from deltaskip import arguments
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE, is_column, session_ansi, session_function, zone_or_session
-from deltaskip.engine import collation_version as running_collation_version
+from deltaskip.engine import current_collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
 from deltaskip.expr.clock import at_time, reads_clock
@@ -23,7 +23,7 @@ from deltaskip.expr.diagnosis import (
     failing_constant,
     never_true,
     or_meant,
-    place_of,
+    place_in_text,
     quoted_names,
     unknown_functions,
 )
@@ -50,7 +50,6 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-_NO_ROWS = pa.nulls(0, pa.int64())
 _MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
@@ -440,7 +439,7 @@ class LogScan(Reopened):
         # A pattern that is not valid fails in both modes.
         cure = "" if isinstance(constant, Like) else _WITHOUT_ANSI
         raise PredicateError(
-            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}{cure} "
+            f"Spark fails to evaluate the predicate{place_in_text(constant, self.where)}: {reason}{cure} "
             f"{self._at_version()}.{or_meant(self.where)}"
         )
 

@@ -28,7 +28,7 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
-from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
@@ -41,7 +41,7 @@ _LOSSLESS_DIGITS = 15
 
 
 @dataclass(slots=True)
-class _Found:
+class _Outermost:
     """attained, edge: the outermost of each so far. unknown: number of files without usable statistics."""
 
     attained: Any = None
@@ -84,14 +84,14 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
     reason = None if in_partition else _unfit(column)
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
-    found = _Found(side=side)
+    found = _Outermost(side=side)
     for batch in candidates(snapshot, predicate.program):
         kept = batch.live(predicate.kept(batch).indices())
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         if not len(kept):
             continue
         whole = pc.invert(predicate.negated.kept(batch).to_arrow().take(kept))
-        rows = live_rows(batch, kept)
+        rows = live_row_counts(batch, kept)
         if in_partition:
             _partition_extreme(found, batch, kept, pc.and_(whole, is_true(pc.greater(rows, _ZERO))), rows, column, zone)
         else:
@@ -116,7 +116,7 @@ def _unfit(column: Resolved) -> str | None:
 
 
 def _bound_extreme(
-    found: _Found, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+    found: _Outermost, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
 ) -> None:
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
@@ -138,7 +138,13 @@ def _bound_extreme(
 
 
 def _partition_extreme(
-    found: _Found, batch: FileBatch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
+    found: _Outermost,
+    batch: FileBatch,
+    kept: pa.Array,
+    sure: pa.Array,
+    rows: pa.Array,
+    column: Resolved,
+    zone: str | None,
 ) -> None:
     """sure: files in which every row matches, and which have rows."""
     partition, codes = batch.partition(column.physical[0], column.type)

@@ -30,8 +30,8 @@ from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_rows
-from deltaskip.skipping.file_list import partition_fields, unreadable_value
+from deltaskip.skipping.counts import live_row_counts
+from deltaskip.skipping.file_list import partition_structs, unreadable_value
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import PartitionColumn, readings
 
@@ -59,7 +59,7 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     Raises CorruptLog for a partition value that is not of the column's type.
     """
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
-    fields = partition_fields(snapshot)
+    fields = snapshot.partition_fields
     keys = [f"{number}" for number in range(len(fields))]
     columns, found = _read(predicate, fields, True, False)
     files = pa.table(
@@ -75,15 +75,11 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     else:
         # A table without partition columns is one partition, if it has files.
         grouped = files.append_column("0", pa.nulls(len(files), pa.int32())).group_by("0").aggregate(wanted)
-    values = [column.typed(one_chunk(grouped[key]), zone or "UTC") for key, column in zip(keys, columns, strict=True)]
-    types = [pa.field(field.name, arrow_type(field.type)) for field in fields]
-    if fields:
-        structs = pa.StructArray.from_arrays(values, fields=types)
-    else:
-        structs = pa.Array.from_buffers(pa.struct([]), len(grouped), [None])
+    encoded = ((column, one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
+    structs = partition_structs(snapshot, len(grouped), encoded, zone or "UTC")
     counts = [grouped[name] for name in ("count_all", "num_rows_sum", "size_in_bytes_sum")]
     table = pa.table([structs, *(each.cast(pa.int64()) for each in counts)], ["partition_values", *_COUNTS])
-    return table.take(_order(values)) if fields and len(table) > 1 else table
+    return table.take(_order(structs.flatten())) if fields and len(table) > 1 else table
 
 
 def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Table:
@@ -94,7 +90,7 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
     and CorruptLog for a partition value that is not of the column's type.
     """
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
-    by_name = {field.name: field for field in partition_fields(snapshot)}
+    by_name = {field.name: field for field in snapshot.partition_fields}
     other = next((name for name in names if name not in by_name), None)
     if other is not None:
         raise _refusal(snapshot, names, f"{display_name([other])} is not a partition column")
@@ -134,7 +130,7 @@ def _read(
         kept = _kept(predicate, batch)
         pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
         codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
-        rows = live_rows(batch, kept)
+        rows = live_row_counts(batch, kept)
         nothing = pa.nulls(len(rows), pa.int64())
         unsure = predicate.negated.kept(batch).to_arrow() if proved else None
         unsure = unsure.take(kept) if unsure is not None and kept is not None else unsure

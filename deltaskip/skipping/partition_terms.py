@@ -26,7 +26,7 @@ from deltaskip.skipping.partition_columns import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
 from deltaskip.skipping.proofs.collated import Collations
 
-Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
+EncodedColumns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
 """A batch's partition column: its distinct values, and an int32 code for each file."""
 
 _MOST_TERMS = 100
@@ -72,7 +72,7 @@ class PartitionTruth:
         # By identity: hashing a large term takes longer than looking up its answers.
         self._answers: dict[int, tuple[PartitionTerm, _Answers]] = {}
 
-    def keep(self, term: PartitionTerm, columns: Columns) -> Lane:
+    def keep(self, term: PartitionTerm, columns: EncodedColumns) -> Lane:
         """Keep mask of `term` over the files of a batch."""
         found = [columns(column) for column in term.columns]
         known = self._answers.get(id(term))

@@ -17,7 +17,7 @@ from deltaskip.log import same_table
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, proved_rows
-from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded, files_schema, log_plan
+from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded_paths, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
 
 _NO_ROWS = pa.nulls(0, pa.int64())
@@ -126,7 +126,7 @@ class Scan(LogScan):
         """Paths of the batch's kept files, and whether they may contain glob characters."""
         [paths] = batch.rows(["path"], self._kept(batch))
         root = self.snapshot.table_root
-        return decoded(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
+        return decoded_paths(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
 
     def _kept(self, batch: FileBatch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.engine import collation_version
+from deltaskip.engine import current_collation_version
 from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
@@ -42,7 +42,7 @@ def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
         depth: Whether to measure how far the bounds of files overlap. Without it, bounds are not kept in memory and
             there are no recommendations.
     """
-    batches = [_Files(batch) for batch in candidates(snapshot, Program(Keep()))]
+    batches = [_LiveFiles(batch) for batch in candidates(snapshot, Program(Keep()))]
     files = sum(batch.count for batch in batches)
     partitions = {fold_name(name) for name in snapshot.partition_columns}
     found: dict[tuple[str, ...], ColumnCoverage] = {}
@@ -82,7 +82,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(display_name(column.logical) for column in columns)
 
 
-class _Files:
+class _LiveFiles:
     """The files of a batch that are part of the snapshot. Statistics are decoded on each use and never cached."""
 
     def __init__(self, batch: FileBatch) -> None:
@@ -130,7 +130,7 @@ def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
         return None
     if declared is None:
         return _Bounds((StatLeaf("minValues", field), StatLeaf("maxValues", field)), None)
-    collation = Collations(collation_version()).evaluator(declared)
+    collation = Collations(current_collation_version()).evaluator(declared)
     if collation is None:
         return None
     keys = spellings(collation.id, declared)
@@ -155,7 +155,7 @@ class _Gathered:
         """Statistics to decode."""
         return [StatLeaf("nullCount", self.field), *(() if self._bounds is None else self._bounds.leaves)]
 
-    def add(self, files: _Files, statistics: FileStats, depth: bool) -> None:
+    def add(self, files: _LiveFiles, statistics: FileStats, depth: bool) -> None:
         """Add one batch; with `depth`, keep its bounds."""
         nulls = files.live(statistics.null_count(self.field))
         self.files += files.count
@@ -200,7 +200,7 @@ def _groups(columns: Sequence[Resolved], size: int) -> Iterator[Sequence[Resolve
         yield columns[start : start + size]
 
 
-def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], depth: bool) -> list[ColumnCoverage]:
+def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_LiveFiles], depth: bool) -> list[ColumnCoverage]:
     gathered = [_Gathered(column) for column in columns]
     wanted = [leaf for one in gathered for leaf in one.leaves()]
     for files in batches:
@@ -211,7 +211,7 @@ def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], dept
 
 
 def _partition_coverage(
-    column: Resolved, batches: Sequence[_Files], files: int, rows: int, depth: bool
+    column: Resolved, batches: Sequence[_LiveFiles], files: int, rows: int, depth: bool
 ) -> ColumnCoverage:
     """Partition values serve as the bounds: every file has them."""
     measured = None

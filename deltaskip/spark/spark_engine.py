@@ -28,7 +28,11 @@ from deltaskip.spark.session.active import (
 )
 from deltaskip.spark.session.checks import checked, running_interpreter, session_id
 from deltaskip.spark.session.error_conversion import spark_errors_named
-from deltaskip.spark.session.session_collation import UNKNOWN, active_collation_version, session_collation_version
+from deltaskip.spark.session.session_collation import (
+    UNKNOWN_COLLATION,
+    active_collation_version,
+    session_collation_version,
+)
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
@@ -115,7 +119,7 @@ class SparkEngine(Engine):
 
     def collation_version(self, session: SparkSession) -> str | None:
         version = session_collation_version(checked(session))
-        return None if version == UNKNOWN else version
+        return None if version == UNKNOWN_COLLATION else version
 
     def active_collation_version(self) -> str | None:
         return active_collation_version()

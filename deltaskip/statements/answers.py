@@ -29,7 +29,7 @@ from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, Str
 from deltaskip.skipping.table_coverage import clustering_columns
 from deltaskip.table.table import DeltaTable
 
-NOTHING = pa.table({})
+NO_ROWS = pa.table({})
 """The answer of a statement that has none."""
 
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
@@ -69,7 +69,7 @@ def _value(value: Any) -> Any:
 def listed_namespaces(names: Iterable[tuple[str, ...]], pattern: str | None) -> pa.Table:
     """Return the rows of SHOW NAMESPACES."""
     shown: Iterable[str] = map(display_name, names)
-    found = shown if pattern is None else filter(matching(pattern), shown)
+    found = shown if pattern is None else filter(name_test(pattern), shown)
     return rows("namespace STRING NOT NULL", ((name,) for name in found))
 
 
@@ -79,7 +79,7 @@ def listed_tables(idents: Iterable[CatalogIdentifier]) -> pa.Table:
     return rows("namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL", found)
 
 
-def partitions_of(table: DeltaTable, where: str | None, time_zone: str) -> pa.Table:
+def shown_partitions(table: DeltaTable, where: str | None, time_zone: str) -> pa.Table:
     """Return the rows of SHOW PARTITIONS: `p=1/q=x`, sorted, from the log alone.
 
     Raises SchemaError for a table without partitions.
@@ -112,7 +112,7 @@ def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:
     return rows("key STRING NOT NULL, value STRING NOT NULL", sorted(shown.items()))
 
 
-def columns_of(table: DeltaTable) -> pa.Table:
+def shown_columns(table: DeltaTable) -> pa.Table:
     """Return the rows of SHOW COLUMNS."""
     return rows("col_name STRING NOT NULL", ((field.name,) for field in visible_columns(table)))
 
@@ -234,7 +234,7 @@ def _type_at(schema: StructType, column: str) -> str:
     return simple_string(named[column].type, named[column]) if column in named else ""
 
 
-def matching(pattern: str) -> Callable[[str], bool]:
+def name_test(pattern: str) -> Callable[[str], bool]:
     """Return the test whether a name matches the pattern of a SHOW.
 
     # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, in any letter case

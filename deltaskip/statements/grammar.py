@@ -14,7 +14,7 @@ from deltaskip.statements.inserting import Insert
 from deltaskip.statements.maintenance_statements import Generate, Optimize, Restore, Vacuum
 from deltaskip.statements.namespace_statements import (
     ALL_NAMESPACES,
-    NAMESPACES,
+    NAMESPACE_WORDS,
     AlterNamespace,
     CreateNamespace,
     DescribeNamespace,
@@ -122,28 +122,28 @@ GRAMMAR: tuple[StatementForm, ...] = (
         CommentOn.read,
     ),
     StatementForm(
-        (("CREATE",), NAMESPACES),
+        (("CREATE",), NAMESPACE_WORDS),
         "CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]",
         "create_namespace",
         "no",
         CreateNamespace.read,
     ),
     StatementForm(
-        (("DROP",), NAMESPACES),
+        (("DROP",), NAMESPACE_WORDS),
         "DROP NAMESPACE [IF EXISTS] name [RESTRICT or CASCADE]",
         "drop_namespace",
         "no",
         DropNamespace.read,
     ),
     StatementForm(
-        (("ALTER",), NAMESPACES),
+        (("ALTER",), NAMESPACE_WORDS),
         "ALTER NAMESPACE name SET or UNSET PROPERTIES (…)",
         "alter_namespace",
         "no",
         AlterNamespace.read,
     ),
     StatementForm(
-        (_DESCRIBE, NAMESPACES),
+        (_DESCRIBE, NAMESPACE_WORDS),
         "DESCRIBE NAMESPACE [EXTENDED] name",
         "describe_namespace",
         "no",

@@ -37,7 +37,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.scan import Scan
-from deltaskip.statements.answers import NOTHING, visible_columns
+from deltaskip.statements.answers import NO_ROWS, visible_columns
 from deltaskip.statements.reader import QUERY_WORDS, PartitionValue, Parts, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.table import DeltaTable
@@ -151,7 +151,7 @@ def _write(
             _write_what_was_read(table, own, lambda target: target.append(frame, mode))
         else:
             table.append(frame, mode)
-        return NOTHING
+        return NO_ROWS
     where = None if statement.where is None else session.own(statement.where, statement.name, None, table)
     dynamic = session.setting(_OVERWRITE_MODE, "static") == "dynamic" and bool(table.partition_columns)
     if where is None and dynamic and (not fixed or any(value is None for _, value in fixed)):
@@ -162,7 +162,7 @@ def _write(
         _write_what_was_read(table, own, lambda target: target.overwrite(frame, where, partitions, mode))
     else:
         table.overwrite(frame, where, partitions, mode)
-    return NOTHING
+    return NO_ROWS
 
 
 def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None:

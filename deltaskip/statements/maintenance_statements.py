@@ -8,7 +8,7 @@ from typing import Any
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
-from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.reader import Parts, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.delta_rows import OPTIMIZED, RESTORED, optimized_row, restored_row
@@ -143,7 +143,7 @@ class Generate(Statement):
 
     def run(self, session: StatementSession) -> Any:
         session.table(self.name).generate()
-        return NOTHING
+        return NO_ROWS
 
 
 def _hours(reader: StatementReader) -> float:

@@ -9,13 +9,13 @@ from deltaskip.errors import NamespaceAlreadyExists, NamespaceNotFound
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements import answers
-from deltaskip.statements.answers import NOTHING
+from deltaskip.statements.answers import NO_ROWS
 from deltaskip.statements.reader import Parts, StatementReader
 from deltaskip.statements.statement import ReadStatement, Statement, StatementSession
 
 ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
 
-NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
+NAMESPACE_WORDS = ("NAMESPACE", "SCHEMA", "DATABASE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class CreateNamespace(Statement):
     def read(reader: StatementReader) -> CreateNamespace:
         """CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]"""
         reader.need_words("CREATE")
-        reader.take_one(*NAMESPACES)
+        reader.take_one(*NAMESPACE_WORDS)
         if_not_exists = reader.if_not_exists()
         name = reader.parts("the name of a namespace")
         properties: dict[str, str] = {}
@@ -54,7 +54,7 @@ class CreateNamespace(Statement):
         except NamespaceAlreadyExists:
             if not self.if_not_exists:
                 raise
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class DropNamespace(Statement):
     def read(reader: StatementReader) -> DropNamespace:
         """DROP NAMESPACE [IF EXISTS] name [RESTRICT | CASCADE]"""
         reader.need_words("DROP")
-        reader.take_one(*NAMESPACES)
+        reader.take_one(*NAMESPACE_WORDS)
         if_exists = reader.if_exists()
         name = reader.parts("the name of a namespace")
         cascade = reader.take_one("RESTRICT", "CASCADE") == "CASCADE"
@@ -80,7 +80,7 @@ class DropNamespace(Statement):
         dropped = session.catalog.drop_namespace(session.namespace(self.name), cascade=self.cascade)
         if not dropped and not self.if_exists:
             raise NamespaceNotFound(f"The catalog {session.catalog.name} has no namespace {display_name(self.name)}.")
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class AlterNamespace(Statement):
     def read(reader: StatementReader) -> AlterNamespace:
         """ALTER NAMESPACE name SET | UNSET PROPERTIES (…)"""
         reader.need_words("ALTER")
-        reader.take_one(*NAMESPACES)
+        reader.take_one(*NAMESPACE_WORDS)
         name = reader.parts("the name of a namespace")
         changes: list[SetProperty | RemoveProperty] = []
         if reader.take_words("UNSET"):
@@ -115,7 +115,7 @@ class AlterNamespace(Statement):
 
     def run(self, session: StatementSession) -> Any:
         session.catalog.alter_namespace(session.namespace(self.name), *self.changes)
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class DescribeNamespace(ReadStatement):
     def read(reader: StatementReader) -> DescribeNamespace:
         """DESCRIBE NAMESPACE [EXTENDED] name"""
         reader.take_one("DESCRIBE", "DESC")
-        reader.take_one(*NAMESPACES)
+        reader.take_one(*NAMESPACE_WORDS)
         extended = reader.take_words("EXTENDED")
         name = reader.parts("the name of a namespace")
         reader.finish()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from deltaskip.alter.sql import AlterParser
+from deltaskip.alter.alter_sql import AlterParser
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import DdlParser
 from deltaskip.schema.resolve import display_name

@@ -16,7 +16,7 @@ from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.schema.types import VOID, StructField, StructType
-from deltaskip.statements.answers import NOTHING, rows
+from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.reader import PartitionValue, Parts, StatementReader
 from deltaskip.statements.references import references
@@ -95,7 +95,7 @@ class TruncateTable(RowChange):
 
     def change(self, session: StatementSession) -> pa.Table:
         session.table(self.name).delete(partition_predicate(self.partition), session.spark)
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class ShowTables(ReadStatement):
         catalog, within = session.catalog, session.namespace(self.namespace)
         if self.pattern is None:
             return answers.listed_tables(catalog.list_tables(within))
-        return answers.listed_tables(catalog.matching_tables(within, answers.matching(self.pattern)))
+        return answers.listed_tables(catalog.matching_tables(within, answers.name_test(self.pattern)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ShowPartitions(ReadStatement):
 
     def run(self, session: StatementSession) -> Any:
         where = partition_predicate(self.partition)
-        return answers.partitions_of(session.table(self.name), where, session.time_zone)
+        return answers.shown_partitions(session.table(self.name), where, session.time_zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class ShowColumns(ReadStatement):
         return ShowColumns(name)
 
     def run(self, session: StatementSession) -> Any:
-        return answers.columns_of(session.table(self.name))
+        return answers.shown_columns(session.table(self.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from deltaskip.schema.sql_text import sql_error
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
-from deltaskip.statements.answers import NOTHING, rows
-from deltaskip.statements.namespace_statements import NAMESPACES
+from deltaskip.statements.answers import NO_ROWS, rows
+from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
 from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
 from deltaskip.transforms import Identity, Transform
@@ -116,7 +116,7 @@ class CreateTable(Statement):
             )
         if self.creating == "create" and catalog.table_exists(ident):
             if self.if_not_exists:
-                return NOTHING
+                return NO_ROWS
             raise TableAlreadyExists(
                 f"The catalog {catalog.name} already has a table {ident}: write CREATE TABLE IF NOT EXISTS, or CREATE "
                 f"OR REPLACE TABLE."
@@ -124,7 +124,7 @@ class CreateTable(Statement):
         if self.columns is None and self.query is None:
             assert self.location is not None
             catalog.register_table(ident, self.location)
-            return NOTHING
+            return NO_ROWS
         properties = dict(self.properties)
         if self.comment is not None:
             properties["comment"] = self.comment
@@ -138,7 +138,7 @@ class CreateTable(Statement):
         try:
             if frame is None and self.creating == "create":
                 catalog.create_table(ident, schema, partitions, properties)
-                return NOTHING
+                return NO_ROWS
             staging = transactional(catalog, catalog.name)
             stage = {
                 "create": staging.stage_create,
@@ -153,7 +153,7 @@ class CreateTable(Statement):
             # Another writer was first.
             if not self.if_not_exists:
                 raise
-        return NOTHING
+        return NO_ROWS
 
 
 def _names_a_table(found: Mapping[str, Any]) -> bool:
@@ -187,7 +187,7 @@ class CloneTable(Statement):
         source = session.table(self.source)
         exists = catalog.table_exists(ident)
         if exists and self.if_not_exists:
-            return NOTHING
+            return NO_ROWS
         if exists and self.creating == "create":
             raise TableAlreadyExists(f"The catalog {catalog.name} already has a table {ident}.")
         if not exists and self.creating == "replace":
@@ -246,7 +246,7 @@ class AlterTable(Statement):
             session.catalog.alter_table(session.ident(self.name), self.changes)
         else:
             session.table(self.name).alter(*self.changes)
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class RenameTable(Statement):
         old = catalog_name(session, self.name)
         new = CatalogIdentifier(old.namespace, self.new[0]) if len(self.new) == 1 else catalog_name(session, self.new)
         session.catalog.rename_table(old, new)
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class DropTable(Statement):
         catalog, ident = session.catalog, catalog_name(session, self.name)
         if not catalog.drop_table(ident, purge=self.purge) and not self.if_exists:
             raise TableNotFound(f"The catalog {catalog.name} has no table {ident}: write DROP TABLE IF EXISTS.")
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ class Refresh(Statement):
     def run(self, session: StatementSession) -> Any:
         if path_of(self.name) is None:
             session.catalog.refresh_table(session.ident(self.name))
-        return NOTHING
+        return NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ class CommentOn(Statement):
         column: Parts = ()
         if reader.take_words("TABLE"):
             kind, name = "table", reader.parts()
-        elif reader.take_one(*NAMESPACES):
+        elif reader.take_one(*NAMESPACE_WORDS):
             kind, name = "namespace", reader.parts("the name of a namespace")
         elif reader.take_words("COLUMN"):
             kind, path = "column", reader.parts("the name of a table and a column")
@@ -355,7 +355,7 @@ class CommentOn(Statement):
             catalog.alter_table(session.ident(self.name), UpdateColumnComment(self.column, comment))
         else:
             catalog.alter_table(session.ident(self.name), SetComment(comment))
-        return NOTHING
+        return NO_ROWS
 
 
 def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: Sequence[Scan], location: str) -> None:

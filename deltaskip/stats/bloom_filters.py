@@ -31,7 +31,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 from deltaskip.stats.footer import DAMAGE, Footer
-from deltaskip.stats.footer_columns import ParquetNode, source_of
+from deltaskip.stats.footer_columns import ParquetNode, type_of_leaf
 from deltaskip.storage.range_file import read_ranges
 
 Stored = Callable[[int | bytes], bytes | None]
@@ -57,7 +57,7 @@ def stored_as(node: ParquetNode, wanted: DataType) -> Stored | None:
 
     Values are those of `skipping.program`: integers, days, microseconds, unscaled decimals, and UTF-8 bytes.
     """
-    source = source_of(node)
+    source = type_of_leaf(node)
     factor = 1
     match source.kind if source is not None else "", wanted:
         case "string", _ if wanted == STRING:

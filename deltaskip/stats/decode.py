@@ -178,7 +178,7 @@ def _instant(text: str, side: Side | None) -> int | None:
         return None
     if found.zone not in ("Z", "UTC", "GMT") and micros < BEFORE_1900:
         if side is None:
-            # So a struct's instant is written as text (`parsed_stats.stats_json`), and a struct's is always doubted.
+            # So a struct's instant is written as text (`parsed_stats.stats_texts`), and a struct's is always doubted.
             return micros if found.zone == "+00:00" else None
         micros += OFFSET_SECONDS_LOST if side == "max" else -OFFSET_SECONDS_LOST
     return micros if INSTANT_MIN <= micros <= INSTANT_MAX else None

@@ -59,7 +59,7 @@ def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]
     return reduce(join, parts, NO_VALUES)
 
 
-def joined(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnFacts:
+def combined_facts(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnFacts:
     """Combine one or more parts of a column. orders: Those of `collated`."""
     counts = [part.null_count for part in parts]
     collated = tuple(
@@ -74,7 +74,7 @@ def joined(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnF
 
 def joined_files(parts: Sequence[FileFacts], orders: Sequence[Sequence[Collation]]) -> FileFacts:
     """Combine the parts of a file. num_records is their sum. orders: Those of each column."""
-    columns = tuple(joined([part.columns[i] for part in parts], order) for i, order in enumerate(orders))
+    columns = tuple(combined_facts([part.columns[i] for part in parts], order) for i, order in enumerate(orders))
     return FileFacts(sum(p.num_records for p in parts), columns, max(p.scanned for p in parts))
 
 

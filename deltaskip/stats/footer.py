@@ -35,7 +35,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
 from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
-from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
+from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, nodes_to, parquet_root, type_of_leaf
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.values import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
@@ -183,7 +183,7 @@ class Planner:
         return plans
 
     def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> FooterColumn:
-        nodes = locate(root, column, self._mode)
+        nodes = nodes_to(root, column, self._mode)
         if nodes is None or isinstance(nodes, str):
             return FooterColumn(column, None if nodes == AMBIGUOUS else ())
         node = nodes[-1]
@@ -193,7 +193,7 @@ class Planner:
         old = node.is_leaf and calendar[node.physical_type == _INT96]
         not_before = GREGORIAN_FROM.get(column.type) if old else None
         misread = node.is_leaf and node.physical_type == _INT96 and not _counts_forward(footer.created_by)
-        source = source_of(node) if node.is_leaf and not node.is_repeated and column.bounded else None
+        source = type_of_leaf(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
             return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before, misread=misread)
         numbers = node.physical_type in (1, 2)
@@ -315,7 +315,7 @@ def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:
         case 5:
             return lambda raw: float(struct.unpack("<d", raw)[0])
         case _:
-            source = source_of(node)
+            source = type_of_leaf(node)
             if source is not None and source.kind == "decimal":
                 return lambda raw: int.from_bytes(raw, "big", signed=True)
             return lambda raw: raw

@@ -84,7 +84,7 @@ def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:
     return root
 
 
-def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
+def nodes_to(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
     """Return the nodes from the top level to the column, None if the file lacks it, or AMBIGUOUS.
 
     As in Spark, columns are found by field id in mapping mode id, else by physical name, ignoring case if no name is
@@ -115,7 +115,7 @@ def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[Pa
     return tuple(nodes)
 
 
-def source_of(node: ParquetNode) -> StoredType | None:
+def type_of_leaf(node: ParquetNode) -> StoredType | None:
     """Return the stored type of a leaf, or None for types without bounds here: INT96, boolean, unsigned and others."""
     element = node.element
     logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})

@@ -17,7 +17,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
 from deltaskip.schema.types import DataType
-from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
 from deltaskip.stats.values import Bound, StoredType, converters
@@ -219,7 +219,7 @@ def _is_text(array: pa.Array) -> bool:
 
 
 def _whole(parts: Sequence[ColumnFacts], column: ScannedColumn) -> ColumnFacts:
-    facts = joined(parts, column.orders)
+    facts = combined_facts(parts, column.orders)
     extremes: Extremes = since(facts.extremes, column.plan.not_before) if column.bounds else UNKNOWN
     return ColumnFacts(facts.null_count, extremes, facts.collated)
 

@@ -155,7 +155,7 @@ def _is_identifier(text: str) -> bool:
         return False
 
 
-def stats_json(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
+def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
     """JSON text of each struct, as `add.stats` would hold it; null where the struct is null.
 
     Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with all their digits,

@@ -67,7 +67,7 @@ class AlteringMethods(TableMethods):
             SchemaError: The statement cannot be parsed, or a change of a column is not possible.
             DeltaSkipError: As `alter` does.
         """
-        from deltaskip.alter.sql import parse_alter
+        from deltaskip.alter.alter_sql import parse_alter
 
         return self.alter(*parse_alter(arguments.unicode_text("statement", statement)), user_metadata=user_metadata)
 

@@ -197,7 +197,7 @@ def _replace(transaction: Transaction, definition: TableDefinition) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _NewState:
     """The state of a table with some definition.
 
     Attributes:
@@ -215,7 +215,7 @@ class _State:
     clustering: DomainMetadata | None
 
 
-def _metadata(before: Metadata, definition: TableDefinition, state: _State, schema: StructType) -> Metadata:
+def _metadata(before: Metadata, definition: TableDefinition, state: _NewState, schema: StructType) -> Metadata:
     """The metadata of the table: `before` with these columns, and everything else that is defined."""
     return replace(
         before,
@@ -227,7 +227,7 @@ def _metadata(before: Metadata, definition: TableDefinition, state: _State, sche
     )
 
 
-def _parameters(definition: TableDefinition, state: _State) -> dict[str, Any]:
+def _parameters(definition: TableDefinition, state: _NewState) -> dict[str, Any]:
     """The parameters of the operation in the table's history."""
     return {
         "partitionBy": list(state.partition_columns),
@@ -238,7 +238,7 @@ def _parameters(definition: TableDefinition, state: _State) -> dict[str, Any]:
     }
 
 
-def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | None = None) -> _State:
+def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | None = None) -> _NewState:
     """The state of a table at `root`. kept: properties that the table has already and keeps, unless others are given.
 
     Raises:
@@ -280,7 +280,7 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
         if made.partition_columns:
             raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
         features.append("clustering")
-    return _State(schema, made.partition_columns, configuration, tuple(features), domain)
+    return _NewState(schema, made.partition_columns, configuration, tuple(features), domain)
 
 
 _TRANSFORMS = " A transform is a value, such as deltaskip.transforms.date('ts') or bucket('id', 16)."

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
-from deltaskip.engine import collation_version, engine
+from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import check_same_table
 from deltaskip.predicates import given_predicate
@@ -89,7 +89,7 @@ class RecomputingMethods(TableMethods):
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
         act = f"Recomputing statistics of {self.snapshot.table_root}"
-        version = collation_version() if spark is None else engine(act).collation_version(spark)
+        version = current_collation_version() if spark is None else engine(act).collation_version(spark)
         check_same_table(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
         request = recompute_request(
@@ -157,7 +157,7 @@ class RecomputingMethods(TableMethods):
             only_missing,
             resume=resume,
             kernel_spelling=kernel_spelling,
-            spark_version=collation_version(),
+            spark_version=current_collation_version(),
         )
         return recompute_plan(self.snapshot, request, arguments.flag("overlap", overlap))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_files, table_keys
+from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_actions, table_keys
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint.read import CheckpointPart
@@ -93,7 +93,7 @@ def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, AddFile]:
     for adds in base.add_batches(_BATCH_ROWS, None, _Holding(base.table_root, values, True)):
         paths, chosen = _chosen(base, adds, values)
         if len(chosen):
-            found.update(zip(paths, add_files(pa.Table.from_batches([chosen])), strict=True))
+            found.update(zip(paths, add_actions(pa.Table.from_batches([chosen])), strict=True))
     return found
 
 

@@ -24,6 +24,7 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
@@ -35,7 +36,6 @@ from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.txn.validation.row_ids import high_water_mark
 from deltaskip.txn.validation.statistics import num_records, parsed_stats

@@ -43,9 +43,9 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, absolute_uris
 from deltaskip.errors import DeltaSkipError
-from deltaskip.features.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.log.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats
@@ -85,7 +85,6 @@ class _Shared:
 
     now: AddFile
     marked: _Rows
-    gone: _Rows
     union: _Rows
     already_gone: int
 
@@ -159,13 +158,13 @@ def _settled(intent: Intent, key: str, now: AddFile, known: Known) -> _Shared | 
     if not _reads_hold(intent, now, gone):
         return None
     if remove is None:
-        return _Shared(now, marked, gone, marked, 0)
+        return _Shared(now, marked, marked, 0)
     if add is None:
-        return _Shared(now, marked, gone, marked, len(gone)) if intent.only_removes or not len(gone) else None
+        return _Shared(now, marked, marked, len(gone)) if intent.only_removes or not len(gone) else None
     again = len(np.intersect1d(gone, np.setdiff1d(mine, before, assume_unique=True), assume_unique=True))
     if again and not intent.only_removes:
         return None
-    return _Shared(now, marked, gone, np.union1d(marked, mine), again)
+    return _Shared(now, marked, np.union1d(marked, mine), again)
 
 
 def _reads_hold(intent: Intent, now: AddFile, gone: _Rows) -> bool:

@@ -9,10 +9,10 @@ from deltaskip.actions import (
     FILE_SCHEMA,
     AddFile,
     DeletionVectorDescriptor,
-    add_files,
+    add_actions,
     parse_action,
     remove_of,
-    unchanged,
+    with_stats,
 )
 
 FULL = AddFile(
@@ -43,11 +43,11 @@ def row(add: AddFile) -> dict[str, object]:
 
 def test_rows_are_the_adds_that_they_came_from() -> None:
     adds = [FULL, PLAIN] * 3000
-    assert list(add_files(pa.Table.from_pylist([row(add) for add in adds], FILE_SCHEMA))) == adds
+    assert list(add_actions(pa.Table.from_pylist([row(add) for add in adds], FILE_SCHEMA))) == adds
 
 
 def test_a_row_that_does_not_say_whether_data_changes_may_change_it() -> None:
-    [add] = add_files(pa.Table.from_pylist([{**row(PLAIN), "data_change": None}], FILE_SCHEMA))
+    [add] = add_actions(pa.Table.from_pylist([{**row(PLAIN), "data_change": None}], FILE_SCHEMA))
     assert add.data_change
 
 
@@ -62,6 +62,6 @@ def test_a_tombstone_says_all_that_its_add_said(add: AddFile) -> None:
 
 
 def test_other_statistics_leave_the_rest_as_it_was() -> None:
-    again = unchanged(FULL, None)
+    again = with_stats(FULL, None)
     assert (again.stats, again.data_change) == (None, False)
     assert again.to_json() == {k: v for k, v in FULL.to_json().items() if k != "stats"} | {"dataChange": False}

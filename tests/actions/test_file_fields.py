@@ -28,7 +28,7 @@ from deltaskip.actions.file_fields import (
     Field,
 )
 from deltaskip.kernels.commit_json import FILES_SCHEMA, CommitSyntaxError, parse_commits
-from deltaskip.log.checkpoint.adds import add_column
+from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE
 
 # PROTOCOL, Add File: the keys of an add in the order of the table there, and the types of Checkpoint Schema.
@@ -145,7 +145,7 @@ def test_a_checkpoints_structs_have_the_keys_of_the_table() -> None:
         pa.struct([(f.logged, f.logged_type) for f in ADD_FIELDS.fields]),
     )
     for field in ADD_FIELDS.fields:
-        [value] = add_column(adds, field.name).to_pylist()
+        [value] = adds_column(adds, field.name).to_pylist()
         assert value == column_value(field, sample(field)), field
     assert {f.name: f.type for f in REMOVE_TYPE} == {
         f.logged: f.logged_type for f in REMOVE_FIELDS.fields if f.name not in ("stats", "tags")

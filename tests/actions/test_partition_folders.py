@@ -17,17 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.actions import PartitionValueError, hadoop_path, parse_partition_value
-from deltaskip.actions.partition_folders import (
-    HIVE_NULL,
-    encode_location,
-    encode_path,
-    hive_folder,
-    partition_folder,
-    partition_texts,
-    random_folder,
-    random_prefix,
-)
-from deltaskip.actions.paths import decode_path
+from deltaskip.actions.partition_folders import HIVE_NULL, hive_folder, partition_folder, random_folder, random_prefix
+from deltaskip.actions.partition_values import partition_texts
+from deltaskip.actions.paths import decode_path, encode_location, encode_path
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,

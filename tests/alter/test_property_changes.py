@@ -11,7 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidCommit, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import features_of
+from deltaskip.features.registry import features_of
 from tests.alter.test_column_changes import commit_info, parameters, table_of
 from tests.each import each
 

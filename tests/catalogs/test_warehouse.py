@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.catalogs.warehouse import WarehouseCatalog, folder_of, name_of
+from deltaskip.catalogs.warehouse import WarehouseCatalog, folder_name, name_of
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,
@@ -45,7 +45,7 @@ def warehouse(tmp_path: Path) -> WarehouseCatalog:
     ],
 )  # fmt: skip
 def test_names_of_folders(name: str, folder: str) -> None:
-    assert folder_of(name) == folder
+    assert folder_name(name) == folder
     assert name_of(folder) == name
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from deltaskip.collations import spark_data
 from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
+from deltaskip.collations.versions import SPARK_VERSION, how_to_get, installed_spark_version
 from deltaskip.errors import CollationUnavailable
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.table.table import DeltaTable
@@ -77,18 +77,18 @@ def test_a_scan_compares_by_the_version_of_the_installed_spark_unless_told(table
 
 @pytest.mark.parametrize(("version", "source"), [("77.1", "pyicu-wheels==2.15"), ("78.3", "icu4py>=1.2")])
 def test_a_missing_version_names_its_package(version: str, source: str) -> None:
-    assert source in source_of(version)
-    assert "deltaskip[spark]" in source_of("78.3")
+    assert source in how_to_get(version)
+    assert "deltaskip[spark]" in how_to_get("78.3")
 
 
 def test_a_version_of_no_package_names_the_variable() -> None:
-    assert "DELTASKIP_ICU_PATH" in source_of("76.1") and "pyicu-wheels==2.14" in source_of("76.1")
-    assert "DELTASKIP_ICU_PATH" in source_of("99.9")
+    assert "DELTASKIP_ICU_PATH" in how_to_get("76.1") and "pyicu-wheels==2.14" in how_to_get("76.1")
+    assert "DELTASKIP_ICU_PATH" in how_to_get("99.9")
 
 
 def test_the_spark_extra_brings_the_packages_that_are_named() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert any(requirement in source_of("78.3") for requirement in project["optional-dependencies"]["spark"])
+    assert any(requirement in how_to_get("78.3") for requirement in project["optional-dependencies"]["spark"])
     assert any(requirement.startswith("pyicu-wheels>=2.15") for requirement in project["dependencies"])
 
 
@@ -104,4 +104,4 @@ def test_explain_names_the_version_and_the_cure_of_a_missing_library(table: Delt
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")
 def test_the_installed_pyspark_has_a_version_that_can_be_had() -> None:
-    assert "pip install" in source_of(installed_spark_version())
+    assert "pip install" in how_to_get(installed_spark_version())

@@ -22,10 +22,10 @@ from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.expr.functions.function import Replaced
 from deltaskip.expr.nodes import Call, Compare, Literal, walk
 from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
+from deltaskip.features.commit_rules import rule_table
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.statements.grammar import statement_table
-from deltaskip.txn.validation import rule_table
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import Case, bound, calls
 from tests.expr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts

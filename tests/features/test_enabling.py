@@ -6,15 +6,8 @@ import pytest
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.enabling import (
-    NEW_TABLE,
-    features_of,
-    lowest_protocol,
-    protocol_for,
-    with_features,
-    with_versions,
-)
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.enabling import NEW_TABLE, lowest_protocol, protocol_for, with_features, with_versions
+from deltaskip.features.registry import FEATURES, features_of, has_feature
 from deltaskip.schema import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties
 from tests.looped import looped

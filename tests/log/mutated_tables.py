@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip
-from deltaskip.actions import add_files
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.actions import add_actions
 from deltaskip.log.checkpoint.tombstones import tombstones
+from deltaskip.log.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import (
     DATE,
     DOUBLE,
@@ -151,7 +151,7 @@ _ACTS: Mapping[str, Callable[[deltaskip.DeltaTable], object]] = {
     "detail": lambda t: (repr(t.detail()), t.detail().to_dict()),
     "stats": lambda t: (repr(t.stats()), t.stats().to_dict()),
     "adds": lambda t: t.snapshot.adds().to_pylist(),
-    "add actions": lambda t: [add.to_json() for add in add_files(t.snapshot.adds())],
+    "add actions": lambda t: [add.to_json() for add in add_actions(t.snapshot.adds())],
     "number of files": lambda t: t.snapshot.num_files,
     "verify": lambda t: t.snapshot.verify(),
     "tombstones": lambda t: [batch.to_pylist() for batch in tombstones(t.snapshot, 0)],

@@ -12,8 +12,8 @@ import pytest
 
 import deltaskip
 from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, StorageError
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import refresh
+from deltaskip.log.deletion_vectors import read_deletion_vectors
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"

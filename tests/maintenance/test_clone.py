@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.errors import (
     CommitConflict,
     InvalidArgument,

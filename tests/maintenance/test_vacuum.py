@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.actions import add_files, hadoop_path, remove_of
+from deltaskip.actions import add_actions, hadoop_path, remove_of
 from deltaskip.errors import (
     CorruptLog,
     InvalidArgument,
@@ -24,7 +24,7 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from deltaskip.features.deletion_vectors import vector_keys
+from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.maintenance import unneeded_files
 from deltaskip.storage import LocalStorage
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
@@ -169,7 +169,7 @@ def test_rule_17_odd_characters_neither_hide_nor_expose_a_file(tmp_path: Path) -
         table.append(data)
         first, second = sorted(table.snapshot.adds(["path"])["path"].to_pylist())
         with table.transaction(operation="DELETE") as txn:
-            [add] = [each for each in add_files(table.snapshot.adds()) if each.path == first]
+            [add] = [each for each in add_actions(table.snapshot.adds()) if each.path == first]
             txn.remove(remove_of(add, 1))
         age(folder, 30)
         table = table.refresh()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.features.enabling import features_of
+from deltaskip.features.registry import features_of
 from tests.reference.oracle import session
 
 COLUMNS = (

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddFile, DeletionVectorDescriptor, add_files, remove_of
+from deltaskip.actions import AddFile, DeletionVectorDescriptor, add_actions, remove_of
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.schema import INTEGER, LONG, STRING, StructType, schema_to_json
@@ -57,7 +57,7 @@ def commit(table: ds.DeltaTable, *acts: Any, operation: str = "WRITE", parameter
 
 def removal(table: ds.DeltaTable, path: str, data_change: bool = True) -> Any:
     """Remove the active file."""
-    [found] = [add for add in add_files(table.refresh().snapshot.adds()) if add.path == path]
+    [found] = [add for add in add_actions(table.refresh().snapshot.adds()) if add.path == path]
     return lambda txn: txn.remove(remove_of(found, 5, data_change))
 
 
@@ -83,7 +83,7 @@ def spellings(folder: Path) -> Rows:
     commit(table, written(table, "a", TEN), written(table, "b", TEN))
     a = written(table, "a", TEN)
     commit(table, replace(a, path=f"file:{folder}/a", data_change=False), operation="COMPUTE STATS")
-    [b] = [add for add in add_files(table.snapshot.adds()) if add.path == "b"]
+    [b] = [add for add in add_actions(table.snapshot.adds()) if add.path == "b"]
     commit(table, lambda txn: txn.remove(replace(remove_of(b, 5), path="./%62")))
     return TEN
 
@@ -95,7 +95,7 @@ def delete_by_vector(folder: Path) -> Rows:
     features = ["deletionVectors", "checkConstraints"]
     add = {"add": replace(old, path=f"file:{folder}/rows/a").to_json()}
     table = make_table(folder, properties, features, PLAIN, actions=[add])
-    [active] = add_files(table.snapshot.adds())
+    [active] = add_actions(table.snapshot.adds())
     wide = active.stats.replace("{", '{"tightBounds":false,', 1) if active.stats else None
     first = replace(active, deletion_vector=inline(1, 2), stats=wide)
     commit(table, removal(table, first.path), first, operation="DELETE")
@@ -149,10 +149,10 @@ def restored(folder: Path) -> Rows:
     """A removed file comes back with the row ids that it had."""
     table = make_table(folder, {}, ["rowTracking", "domainMetadata"], PLAIN)
     commit(table, written(table, "a", TEN), written(table, "b", TEN))
-    old = {add.path: add for add in add_files(table.snapshot.adds())}
+    old = {add.path: add for add in add_actions(table.snapshot.adds())}
     commit(table, removal(table, "a"))
     commit(table, old["a"], operation="RESTORE")
-    back = {add.path: add.base_row_id for add in add_files(table.snapshot.adds())}
+    back = {add.path: add.base_row_id for add in add_actions(table.snapshot.adds())}
     assert back == {path: add.base_row_id for path, add in old.items()}
     return pa.concat_tables([TEN, TEN])
 

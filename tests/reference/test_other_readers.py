@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddFile, add_files, remove_of
+from deltaskip.actions import AddFile, add_actions, remove_of
 from tests.txn.tables import make_table
 
 
@@ -53,7 +53,9 @@ def test_every_reader_reads_a_table_whose_log_is_deltaskips_alone(
         txn.commit()
     latest = table.refresh()
     away = latest.transaction(read="id < 10", operation="DELETE")
-    away.remove(*(remove_of(f, 1_700_000_000_000) for f in add_files(latest.snapshot.adds()) if f.path == "f0.parquet"))
+    away.remove(
+        *(remove_of(f, 1_700_000_000_000) for f in add_actions(latest.snapshot.adds()) if f.path == "f0.parquet")
+    )
     away.commit()
     expected = list(range(10, 90))
     read = deltalake.DeltaTable(str(folder))

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import add_files, remove_of, unchanged
+from deltaskip.actions import add_actions, remove_of, with_stats
 from tests.extent import some
 from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, run_module
 from tests.reference.recipes import CHOSEN
@@ -100,11 +100,11 @@ def checkpoint_alone(folder: Path) -> None:
 def rewrite(folder: Path) -> None:
     """Add every file again with the statistics it has, checkpoint, and put one in another's place."""
     table = ds.DeltaTable(folder)
-    files = list(add_files(table.snapshot.adds()))
+    files = list(add_actions(table.snapshot.adds()))
     if not files:
         return
     again = table.transaction(operation="RECOMPUTE STATISTICS")
-    again.add(*(unchanged(file, file.stats) for file in files))
+    again.add(*(with_stats(file, file.stats) for file in files))
     again.commit()
     table.refresh().checkpoint()
     # As OPTIMIZE does: the same rows, deletion vector and all, in another file.

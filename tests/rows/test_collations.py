@@ -20,7 +20,7 @@ def stats(table: DeltaTable) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeltaTable:
-    monkeypatch.setattr("deltaskip.data_files.data.collation_version", lambda: "77.1")
+    monkeypatch.setattr("deltaskip.data_files.data.current_collation_version", lambda: "77.1")
     return DeltaTable.create(tmp_path / "t", SCHEMA)
 
 
@@ -40,7 +40,7 @@ def test_later_writes_keep_the_listed_versions(table: DeltaTable, monkeypatch: p
     rows = pa.table({"id": [1], "name": ["b"]})
     table.append(rows)
     before = table.domains["collations"]
-    monkeypatch.setattr("deltaskip.data_files.data.collation_version", lambda: "78.3")
+    monkeypatch.setattr("deltaskip.data_files.data.current_collation_version", lambda: "78.3")
     table.append(rows)
     assert table.domains["collations"] == before
     assert stats(table)[0] == stats(table)[1]

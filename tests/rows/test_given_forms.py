@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.paths import encode_path
 from deltaskip.errors import SchemaError
 
 ROWS = pa.table({"id": [1, 2, 3]})

@@ -28,8 +28,10 @@ def test_tasks_get_disjoint_values_on_the_grid_beyond_the_mark(
     start: int, step: int, mark: int | None, counts: list[int]
 ) -> None:
     before = identity(start, step, mark)
-    blocks, after = before.blocks(counts)
-    found = [value for block in blocks for value in values(block)]
+    found, after = [], before
+    for count in counts:
+        block, after = after.block(count)
+        found += values(block)
     assert len(set(found)) == len(found) == sum(counts)
     for value in found:
         assert (value - start) % step == 0 and (value - start) // step >= 0

@@ -8,7 +8,7 @@ import pytest
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.rows.plan import RowPlan, plan_rows
-from deltaskip.rows.rules import condition
+from deltaskip.rows.rules import rule_condition
 from deltaskip.schema import INTEGER, LONG, STRING, VOID, ArrayType, StructField, StructType
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
@@ -172,7 +172,7 @@ def test_constraints_invariants_and_predicates_keep_their_text() -> None:
         ("check", "pos", "x > 0 -- y", "(x > 0 -- y\n)"),
         ("where", "overwrite where", "x < 10", "(x < 10\n)"),
     ]
-    assert condition(found.rules[1]) == "coalesce((x > 0 -- y\n), false)"
+    assert rule_condition(found.rules[1]) == "coalesce((x > 0 -- y\n), false)"
 
 
 @pytest.mark.parametrize("raw", ["{}", "x > 3", '{"expression": "x > 3"}', "[1]"])

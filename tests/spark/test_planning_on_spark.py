@@ -227,7 +227,7 @@ def test_rows_of_a_table_of_the_corpus_are_those_of_the_reference(spark: Any, na
 
 
 def test_a_file_that_is_given_twice_is_a_corrupt_log(large: Path) -> None:
-    from deltaskip.reading.arrow_rows import FILE_COLUMNS as READ
+    from deltaskip.reading.arrow_rows import READ_COLUMNS as READ
     from deltaskip.reading.stored_rows import StoredRows
 
     opened = ds.DeltaTable(large)

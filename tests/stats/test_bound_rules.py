@@ -30,7 +30,7 @@ from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar,
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import Side, StatField
-from deltaskip.stats.parsed_stats import StatsStruct, stats_json
+from deltaskip.stats.parsed_stats import StatsStruct, stats_texts
 from deltaskip.stats.stats_columns import StatColumn
 
 LOW, HIGH = float(np.float32(0.1)), 0.1
@@ -270,7 +270,7 @@ def test_a_checkpoint_does_not_turn_a_doubtful_bound_into_an_exact_one() -> None
         of_json = of_text(text, column)
         leaves = [pc.struct_field(parsed, [side, "c"]) for side in ("minValues", "maxValues")]
         of_leaf = from_struct(leaves[0], column, "min")[0].as_py(), from_struct(leaves[1], column, "max")[0].as_py()
-        [again] = stats_json(parsed, instants).to_pylist()
+        [again] = stats_texts(parsed, instants).to_pylist()
         stats = FileStats(1, Texts(pa.array([again])))
         of_copy = stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
         for found in (of_leaf, of_copy):
@@ -291,7 +291,7 @@ def test_what_an_old_instant_of_a_struct_may_have_lost_is_lost_in_its_text_too()
             [pa.StructArray.from_arrays([leaf], ["c"]), pa.StructArray.from_arrays([leaf], ["c"])],
             ["minValues", "maxValues"],
         )
-        stats = FileStats(1, Texts(stats_json(struct)))
+        stats = FileStats(1, Texts(stats_texts(struct)))
         found = stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
         assert found == of_struct(value, stored, column)
         assert found[0] < value < found[1]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log.deletion_vectors import read_deletion_vectors
 from deltaskip.schema.types import TIMESTAMP, DataType, StructType
 from deltaskip.stats import compute
 from deltaskip.storage import parse_location

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.schema import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
-from deltaskip.stats.parsed_stats import instant_bounds, stats_json
+from deltaskip.stats.parsed_stats import instant_bounds, stats_texts
 from tests.looped import looped
 
 
 def text_of(value: Any, kind: pa.DataType) -> str | None:
     struct = pa.array([{"v": value}], pa.struct([("v", kind)]))
-    return json.loads(stats_json(struct)[0].as_py(), parse_float=str, parse_int=str).get("v")
+    return json.loads(stats_texts(struct)[0].as_py(), parse_float=str, parse_int=str).get("v")
 
 
 @looped(
@@ -41,19 +41,19 @@ def test_each_type_has_its_text(value: Any, kind: pa.DataType, text: str | None)
 
 
 def test_booleans_are_json_booleans() -> None:
-    assert stats_json(pa.array([{"v": True}])).to_pylist() == ['{"v":true}']
+    assert stats_texts(pa.array([{"v": True}])).to_pylist() == ['{"v":true}']
 
 
 @given(st.lists(st.text(), min_size=1))
 def test_strings_survive_any_character(values: list[str]) -> None:
-    texts = stats_json(pa.array([{"v": value} for value in values])).to_pylist()
+    texts = stats_texts(pa.array([{"v": value} for value in values])).to_pylist()
     assert [json.loads(text)["v"] for text in texts] == values
 
 
 def test_nulls_are_left_out_and_a_null_struct_has_no_text() -> None:
     kind = pa.struct([("n", pa.int64()), ("min", pa.struct([("a b", pa.string())])), ("max", pa.struct([]))])
     rows = [{"n": 1, "min": {"a b": "x"}, "max": {}}, {"n": None, "min": None}, None, {"n": 2, "min": {"a b": None}}]
-    assert stats_json(pa.array(rows, kind)).to_pylist() == [
+    assert stats_texts(pa.array(rows, kind)).to_pylist() == [
         '{"n":1,"min":{"a b":"x"},"max":{}}',
         "{}",
         None,
@@ -63,8 +63,8 @@ def test_nulls_are_left_out_and_a_null_struct_has_no_text() -> None:
 
 def test_a_part_of_an_array_is_rendered_as_that_part() -> None:
     rows = pa.array([{"n": 1}, None, {"n": 3}])
-    assert stats_json(rows.slice(1)).to_pylist() == [None, '{"n":3}']
-    assert stats_json(rows.slice(0, 0)).to_pylist() == []
+    assert stats_texts(rows.slice(1)).to_pylist() == [None, '{"n":3}']
+    assert stats_texts(rows.slice(0, 0)).to_pylist() == []
 
 
 def test_instants_have_their_zone_though_the_struct_has_none() -> None:
@@ -74,7 +74,7 @@ def test_instants_have_their_zone_though_the_struct_has_none() -> None:
     bounds = pa.struct([("a", naive), ("s", pa.struct([("t", naive), ("n", naive)]))])
     type_ = pa.struct([("minValues", bounds), ("nullCount", pa.struct([("a", pa.int64())]))])
     values = [{"minValues": {"a": 0, "s": {"t": 1_500_000, "n": None}}, "nullCount": {"a": 1}}, None]
-    texts = stats_json(pa.array(values, type_), instant_bounds(schema, "none")).to_pylist()
+    texts = stats_texts(pa.array(values, type_), instant_bounds(schema, "none")).to_pylist()
     assert texts[1] is None
     assert json.loads(texts[0]) == {
         "minValues": {"a": "1970-01-01T00:00:00.000000Z", "s": {"t": "1970-01-01T00:00:01.500000Z"}},

@@ -20,7 +20,7 @@ from deltaskip.errors import (
     TableAlreadyExists,
     WriteWarning,
 )
-from deltaskip.features.enabling import features_of
+from deltaskip.features.registry import features_of
 from tests.looped import looped
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile, add_files
+from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile, add_actions
 from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
@@ -81,7 +81,7 @@ class History:
 
     def fill(self, writer: Writer, kind: str, choice: int, number: int) -> None:
         """Put one kind of action into the transaction; choice picks among what is there, number names what is new."""
-        live = sorted(add_files(writer.txn.snapshot.adds()), key=lambda add: add.path)
+        live = sorted(add_actions(writer.txn.snapshot.adds()), key=lambda add: add.path)
         free = [add for add in live if add.path not in {each.path for each in (*writer.adds, *writer.removes)}]  # type: ignore[attr-defined]
         match kind:
             case "append":
@@ -238,7 +238,7 @@ def assert_same(snapshot: Snapshot, state: State, version: int) -> None:
     assert snapshot.version == version
     adds = {
         add.path: {"dv": _dv_id(add), "stats": add.stats, "baseRowId": add.base_row_id}
-        for add in add_files(snapshot.adds())
+        for add in add_actions(snapshot.adds())
     }
     assert adds == dict(state.adds)
     assert snapshot.num_files == len(state.adds)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddCdcFile, Metadata, add_files, unchanged
+from deltaskip.actions import AddCdcFile, Metadata, add_actions, with_stats
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType
@@ -241,12 +241,12 @@ def test_row_ids_are_fresh_for_new_files_and_stay_with_old_ones(folder: Path) ->
     table = make_table(folder, {"delta.enableRowTracking": "true"}, ["rowTracking", "domainMetadata"])
     append(table, file("a"), file("b"))
     append(table, file("c"))
-    found = {add.path: add for add in add_files(table.refresh().snapshot.adds())}
+    found = {add.path: add for add in add_actions(table.refresh().snapshot.adds())}
     ids = {path: (add.base_row_id, add.default_row_commit_version) for path, add in found.items()}
     assert ids == {"a": (0, 1), "b": (10, 1), "c": (20, 2)}
     assert table.domains == {"delta.rowTracking": '{"rowIdHighWaterMark":29}'}
     txn = table.transaction()
-    txn.add(file("a", data_change=False), unchanged(found["b"], None), file("d"))
+    txn.add(file("a", data_change=False), with_stats(found["b"], None), file("d"))
     txn.commit()
     rows = {row["path"]: row for row in table.refresh().scan().files().to_pylist()}
     assert {path: (row["base_row_id"], row["default_row_commit_version"]) for path, row in rows.items()} == {

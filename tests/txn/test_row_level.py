@@ -16,7 +16,7 @@ from deltaskip.dml.assignments import given_values
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.update import update_in
 from deltaskip.errors import CommitConflict
-from deltaskip.features import deletion_vectors
+from deltaskip.log import deletion_vectors
 from deltaskip.table.table_transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
 
@@ -207,9 +207,9 @@ def test_a_winner_that_changed_statistics_is_followed(tmp_path: Path) -> None:
     with winner.transaction(operation="COMPUTE STATS") as txn:
         from dataclasses import replace
 
-        from deltaskip.actions import add_files
+        from deltaskip.actions import add_actions
 
-        first = next(iter(add_files(winner.snapshot.adds())))
+        first = next(iter(add_actions(winner.snapshot.adds())))
         assert first.stats is not None
         txn.add(replace(first, tags={"k": "v"}, data_change=False))
     mine.commit()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.actions import add_files
+from deltaskip.actions import add_actions
 from deltaskip.errors import CommitConflict
 from deltaskip.txn.transaction import Transaction
 from tests.extent import extent
@@ -50,7 +50,7 @@ class Operation:
         if self.kind == "record":
             txn.set_domain(f"count-{name}", str(len(found)))
             return
-        old = {add.path: add for add in add_files(txn.snapshot.adds())}
+        old = {add.path: add for add in add_actions(txn.snapshot.adds())}
         txn.remove(*(gone(path, data_change=self.kind != "rewrite") for path in found))
         if self.kind == "rewrite":
             # The same bounds: a file of others would have rows where others have read that there are none.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import Metadata, Protocol, add_files, remove_of, unchanged
+from deltaskip.actions import Metadata, Protocol, add_actions, remove_of, with_stats
 from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, UnsupportedFeature
 from deltaskip.schema import LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
@@ -165,7 +165,7 @@ def test_files_are_replaced_in_one_commit(folder: Path) -> None:
     table = make_table(folder)
     append(table, file("a"), file("b"), file("c"))
     txn = table.refresh().transaction(read="id < 5")
-    by_path = {add.path: add for add in add_files(table.snapshot.adds())}
+    by_path = {add.path: add for add in add_actions(table.snapshot.adds())}
     txn.remove(remove_of(by_path["a"], 5), remove_of(by_path["b"], 5))
     txn.add(file("ab"))
     assert txn.commit() == 2
@@ -180,9 +180,9 @@ def test_files_are_replaced_in_one_commit(folder: Path) -> None:
 def test_statistics_are_replaced_by_an_add_that_changes_no_data(folder: Path) -> None:
     table = make_table(folder, {"delta.enableDeletionVectors": "true"}, ["deletionVectors"])
     append(table, file("a", deletion_vector=vector("1")), file("b"))
-    [a] = [add for add in add_files(table.refresh().snapshot.adds()) if add.path == "a"]
+    [a] = [add for add in add_actions(table.refresh().snapshot.adds()) if add.path == "a"]
     txn = table.transaction(operation="RECOMPUTE STATISTICS")
-    txn.add(unchanged(a, '{"numRecords":7}'))
+    txn.add(with_stats(a, '{"numRecords":7}'))
     txn.commit()
     info = lines(folder, 2)[0]["commitInfo"]
     assert (info["isBlindAppend"], info["isolationLevel"]) == (False, "SnapshotIsolation")

@@ -91,7 +91,7 @@ def schema_version(connection: Connection, shown: str) -> int:
     return int(found[0])
 
 
-def upgrade(connection: Connection, shown: str) -> None:
+def upgrade_tables(connection: Connection, shown: str) -> None:
     """Create the tables, or bring them to the newest version; other writers wait until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))

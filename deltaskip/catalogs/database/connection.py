@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemy
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import Executable
 
-from deltaskip.catalogs.database.catalog_tables import STEPS, schema_version, upgrade
+from deltaskip.catalogs.database.catalog_tables import STEPS, schema_version, upgrade_tables
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.redaction import HIDDEN, is_secret_name, keep_secret, redacted
 from deltaskip.storage.kill_points import kill_point
@@ -107,7 +107,7 @@ class Database:
             return
         version = self._run(lambda connection, _: schema_version(connection, self.shown), writes=False)
         if version < len(STEPS):
-            self._run(lambda connection, _: upgrade(connection, self.shown), writes=True)
+            self._run(lambda connection, _: upgrade_tables(connection, self.shown), writes=True)
         self._ready = True
 
     def _run(self, work: Callable[[Connection, bool], T], writes: bool) -> T:

@@ -47,7 +47,7 @@ from deltaskip.table.creation import creation, replacement
 from deltaskip.table.table import DeltaTable, table_in
 
 if TYPE_CHECKING:
-    from deltaskip.catalogs.located import _Described
+    from deltaskip.catalogs.located import DescribedTable
 
 _NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
@@ -283,7 +283,7 @@ class UnityCatalog(LocatedCatalog):
     # Staged tables
 
     def _staged_create(
-        self, ident: CatalogIdentifier, described: _Described, order: Sequence[SortOrder], operation: str
+        self, ident: CatalogIdentifier, described: DescribedTable, order: Sequence[SortOrder], operation: str
     ) -> StagedTable:
         name = self._given_name(ident)
         self._check_namespace(ident.namespace)
@@ -334,7 +334,7 @@ class UnityCatalog(LocatedCatalog):
         return StagedTable(ident, transaction, order, finish)
 
     def _staged_replace(
-        self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str
+        self, entry: TableEntry, described: DescribedTable, order: Sequence[SortOrder], operation: str
     ) -> StagedTable:
         assert isinstance(entry, _UnityEntry)
         if described.location is not None and _place(described.location) != _place(entry.location):

@@ -64,7 +64,7 @@ def joined_rows(
     """
     condition = expressions.condition(on)
     parts = condition.children if isinstance(condition, And) else (condition,)
-    keys, rest = divided(parts, expressions)
+    keys, rest = keys_and_rest(parts, expressions)
     residual = None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest))
     given = expressions.columns({}, source)
     right = _table([key.source for key in keys], keys, expressions, given, source_rows)
@@ -83,7 +83,7 @@ def joined_rows(
     return joined
 
 
-def divided(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[JoinKey], list[Node]]:
+def keys_and_rest(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[JoinKey], list[Node]]:
     """Return the keys among the parts of a bound condition, and the other parts."""
     keys: list[JoinKey] = []
     rest: list[Node] = []

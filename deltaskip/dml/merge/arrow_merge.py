@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
-from deltaskip.dml.merge.arrow_join import divided, joined_rows
+from deltaskip.dml.merge.arrow_join import joined_rows, keys_and_rest
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
@@ -27,6 +27,7 @@ from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.evaluation.columns import never_fails
 from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
+from deltaskip.features.row_tracking import stable_row_ids
 from deltaskip.predicates import expression_node
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
@@ -164,7 +165,7 @@ class ArrowMerge:
         """Whether rows that match are found by keys, and the rest of the condition has a value for every row."""
         scope = self._scopes["matched"]
         condition = scope.condition(expression_node(self._join.on))
-        keys, rest = divided(condition.children if isinstance(condition, And) else (condition,), scope)
+        keys, rest = keys_and_rest(condition.children if isinstance(condition, And) else (condition,), scope)
         nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
         return bool(keys) and all(map(_has_value, nodes))
 
@@ -179,7 +180,7 @@ class ArrowMerge:
         bound = map(self._scopes[clause.kind].bound, values)
         return (where is None or _has_value(where)) and all(map(_has_value, bound))
 
-    def _pieces(self) -> Iterator[_Rows]:
+    def _pieces(self) -> Iterator[_TargetRows]:
         """The live rows of some files at a time, with the columns that expressions and updated rows need."""
         join, snapshot = self._join, self._join.snapshot
         columns = needed_columns(join, self._scopes["matched"].names)
@@ -204,7 +205,7 @@ class ArrowMerge:
         if batches:
             yield self._together(batches, names)
 
-    def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _Rows:
+    def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _TargetRows:
         """The rows of batches, each with the number of its file."""
         positions = np.concatenate([each.batch.positions for each in batches])
         numbers = np.repeat([each.number for each in batches], [len(each.batch) for each in batches])
@@ -212,10 +213,10 @@ class ArrowMerge:
         ids = None
         if self._join.row_ids is not None:
             base = one_chunk(self._join.files.listed["base_row_id"]).take(arrow_array(numbers))
-            ids = pc.coalesce(columns.pop(self._join.row_ids.row_id), pc.add(arrow_array(positions), base))
-        return _Rows(numbers, positions, columns, ids)
+            ids = stable_row_ids(columns.pop(self._join.row_ids.row_id), base, arrow_array(positions))
+        return _TargetRows(numbers, positions, columns, ids)
 
-    def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
+    def _piece(self, batch: _TargetRows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
         """Apply the clauses to pairs: `rows` of the batch, each with its row of the source in `partners`."""
         join = self._join
         self._met[partners] = True
@@ -235,7 +236,7 @@ class ArrowMerge:
     def _decide(
         self,
         kind: Kind,
-        batch: _Rows,
+        batch: _TargetRows,
         rows: npt.NDArray[Any],
         partners: npt.NDArray[Any] | None,
         found: _Changes,
@@ -384,7 +385,7 @@ class ArrowMerge:
         names = [field.name for field in fields]
         return pa.StructArray.from_arrays(arrays, names=names, mask=nothing), StructType(tuple(fields))
 
-    def _example(self, batch: _Rows, row: int) -> dict[str, object]:
+    def _example(self, batch: _TargetRows, row: int) -> dict[str, object]:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
 
 
@@ -427,7 +428,7 @@ class _OfFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _TargetRows:
     """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
 
     numbers: npt.NDArray[Any]

@@ -11,7 +11,8 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles
+from deltaskip.dml.execution import RowsOfFiles
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.identity import IdentityColumn
@@ -124,5 +125,5 @@ class ArrowMergedRows(NewRows):
             kind = "update_postimage" if part.change == "update" else part.change
             for batch, _ in part.stored:
                 change = pa.repeat(arrow_array([kind], pa.string())[0], len(batch))
-                names = [*batch.schema.names, CHANGE_TYPE.name]
+                names = [*batch.schema.names, CHANGE_TYPE]
                 yield pa.RecordBatch.from_arrays([*batch.columns, change], names=names)

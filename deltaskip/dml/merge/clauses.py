@@ -18,7 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
 
 Kind = Literal["matched", "not matched", "not matched by source"]
-Action = Literal["update", "insert", "delete"]
+ClauseAction = Literal["update", "insert", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MergeClause:
     """
 
     kind: Kind
-    action: Action
+    action: ClauseAction
     where: Any = None
     values: Mapping[str, Any] | None = None
     except_: tuple[str, ...] = ()

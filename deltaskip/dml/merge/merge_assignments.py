@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.dml.assignments import is_default
-from deltaskip.dml.merge.clauses import Action, Kind, MergeClause
+from deltaskip.dml.merge.clauses import ClauseAction, Kind, MergeClause
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column
@@ -73,7 +73,7 @@ class PlannedClause:
     """
 
     kind: Kind
-    action: Action
+    action: ClauseAction
     where: Any
     columns: Mapping[str, Assigned]
 
@@ -222,7 +222,7 @@ def _set(
     columns[name] = AssignedFields(fields)
 
 
-def _check_settable(action: Action, columns: Mapping[str, Assigned], schema: StructType, table: str) -> None:
+def _check_settable(action: ClauseAction, columns: Mapping[str, Assigned], schema: StructType, table: str) -> None:
     for field in schema.fields:
         if field.name not in columns or columns[field.name] is DEFAULT:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import Kind, expression_text
-from deltaskip.dml.merge.name_resolution import Names, Side
+from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
 from deltaskip.expr.clock import at_time
@@ -29,12 +29,12 @@ from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
-from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
+from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_fields
 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
-_SIDES: Mapping[Side, str] = {"target": "t.", "source": "s."}
-_USABLE: Mapping[Kind, tuple[Side, ...]] = {
+_SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
+_USABLE: Mapping[Kind, tuple[MergeSide, ...]] = {
     "matched": ("target", "source"),
     "not matched": ("source",),
     "not matched by source": ("target",),
@@ -171,7 +171,9 @@ class MergeExpressions:
     def is_collated_inside(self, node: Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
         used = top_level_columns(node)
-        inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
+        inside = (
+            each for field in self._schema.fields if field.name in used for each in (field, *nested_fields(field.type))
+        )
         return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
     def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
@@ -215,10 +217,6 @@ class MergeExpressions:
         if padded is not None:
             path, declared = padded
             raise self.needs_session(node, f"{display_name(self._written(path))} is {declared} and padded by Spark.")
-
-
-def _fields_in(field: StructField) -> Iterator[StructField]:
-    return (each for type_ in nested_types(field.type) if isinstance(type_, StructType) for each in type_.fields)
 
 
 def _renamed(field: StructField, prefix: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from deltaskip.schema.resolve import fold_name, parse_names
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import BOOLEAN, StructType
 
-Side = Literal["target", "source"]
+MergeSide = Literal["target", "source"]
 
-_SIDES: tuple[Side, Side] = ("target", "source")
+_SIDES: tuple[MergeSide, MergeSide] = ("target", "source")
 
 
 def default_aliases(target: str | None, source: str | None, of_frame: bool) -> tuple[str | None, str | None]:
@@ -88,7 +88,7 @@ class Names:
         """Whether any name before a column may be one of the source's DataFrame."""
         return self._relations[1].qualifiers is None
 
-    def resolved(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]]:
+    def resolved(self, parts: tuple[str, ...]) -> tuple[MergeSide, tuple[str, ...]]:
         """Return the side that a name is a column of, and its path there.
 
         Raises:
@@ -100,12 +100,12 @@ class Names:
         number, found = resolve_among(self._relations, parts)
         return _SIDES[number], found.logical
 
-    def name(self, side: Side, path: tuple[str, ...]) -> tuple[str, ...]:
+    def name(self, side: MergeSide, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return how expressions name a column of a side."""
         qualifiers = self._relations[_SIDES.index(side)].qualifiers
         return (*qualifiers[0], *path) if qualifiers else path
 
-    def side(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]] | None:
+    def side(self, parts: tuple[str, ...]) -> tuple[MergeSide, tuple[str, ...]] | None:
         """Return the same, or None if it is not certain."""
         try:
             return self.resolved(parts)

@@ -21,7 +21,7 @@ from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_binary
-from deltaskip.expr.literal_list import SHORTEST, integers, texts
+from deltaskip.expr.literal_list import SHORTEST, integers, text_list
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,
@@ -100,7 +100,7 @@ class KeyValues:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _KeyComparison:
     """A comparison of the target with a key of the source, which stands for the predicate that its values give."""
 
     op: str
@@ -118,7 +118,7 @@ class _Any:
     children: tuple[_Part, ...]
 
 
-_Part = _Key | _All | _Any | Node
+_Part = _KeyComparison | _All | _Any | Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class MatchTemplate:
 
     def _node(self, part: _Part, values: Sequence[KeyValues]) -> Node:
         match part:
-            case _Key(op, target, key):
+            case _KeyComparison(op, target, key):
                 return _compared(op, target, self.keys[key], values[key])
             case _All(children):
                 return _joined(And, [self._node(child, values) for child in children], _TRUE, _FALSE)
@@ -181,7 +181,7 @@ def key_literals(
     if len(values) > most_values(type_):
         return None
     if _is_in_array(type_) and len(values) >= SHORTEST:
-        return texts(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
+        return text_list(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
     return tuple(Literal(value, type_) for value in given(values))
 
 
@@ -241,7 +241,7 @@ class _Template:
             type_ = type_of(bound_key)
             assert type_ is not None
             self.keys.append(SourceKey(key, type_, equal))
-            return _Key(operator, target, len(self.keys) - 1)
+            return _KeyComparison(operator, target, len(self.keys) - 1)
         return None
 
     def _bound(self, node: Node, side: str) -> Node | None:

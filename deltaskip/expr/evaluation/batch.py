@@ -15,7 +15,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
 from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
-from deltaskip.expr.comparisons import COMPARISONS, compared, equal_rows, signs_of_rows
+from deltaskip.expr.comparisons import ARROW_COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -297,7 +297,7 @@ class Batch:
         if op in ("=", "!="):
             truth = arrow_array(equal_rows(left, right) == (op == "="))
         else:
-            truth = COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
+            truth = ARROW_COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
         return pc.if_else(arrow_array(there), truth, none_of(pa.bool_()))
 
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
@@ -336,13 +336,13 @@ class Batch:
                 self.unknown.append(self.not_null(left))
                 return pa.nulls(self.rows, pa.bool_())
             self.trust(found, left)
-            return COMPARISONS[op](found.compare(left, literal), _ZERO)
+            return ARROW_COMPARISONS[op](found.compare(left, literal), _ZERO)
         self.trust(found, left)
         self.trust(found, right)
         if not found.exact_keys:
             self.unknown.append(self.not_null(left, right))
             return pa.nulls(self.rows, pa.bool_())
-        return COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
+        return ARROW_COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
 
     def trust(self, collation: Collation, texts: pa.Array) -> None:
         """Leave the strings that Spark may order otherwise to the row evaluator."""

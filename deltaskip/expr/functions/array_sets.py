@@ -18,23 +18,23 @@ from deltaskip.expr.coerce import (
     type_of,
 )
 from deltaskip.expr.functions.array_types import (
-    array_of,
     array_to,
+    array_type,
     ordered_array,
     plain_wider,
     valid_rows,
     with_value,
 )
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed
 from deltaskip.expr.lists import (
     Lists,
     among,
     chained,
     check_zeros,
     coded,
-    counted,
     distinct_key,
     elements_of,
+    flagged_elements,
     has_negative_zero,
     listed,
     lists_of,
@@ -42,7 +42,7 @@ from deltaskip.expr.lists import (
 )
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.preimages.monotone import one_of
+from deltaskip.expr.preimages.monotone import listed_in
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
@@ -107,10 +107,10 @@ def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array
 
 def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     lists, equal, elements = _equal_elements(args)
-    found = counted(lists, equal) > 0
+    found = flagged_elements(lists, equal) > 0
     there = lists.valid
     if elements.null_count:
-        there = there & (found | (counted(lists, numpy_values(elements.is_null())) == 0))
+        there = there & (found | (flagged_elements(lists, numpy_values(elements.is_null())) == 0))
     if not is_constant(args[1]):
         there = there & valid_rows(args[1])
     values = arrow_array(found)
@@ -148,7 +148,7 @@ def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _set_signature(args: tuple[Node, ...]) -> Typed:
     """Two arrays of a common type, whose elements can be compared."""
-    arrays = [array_of(arg) for arg in args]
+    arrays = [array_type(arg) for arg in args]
     if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
         return None
     met = plain_wider(arrays[0].element, arrays[1].element)
@@ -238,7 +238,7 @@ def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if len(args) == 2:
         inside = among(lists[0].lengths, codes[0], lists[1].lengths, codes[1], count)
         kept &= inside if call.name == "array_intersect" else ~inside
-    return listed(counted(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
+    return listed(flagged_elements(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
 
 
 def _union_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -266,8 +266,8 @@ def _overlap_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 _SET_OF_BOTH = _set_result(lambda one, other: one or other)
 
-ARRAY_SETS: Mapping[str, Row] = {
-    "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column, preimage=one_of),
+ARRAY_SETS: Mapping[str, FunctionRow] = {
+    "array_contains": Function(_contains_signature(BOOLEAN), _contains, by_column=_contains_column, preimage=listed_in),
     "array_position": Function(_contains_signature(LONG), _position, by_column=_position_column),
     "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),
     "array_distinct": Function(array_to(ordered_array), _distinct, by_column=_set_column),

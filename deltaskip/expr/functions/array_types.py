@@ -33,7 +33,7 @@ from deltaskip.schema.types import (
 )
 
 
-def array_of(node: Node) -> ArrayType | None:
+def array_type(node: Node) -> ArrayType | None:
     """The type of an array; None for other values, and where a string may have a collation."""
     type_ = type_of(node)
     return type_ if isinstance(type_, ArrayType) and not is_collated(node) else None
@@ -50,7 +50,7 @@ def plain_wider(left: DataType, right: DataType) -> DataType | None:
 
 def with_value(args: tuple[Node, ...], at: int = 1) -> tuple[ArrayType, tuple[Node, ...]] | None:
     """An array and a value as its elements, both cast to their common type."""
-    array = array_of(args[0])
+    array = array_type(args[0])
     value = type_of(args[at])
     if array is None or value is None or is_collated(args[at]):
         return None
@@ -65,7 +65,7 @@ def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) ->
     """An array, and values cast to `rest`."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        array = array_of(args[0]) if len(args) == 1 + len(rest) else None
+        array = array_type(args[0]) if len(args) == 1 + len(rest) else None
         if array is None:
             return None
         cast = [implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]

@@ -20,7 +20,7 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.number_steps import bits_turned, of_one, shifted_left
 from deltaskip.expr.preimages.steps import Inverted
-from deltaskip.expr.vectors import Partly, Values, any_of, column, made, numbers, repeated, rows_of
+from deltaskip.expr.vectors import Partly, Values, any_set, column, made, numbers, repeated, rows_of
 from deltaskip.kernels.number_texts import in_base
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -116,7 +116,7 @@ def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _bit_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     places = np.asarray(numbers(args[1]), np.int64)
     outside = (places < 0) | (places >= _width(call))
-    if any_of(np.asarray(outside), *args) if outside.ndim else bool(outside):
+    if any_set(np.asarray(outside), *args) if outside.ndim else bool(outside):
         raise EvaluationError(f"The position for {call.name} is outside the integer (INVALID_PARAMETER_VALUE).")
     values = np.asarray(numbers(args[0]), np.int64)
     return made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
@@ -250,7 +250,7 @@ def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | P
     array = made(found, pa.int64(), *args)
     if not known.all():
         array = pc.if_else(arrow_array(known), array, pa.scalar(None, pa.int64()))
-    return Partly(array, rest) if any_of(rest, *args) else array
+    return Partly(array, rest) if any_set(rest, *args) else array
 
 
 def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:

@@ -27,15 +27,15 @@ from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_sets import ARRAY_SETS
 from deltaskip.expr.functions.array_types import (
-    array_of,
     array_to,
+    array_type,
     ordered_array,
     same_array,
     taken_elements,
     with_value,
 )
 from deltaskip.expr.functions.elements import ELEMENTS
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Replaced, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Replaced, Signature, Typed
 from deltaskip.expr.functions.maps import MAPS
 from deltaskip.expr.functions.sequences import SEQUENCES
 from deltaskip.expr.functions.text import TEXT
@@ -44,8 +44,8 @@ from deltaskip.expr.lists import (
     Lists,
     chained,
     check_zeros,
-    counted,
     elements_of,
+    flagged_elements,
     has_negative_zero,
     listed,
     lists_of,
@@ -180,7 +180,7 @@ def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _join_signature(args: tuple[Node, ...]) -> Typed:
     """An array of strings, the text between them, and one for NULL."""
-    array = array_of(args[0]) if args else None
+    array = array_type(args[0]) if args else None
     if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
         return None
     if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
@@ -215,7 +215,7 @@ def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
-    array = array_of(args[0]) if len(args) == 1 else None
+    array = array_type(args[0]) if len(args) == 1 else None
     return None if array is None or not is_orderable(array.element) else (args, array.element)
 
 
@@ -241,7 +241,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if has_negative_zero(elements):
         raise NotByColumn
     known = numpy_values(elements.is_valid())
-    counts = counted(lists, known) if elements.null_count else lists.lengths
+    counts = flagged_elements(lists, known) if elements.null_count else lists.lengths
     there = counts > 0
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     ordered = None if plain else _ranks(elements)
@@ -394,7 +394,7 @@ def _slice_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _flatten_signature(args: tuple[Node, ...]) -> Typed:
-    array = array_of(args[0]) if len(args) == 1 else None
+    array = array_type(args[0]) if len(args) == 1 else None
     return (args, array.element) if array is not None and isinstance(array.element, ArrayType) else None
 
 
@@ -440,7 +440,7 @@ def _zip_signature(args: tuple[Node, ...]) -> Typed:
     """Names, and arrays side by side."""
     count = len(args) // 2
     names = [arg.value for arg in args[:count] if isinstance(arg, Literal) and isinstance(arg.value, str)]
-    arrays = [array for arg in args[count:] if (array := array_of(arg)) is not None]
+    arrays = [array for arg in args[count:] if (array := array_type(arg)) is not None]
     if not args or len(names) < count or len(arrays) < count or len(set(map(fold_name, names))) < count:
         return None
     fields = [StructField(name, array.element) for name, array in zip(names, arrays, strict=True)]
@@ -472,7 +472,7 @@ def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
-    arrays = [array for arg in args if (array := array_of(arg)) is not None]
+    arrays = [array for arg in args if (array := array_type(arg)) is not None]
     met = common_type(arrays) if len(arrays) == len(args) else None
     return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
 
@@ -495,7 +495,7 @@ def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
         return None
     cast: list[Node] = [cast_to(args[0], STRING)]
     for arg in args[1:]:
-        array = array_of(arg)
+        array = array_type(arg)
         if array is not None and is_nested(array.element):
             return None
         found = implicit_cast(arg, STRING) if array is None else cast_to(arg, ArrayType(STRING, array.contains_null))
@@ -523,7 +523,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return pc.binary_join(_compacted(chained(parts, every)), args[0])
 
 
-def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
+def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
     """A function of strings that arrays have, too."""
     assert isinstance(row, Function)
     plain = row
@@ -545,7 +545,7 @@ def _or_of_arrays(row: Row, signature: Signature, compute: Compute, by_column: B
     )
 
 
-COLLECTIONS: Mapping[str, Row] = {
+COLLECTIONS: Mapping[str, FunctionRow] = {
     **ELEMENTS,
     **ARRAY_SETS,
     "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),

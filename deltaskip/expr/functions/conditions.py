@@ -27,8 +27,8 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.function import (
     Compute,
     Function,
+    FunctionRow,
     Replaced,
-    Row,
     Typed,
     takes,
 )
@@ -200,7 +200,7 @@ def _raise(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     raise EvaluationError(f"{shown(args[0])} (USER_RAISED_EXCEPTION)")
 
 
-CONDITIONS: Mapping[str, Row] = {
+CONDITIONS: Mapping[str, FunctionRow] = {
     "isnull": Replaced(IsNull, 1),
     "isnotnull": Replaced(lambda value: Not(IsNull(value)), 1),
     "equal_null": Replaced(lambda left, right: Compare("<=>", left, right), 2),

@@ -28,7 +28,7 @@ from deltaskip.expr.functions.array_types import (
     taken_elements,
     valid_rows,
 )
-from deltaskip.expr.functions.function import Compute, Function, Replaced, Row, Typed
+from deltaskip.expr.functions.function import Compute, Function, FunctionRow, Replaced, Typed
 from deltaskip.expr.functions.maps import map_lookup
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import elements_of, listed, lists_of
@@ -305,7 +305,7 @@ def _type_name(args: tuple[Node, ...]) -> Typed:
     return None if type_ is None or type_ in INTERVALS else ((Literal(simple_string(type_), STRING),), STRING)
 
 
-ELEMENTS: Mapping[str, Row] = {
+ELEMENTS: Mapping[str, FunctionRow] = {
     "array": Function(_array_signature, lambda args, call, zone: args, False, by_column=_array_column),
     "struct": Replaced(struct_node, 1, 1_000_000),
     "named_struct": Function(_struct_signature, lambda args, call, zone: args[1::2], False, by_column=_struct_column),

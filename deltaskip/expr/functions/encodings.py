@@ -22,18 +22,18 @@ from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
 from deltaskip.expr.functions.function import (
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
     constant_null_first,
-    counted,
     is_plain,
     takes,
+    with_counts,
 )
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.preimages.text_steps import FIRST_CHARACTER
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, none_of, texts
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, filled, made, none_of, text_array
 from deltaskip.kernels.byte_digits import (
     base64_digits,
     digits_of_longs,
@@ -51,7 +51,7 @@ from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
 
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
-_CHARACTERS = texts([*map(chr, range(256)), ""])
+_CHARACTERS = text_array([*map(chr, range(256)), ""])
 _WITH_ASCII = ("US-ASCII", "ISO-8859-1")
 # The least first byte of a character of four bytes, and the bytes of a unit.
 _FOUR_BYTES = 0xF0
@@ -289,7 +289,7 @@ def _of_digits(text: str, base: int) -> int:
     return found - (1 << 64) if found >> 63 else found
 
 
-ENCODINGS: Mapping[str, Row] = {
+ENCODINGS: Mapping[str, FunctionRow] = {
     "hex": value_function(
         _hex_signature,
         lambda args, call, zone: text_encodings.hex_digits(args[0]),
@@ -345,6 +345,6 @@ ENCODINGS: Mapping[str, Row] = {
     "luhn_check": _of_text(BOOLEAN, text_encodings.passes_luhn, _luhn_column),
     "md5": _digest(hashlib.md5, 128),
     "sha1": _digest(hashlib.sha1, 160, "sha"),
-    "sha2": value_function(counted(_bytes_signature(STRING, INTEGER), 1), _sha2, _sha2_column),
+    "sha2": value_function(with_counts(_bytes_signature(STRING, INTEGER), 1), _sha2, _sha2_column),
     "crc32": _of_bytes(LONG, zlib.crc32, lambda args, call, zone: checksums(column(args[0]))),
 }

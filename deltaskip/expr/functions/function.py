@@ -21,7 +21,7 @@ Variables = Callable[[tuple[Node, ...]], Sequence[Sequence[tuple[DataType, bool]
 # Values of the arguments with the signature's types, the typed call, the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
 # The order in which Spark evaluates the arguments, by their place from 0 on.
-Order = Callable[[tuple[Node, ...]], Sequence[int]]
+EvaluationOrder = Callable[[tuple[Node, ...]], Sequence[int]]
 # The same for whole columns.
 ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
 
@@ -66,7 +66,7 @@ class Function:
     preimage: Preimage | None = None
     wraps: bool = False
     directions: tuple[int, ...] = ()
-    order: Order | None = None
+    order: EvaluationOrder | None = None
     decisive: tuple[int, ...] | None = None
     zero_decides: bool = False
 
@@ -104,7 +104,7 @@ class Present:
     aliases: tuple[str, ...] = ()
 
 
-Row: TypeAlias = Function | Replaced | Present
+FunctionRow: TypeAlias = Function | Replaced | Present
 
 
 def backwards(args: tuple[Node, ...]) -> Sequence[int]:
@@ -130,7 +130,7 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
     return signature
 
 
-def counted(signature: Signature, *places: int) -> Signature:
+def with_counts(signature: Signature, *places: int) -> Signature:
     """Some arguments are counts: Spark casts numbers of every type, fractions too, to int."""
 
     def cast(args: tuple[Node, ...]) -> Typed:

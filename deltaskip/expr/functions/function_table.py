@@ -15,7 +15,7 @@ from deltaskip.expr.functions.bits import BITS
 from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.conditions import CONDITIONS
 from deltaskip.expr.functions.encodings import ENCODINGS
-from deltaskip.expr.functions.function import Function, Present, Replaced, Row
+from deltaskip.expr.functions.function import Function, FunctionRow, Present, Replaced
 from deltaskip.expr.functions.hashing import HASHING
 from deltaskip.expr.functions.jsons import JSONS
 from deltaskip.expr.functions.lambdas import LAMBDAS
@@ -50,7 +50,7 @@ _CASTS: Mapping[str, Replaced] = {
     "decimal": Replaced(partial(_cast, DecimalType(10, 0)), 1),
 }
 
-_FAMILIES: Sequence[Mapping[str, Row]] = (
+_FAMILIES: Sequence[Mapping[str, FunctionRow]] = (
     NUMBERS,
     ROUNDING,
     TRANSCENDENTAL,

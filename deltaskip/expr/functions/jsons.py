@@ -23,7 +23,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
 from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed
 from deltaskip.expr.functions.maps import made_map
 from deltaskip.expr.json_reading import (
     SHORT_ESCAPES,
@@ -75,7 +75,7 @@ from deltaskip.schema.types import (
 
 _EACH = object()
 """The step of a path to every element of an array."""
-Step: TypeAlias = Any
+JsonStep: TypeAlias = Any
 """A name, an index, or _EACH."""
 
 _RAW, _QUOTED, _FLAT = range(3)
@@ -108,11 +108,11 @@ def _of_texts(result: DataType, count: int) -> Signature:
     return signature
 
 
-def _path(text: str) -> list[Step] | None:
+def _path(text: str) -> list[JsonStep] | None:
     """The steps of a path; None if it is not one."""
     if text[:1] != "$":
         return None
-    steps: list[Step] = []
+    steps: list[JsonStep] = []
     at = 1
     while at < len(text):
         found = _STEP.match(text, at)
@@ -154,7 +154,7 @@ def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
     return Partly(found, kinds == _LEFT)
 
 
-def _at_path(texts: pa.Array, steps: Sequence[Step], containers: int) -> tuple[pa.Array, np.ndarray]:
+def _at_path(texts: pa.Array, steps: Sequence[JsonStep], containers: int) -> tuple[pa.Array, np.ndarray]:
     """The values at the end of a path without steps to every element, and their kinds, see kernels.json_paths."""
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     numbers = [step if isinstance(step, int) else -1 for step in steps]
@@ -162,7 +162,7 @@ def _at_path(texts: pa.Array, steps: Sequence[Step], containers: int) -> tuple[p
     return found, numpy_values(kinds)
 
 
-def _selected(value: Any, steps: Sequence[Step], style: int, out: list[str]) -> bool:
+def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str]) -> bool:
     """Whether there is something at the end of a path; its text is added to `out`.
 
     style: A text that is found by itself is not quoted; the elements of an array that is found in the second of two
@@ -327,7 +327,7 @@ def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
     return Partly(found, rest | numpy_values(pc.and_not(texts.is_valid(), found.is_valid())))
 
 
-def _member(texts: pa.Array, steps: Sequence[Step], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
+def _member(texts: pa.Array, steps: Sequence[JsonStep], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
     """The members at the end of a path as a type, null where they are not of it; `rest` gets the rows left over."""
     found, kinds = _at_path(texts, steps, _containers(type_))
     rest |= kinds >= _TWICE
@@ -654,7 +654,7 @@ def _instant(micros: int, type_: DataType, zone: Zone) -> str:
     return f"{text}{'+' if offset > 0 else '-'}{abs(offset) // 60:02}:{abs(offset) % 60:02}"
 
 
-JSONS: Mapping[str, Row] = {
+JSONS: Mapping[str, FunctionRow] = {
     "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
     "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True, by_column=_length_column),
     "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True, by_column=_keys_column),

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from deltaskip.expr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, Variables
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, Variables
 from deltaskip.expr.functions.maps import built_map, made_map
 from deltaskip.expr.lists import (
     Lists,
     coded,
-    counted,
     distinct_key,
     elements_of,
+    flagged_elements,
     has_negative_zero,
     listed,
     lists_of,
@@ -281,7 +281,7 @@ def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
     kept = true_rows(args[1](given, owners))
-    counts = counted(lists, kept)
+    counts = flagged_elements(lists, kept)
     return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
 
 
@@ -290,8 +290,8 @@ def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     truth = args[1](given, owners)
     decisive = call.name == "exists"
     hit = true_rows(truth if decisive else pc.invert(truth))
-    decided = counted(lists, hit) > 0
-    known = lists.valid & (decided | (counted(lists, numpy_values(truth.is_null())) == 0))
+    decided = flagged_elements(lists, hit) > 0
+    known = lists.valid & (decided | (flagged_elements(lists, numpy_values(truth.is_null())) == 0))
     return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
 
 
@@ -304,7 +304,7 @@ def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
 def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     lists, owners, (keys, items) = _map_elements(args[0])
     kept = true_rows(args[1]([keys, items], owners))
-    counts = counted(lists, kept)
+    counts = flagged_elements(lists, kept)
     return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
 
 
@@ -365,7 +365,7 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     order = np.argsort(others)
     shared = np.flatnonzero(np.isin(ones, others))
     new = ~np.isin(others, ones)
-    behind = Lists(left.starts, counted(right, new), there)
+    behind = Lists(left.starts, flagged_elements(right, new), there)
     lists = Lists(left.starts, left.lengths + behind.lengths, there)
     firsts = np.cumsum(lists.lengths) - lists.lengths
     # Where the entry of each key is in both maps.
@@ -412,7 +412,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 
 
-LAMBDAS: Mapping[str, Row] = {
+LAMBDAS: Mapping[str, FunctionRow] = {
     "transform": Function(_transform_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
     "filter": Function(
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)

@@ -18,7 +18,7 @@ from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_ordera
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed
 from deltaskip.expr.lists import (
     chained,
     check_zeros,
@@ -231,7 +231,7 @@ def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     return made_map(lists.lengths, lists.valid, keys, items)
 
 
-MAPS: Mapping[str, Row] = {
+MAPS: Mapping[str, FunctionRow] = {
     "map": Function(
         _map_signature,
         lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)),

@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed, uncast
+from deltaskip.expr.functions.function import Function, FunctionRow, Typed, uncast
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import NotByColumn, Values, changed_together, column, constant
 from deltaskip.schema.calendar import Zone
@@ -75,6 +75,6 @@ def _mask(character: str, masks: tuple[str | None, ...]) -> str:
     return character if mask is None else mask
 
 
-MASKING: Mapping[str, Row] = {
+MASKING: Mapping[str, FunctionRow] = {
     "mask": Function(_signature, _compute, False, by_column=_column),
 }

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_of, implicit_cast, is_numeric, type_of
+from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.number_format import NumberFormat, number_format
@@ -67,7 +67,7 @@ def _char_signature(args: tuple[Node, ...]) -> Typed:
         return (args, STRING) if known and _bytes_format(args[1]) in _OF_BYTES else None
     if type_ is None or not (is_numeric(type_) or type_ == STRING) or _format_of(args[1]) is None:
         return None
-    return (cast_to(args[0], decimal_of(type_) or _DECIMALS[type_]), args[1]), STRING
+    return (cast_to(args[0], decimal_type_of(type_) or _DECIMALS[type_]), args[1]), STRING
 
 
 def _bytes_format(node: Node) -> str:
@@ -271,7 +271,7 @@ def _function(signature: Signature, compute: Compute, by_column: ByColumn, zoned
     return Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
 
 
-NUMBER_FORMATS: Mapping[str, Row] = {
+NUMBER_FORMATS: Mapping[str, FunctionRow] = {
     "to_char": _function(_char_signature, _char, _char_column, True, "to_varchar"),
     "to_number": _function(_number_signature, _number, _number_column, False),
     "try_to_number": _function(_number_signature, _number, _number_column, False),

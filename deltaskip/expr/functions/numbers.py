@@ -20,7 +20,7 @@ from deltaskip.expr.coerce import (
     DATETIMES,
     INTEGRAL_BITS,
     cast_to,
-    decimal_of,
+    decimal_type_of,
     is_numeric,
     literal_decimal,
     type_of,
@@ -28,8 +28,8 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import (
+    EvaluationOrder,
     Function,
-    Order,
     Signature,
     Typed,
     backwards,
@@ -46,7 +46,7 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
-    any_of,
+    any_set,
     constant,
     decimals,
     is_constant,
@@ -163,7 +163,7 @@ def _check_divisor(left: Values, right: Values) -> None:
     if is_constant(right):
         if constant(right) == 0 and (is_constant(left) or left.null_count < len(left)):
             raise EvaluationError(BY_ZERO)
-    elif any_of(np.asarray(numbers(right) == 0), left, right):
+    elif any_set(np.asarray(numbers(right) == 0), left, right):
         raise EvaluationError(BY_ZERO)
 
 
@@ -252,7 +252,7 @@ def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
         if isinstance(operand, Literal) and isinstance(operand.value, int) and type_ in INTEGRAL_BITS:
             target: DataType | None = literal_decimal(operand.value, type_)
         else:
-            target = other if type_ == VOID else None if type_ is None else decimal_of(type_)
+            target = other if type_ == VOID else None if type_ is None else decimal_type_of(type_)
         if target is None:
             return None
         operands.append(cast_to(operand, target))
@@ -376,7 +376,7 @@ def _is_plain_time(node: Node) -> bool:
     return isinstance(node.child if isinstance(node, Cast) else node, FieldRef | Literal)
 
 
-def _order(op: str) -> Order | None:
+def _order(op: str) -> EvaluationOrder | None:
     """The order of evaluation: the divisor is first."""
     return backwards if op in ("/", "%", "div") else None
 

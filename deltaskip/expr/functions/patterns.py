@@ -22,7 +22,7 @@ from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
     constant_null_first,
@@ -32,7 +32,7 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.text_steps import matched
 from deltaskip.expr.regex import Pattern, compiled
 from deltaskip.expr.strings import check_length
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, texts
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, constant_of, made, none_of, text_array
 from deltaskip.kernels.patterns import joined, search
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, domain_values, numpy_values
@@ -48,7 +48,7 @@ Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Matches:
+class _MatchesOfRows:
     """The matches of the rows of an array of strings.
 
     offsets: Index of the first match of each row, and the number of all matches at the end.
@@ -74,13 +74,13 @@ class _Matches:
         return np.repeat(np.arange(len(self.rows)), self.counts)
 
 
-def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) -> _Matches:
+def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) -> _MatchesOfRows:
     offsets, spans, unsure = search(rows, pattern.program, list(groups), most)
     places = numpy_values(spans).reshape(-1, len(groups), 2) if groups else np.zeros((0, 0, 2), np.int64)
-    return _Matches(rows, numpy_values(offsets), places[..., 0], places[..., 1], numpy_values(unsure) != 0)
+    return _MatchesOfRows(rows, numpy_values(offsets), places[..., 0], places[..., 1], numpy_values(unsure) != 0)
 
 
-def _answer(found: pa.Array, matches: _Matches) -> Partly | Values:
+def _answer(found: pa.Array, matches: _MatchesOfRows) -> Partly | Values:
     return Partly(found, matches.unsure) if matches.unsure.any() else found
 
 
@@ -163,7 +163,7 @@ def _extract_all(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Val
     return _answer(_lists(_data(matches.rows), starts, ends, matches.offsets, matches.rows), matches)
 
 
-def _grouped(args: Sequence[Values], call: Call, most: int) -> _Matches:
+def _grouped(args: Sequence[Values], call: Call, most: int) -> _MatchesOfRows:
     """The matches with the place of the group that is wanted, which must exist if there is a match."""
     pattern, group = compiled(constant(args[1])), constant(args[2]) if len(args) == 3 else 1
     exists = 0 <= group <= pattern.groups
@@ -206,10 +206,10 @@ def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
         head, tail = (part.decode("utf-16-le") for part in (units[: 2 * position - 2], units[2 * position - 2 :]))
     except UnicodeDecodeError as error:
         raise Undecided("A position within a surrogate pair is left to Spark.") from error
-    found = _replaced(texts([tail]), pattern, replacement)
+    found = _replaced(text_array([tail]), pattern, replacement)
     if isinstance(found, Partly):
         return found
-    return pc.binary_join_element_wise(texts([head]), found, _EMPTY)
+    return pc.binary_join_element_wise(text_array([head]), found, _EMPTY)
 
 
 def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Values:
@@ -243,7 +243,7 @@ def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Va
     return _answer(_null_as(found, rows), matches)
 
 
-def _pieces(matches: _Matches, parts: int) -> tuple[Longs, Longs]:
+def _pieces(matches: _MatchesOfRows, parts: int) -> tuple[Longs, Longs]:
     """The pieces of each row: before a match, room for the parts of its replacement, and so on, and the end."""
     width, count = 1 + parts, len(matches.starts)
     begins, stops = _bounds(matches.rows)
@@ -312,7 +312,7 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     order = np.cumsum(used, dtype=np.int64)
     before = np.concatenate((np.zeros(1, np.int64), order))[matches.offsets[:-1]]
     used &= order - before[row] < most
-    kept = _Matches(
+    kept = _MatchesOfRows(
         rows,
         np.concatenate((np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)))[matches.offsets],
         starts[used][:, None],
@@ -329,7 +329,7 @@ def _one_row(by_column: ByColumn) -> Compute:
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         given = [constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]
-        found = by_column([texts([args[0]]), *given], call, zone)
+        found = by_column([text_array([args[0]]), *given], call, zone)
         if isinstance(found, Partly):
             raise Undecided(f"The matches in {shown(args[0])} depend on the version of Java, or it is too long.")
         [value] = domain_values(found)
@@ -365,7 +365,7 @@ def _function(signature: Signature, by_column: ByColumn, *aliases: str) -> Funct
 
 _TEXTS = ArrayType(STRING)
 
-PATTERNS: Mapping[str, Row] = {
+PATTERNS: Mapping[str, FunctionRow] = {
     "rlike": replace(
         _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched, order=constant_null_first
     ),

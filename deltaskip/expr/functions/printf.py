@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Typed
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.strings import check_length
-from deltaskip.expr.vectors import Values, constant, constant_of, is_constant, repeated, texts
+from deltaskip.expr.vectors import Values, constant, constant_of, is_constant, repeated, text_array
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
@@ -57,7 +57,7 @@ def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     template, types = constant(args[0]), _types(call)
     if template is None:
-        return texts([None])[0]
+        return text_array([None])[0]
     rows = max(len(each) for each in args if not is_constant(each))
     pieces = [_piece(part, args[1:], types) for part in _template_parts(template)]
     if not any(piece is None for piece in pieces):
@@ -70,7 +70,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         if key not in known:
             known[key] = _formatted(template, values, types)
         found.append(known[key])
-    return texts(found)
+    return text_array(found)
 
 
 def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
@@ -284,6 +284,6 @@ def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
     return begin + "0" * zeros + text + end
 
 
-PRINTF: Mapping[str, Row] = {
+PRINTF: Mapping[str, FunctionRow] = {
     "format_string": Function(_signature, _compute, False, by_column=_column, aliases=("printf",), decisive=(0,)),
 }

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.expr.arithmetic import FEW_DIGITS, ROUNDINGS, rounded, whole
-from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal, cast_to, decimal_of, implicit_cast, type_of
+from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal, cast_to, decimal_type_of, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.float_digits import EXACT_POWER, units_of
 from deltaskip.expr.functions.function import Function, Typed
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.expr.preimages.number_steps import half_rounded, whole_number
+from deltaskip.expr.preimages.number_steps import half_rounded, rounded_to_whole
 from deltaskip.expr.type_names import sql_name
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, made, numbers, rescaled
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column, constant, made, numbers, rescaled
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.calendar import Zone
@@ -105,11 +105,11 @@ def _integers(values: pa.Array, type_: DataType, zeros: int, rounding: str) -> V
     other = unit - rest
     up = (rest > other) | ((rest == other) & ((units % np.uint64(2) == 1) if rounding == "half even" else True))
     units += up
-    if any_of(units * unit > np.uint64(2**63 - 1), values):
+    if any_set(units * unit > np.uint64(2**63 - 1), values):
         raise _out_of_range(type_)
     moved = (units * unit).view(np.int64) * np.where(found < 0, -1, 1)
     limit = 1 << (INTEGRAL_BITS[type_] - 1)
-    if any_of((moved < -limit) | (moved > limit - 1), values):
+    if any_set((moved < -limit) | (moved > limit - 1), values):
         raise _out_of_range(type_)
     return made(moved, pa.int64(), values).cast(arrow_type(type_), safe=False)
 
@@ -143,7 +143,7 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
         found = np.where((given < 0) & (found != 0), -found, found)
     array = made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
-    return Partly(array, rest) if any_of(rest, values) else array
+    return Partly(array, rest) if any_set(rest, values) else array
 
 
 def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values | Partly:
@@ -164,7 +164,7 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
     # A zero of Java's decimals has no sign.
     found += 0
     array = made(found, values.type, values)
-    return array if halves is None or not any_of(halves, values) else Partly(array, halves)
+    return array if halves is None or not any_set(halves, values) else Partly(array, halves)
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:
@@ -184,7 +184,7 @@ def _scaled_signature(args: tuple[Node, ...]) -> Typed:
     scale, type_ = args[1], type_of(args[0])
     if not isinstance(scale, Literal) or scale.type != INTEGER or not isinstance(scale.value, int) or type_ is None:
         return None
-    read = _AS_DECIMAL.get(type_) or decimal_of(type_)
+    read = _AS_DECIMAL.get(type_) or decimal_type_of(type_)
     return None if read is None else ((cast_to(args[0], read), scale), _rounded_decimal(read, scale.value))
 
 
@@ -223,14 +223,14 @@ def _whole(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 ROUNDING: Mapping[str, Function] = {
     "floor": Function(
-        _whole_signature, _whole, by_column=_whole_column, preimage=whole_number(up=False), directions=(1,)
+        _whole_signature, _whole, by_column=_whole_column, preimage=rounded_to_whole(up=False), directions=(1,)
     ),
     "ceil": Function(
         _whole_signature,
         _whole,
         by_column=_whole_column,
         aliases=("ceiling",),
-        preimage=whole_number(up=True),
+        preimage=rounded_to_whole(up=True),
         directions=(1,),
     ),
     "round": Function(_round_signature, _round, by_column=_round_column, preimage=half_rounded),

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import BINARY as BINARY_COLLATION
-from deltaskip.collations.names import parse_name
+from deltaskip.collations.names import BINARY_NAME, parse_name
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
@@ -26,13 +25,13 @@ from deltaskip.expr.functions.function import (
     ByColumn,
     Compute,
     Function,
+    FunctionRow,
     Replaced,
-    Row,
     Typed,
     backwards,
-    counted,
     takes,
     text_or_bytes,
+    with_counts,
 )
 from deltaskip.expr.functions.text_parts import TEXT_PARTS, nothing
 from deltaskip.expr.nodes import PADDED, Call, Cast, Collate, Like, Literal, Node, StartsWith
@@ -358,7 +357,7 @@ def _padded_signature(args: tuple[Node, ...]) -> Typed:
     if {BINARY, VOID} <= types:
         return None
     of = BINARY if types == {BINARY} else STRING
-    return counted(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
+    return with_counts(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
 
 
 def _padded(left: bool) -> Compute:
@@ -385,7 +384,7 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
     """The name of the collation of a string, as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
         return None
-    written = comparison_collation(*args) if is_collated(*args) else BINARY_COLLATION
+    written = comparison_collation(*args) if is_collated(*args) else BINARY_NAME
     name = None if written is None else parse_name(CollationId.named(written).name)
     if name is None or not name.spark:
         return None
@@ -398,13 +397,13 @@ def _collated(text: Node, name: Node) -> Node | None:
     return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
-TEXT: Mapping[str, Row] = {
+TEXT: Mapping[str, FunctionRow] = {
     **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
     "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
     "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
-        counted(takes(STRING, STRING, INTEGER), 1),
+        with_counts(takes(STRING, STRING, INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
         _repeat_column,
         preimage=preimages.start_of(least=1),
@@ -416,7 +415,7 @@ TEXT: Mapping[str, Row] = {
         lambda args, call, zone: pc.utf8_rpad(column(args[0]), constant(args[1])),
     ),
     "space": value_function(
-        counted(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
+        with_counts(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
     "concat_ws": Function(
         _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)

@@ -17,14 +17,14 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.by_value import value_function
 from deltaskip.expr.functions.function import (
     Function,
-    Row,
+    FunctionRow,
     Signature,
     Typed,
-    counted,
     exactly,
     is_plain,
     takes,
     text_or_bytes,
+    with_counts,
 )
 from deltaskip.expr.nodes import Call, Case, Cast, IsNull, Literal, Node
 from deltaskip.expr.nullability import is_nullable
@@ -33,7 +33,7 @@ from deltaskip.expr.preimages.steps import Preimage
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
-    any_of,
+    any_set,
     column,
     constant,
     constant_of,
@@ -42,7 +42,7 @@ from deltaskip.expr.vectors import (
     numbers,
     repeated,
     rows_of,
-    texts,
+    text_array,
 )
 from deltaskip.kernels.text_matches import places_in_lists
 from deltaskip.kernels.text_parts import (
@@ -131,7 +131,7 @@ def _overlay_signature(args: tuple[Node, ...]) -> Typed:
     if any(binary) and not all(binary):
         return None
     of = BINARY if all(binary) else STRING
-    return counted(takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
+    return with_counts(takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
 
 
 def _before_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -189,7 +189,9 @@ def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _locate_signature(args: tuple[Node, ...]) -> Typed:
     """Two strings, and where the search starts."""
     return (
-        counted(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args) if len(args) in (2, 3) else None
+        with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+        if len(args) in (2, 3)
+        else None
     )
 
 
@@ -226,7 +228,7 @@ def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     """`find_in_set(word, texts)`."""
     if not is_constant(args[1]):
         return places_in_lists(*rows_of(*args))
-    places = pc.index_in(column(args[0]), value_set=texts(constant(args[1]).split(",")))
+    places = pc.index_in(column(args[0]), value_set=text_array(constant(args[1]).split(",")))
     found = pc.add(pc.fill_null(places, constant_of(-1, pa.int32())), _ONE)
     return pc.if_else(args[0].is_valid(), found, none_of(pa.int32()))
 
@@ -239,7 +241,7 @@ def _elt_signature(args: tuple[Node, ...]) -> Typed:
     cast = tuple(implicit_cast(value, of) for value in values)
     if not values or {BINARY, VOID} <= types or not all(value is not None and is_plain(value) for value in cast):
         return None
-    typed = counted(takes(of, INTEGER), 0)(args[:1])
+    typed = with_counts(takes(of, INTEGER), 0)(args[:1])
     return None if typed is None else ((*typed[0], *(value for value in cast if value is not None)), of)
 
 
@@ -258,7 +260,7 @@ def _elt_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
             raise NotByColumn
         return args[number]
     given = numbers(args[0])
-    if any_of((given < 1) | (given >= len(args)), args[0]):
+    if any_set((given < 1) | (given >= len(args)), args[0]):
         raise NotByColumn
     return pc.choose(pc.subtract(args[0], _ONE), *(repeated(each, len(args[0])) for each in args[1:]))
 
@@ -277,7 +279,7 @@ def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) not in (2, 3) or any(map(is_nullable, args[2:])):
         # A greatest distance that is NULL is 0 or -1 in Spark, as it interprets or compiles.
         return None
-    return counted(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+    return with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
 
 
 def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -310,14 +312,14 @@ def _of_texts(
 def _substring_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) not in (2, 3):
         return None
-    return counted(text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
+    return with_counts(text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
 
 
 def _replace_signature(args: tuple[Node, ...]) -> Typed:
     return takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
 
 
-TEXT_PARTS: Mapping[str, Row] = {
+TEXT_PARTS: Mapping[str, FunctionRow] = {
     "substring": value_function(
         _substring_signature,
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
@@ -326,19 +328,22 @@ TEXT_PARTS: Mapping[str, Row] = {
         preimage=preimages.substring,
     ),
     "left": _of_texts(
-        counted(text_or_bytes(None, INTEGER), 1),
+        with_counts(text_or_bytes(None, INTEGER), 1),
         strings.left,
         _left_column,
         binary_only=False,
         preimage=preimages.left_part,
     ),
-    "right": _of_texts(counted(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
+    "right": _of_texts(with_counts(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
     "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
     "substring_index": _of_texts(
-        counted(takes(STRING, STRING, STRING, INTEGER), 2), _before, _before_column, preimage=preimages.up_to_delimiter
+        with_counts(takes(STRING, STRING, STRING, INTEGER), 2),
+        _before,
+        _before_column,
+        preimage=preimages.up_to_delimiter,
     ),
     "split_part": _of_texts(
-        counted(takes(STRING, STRING, STRING, INTEGER), 2),
+        with_counts(takes(STRING, STRING, STRING, INTEGER), 2),
         _split_part,
         _split_part_column,
         preimage=preimages.up_to_delimiter,

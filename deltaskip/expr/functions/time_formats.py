@@ -16,7 +16,7 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import DAY_NAMES, MONTH_NAMES, date_field, whole_seconds
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, is_plain, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed, is_plain, takes
 from deltaskip.expr.nodes import Call, Cast, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, within_limits
@@ -45,7 +45,7 @@ from deltaskip.expr.vectors import (
     filled,
     made,
     numbers,
-    texts,
+    text_array,
     valid,
 )
 from deltaskip.expr.zones import instants, local_times
@@ -155,7 +155,7 @@ def _of_cells(
         distinct, of_row = np.unique(cells, return_inverse=True)
     found = None if fields is None else _digits(items, fields(distinct), len(distinct))
     if found is None:
-        found = texts([_joined(items, text(cell)) for cell in distinct.tolist()])
+        found = text_array([_joined(items, text(cell)) for cell in distinct.tolist()])
     return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
 
 
@@ -387,7 +387,7 @@ def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarra
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         places = field(numbers(column(args[0])).astype(np.int64))
-        return texts(names).take(made(places, pa.int64(), args[0]))
+        return text_array(names).take(made(places, pa.int64(), args[0]))
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return names[date_field(name, args[0]) - (name == "month")]
@@ -414,7 +414,7 @@ def _date_read(*args: Node) -> Node | None:
     return Cast(args[0] if len(args) == 1 else Call("to_timestamp", args), DATE)
 
 
-TIME_FORMATS: Mapping[str, Row] = {
+TIME_FORMATS: Mapping[str, FunctionRow] = {
     "date_format": Function(
         takes(STRING, TIMESTAMP, STRING),
         lambda args, call, zone: _written(args[0], args[1], zone),

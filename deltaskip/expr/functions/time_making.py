@@ -18,7 +18,7 @@ from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, constant_null_first, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, constant_null_first, takes
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.preimages.monotone import monotone
@@ -28,7 +28,7 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
-    any_of,
+    any_set,
     column,
     constant,
     filled,
@@ -85,7 +85,7 @@ def _made_date_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     """`make_date(year, month, day)`."""
     days, odd = _days_of(args)
     found = made(days.astype(np.int32), pa.date32(), *args)
-    return Partly(found, odd) if any_of(odd, *args) else found
+    return Partly(found, odd) if any_set(odd, *args) else found
 
 
 def _rows(args: Sequence[Values]) -> int:
@@ -142,7 +142,7 @@ def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     local = np.where(odd, 0, days * MICROS_PER_DAY + (hour * 60 + minute) * _MINUTE + micros)
     found = local if call.type == TIMESTAMP_NTZ else instants(local, in_zone)
     array = made(found, arrow_type(call.type or TIMESTAMP), *args)
-    return Partly(array, odd) if any_of(odd, *args) else array
+    return Partly(array, odd) if any_set(odd, *args) else array
 
 
 def _unscaled(values: Values) -> Any:
@@ -171,7 +171,7 @@ def _making(result: DataType) -> Signature:
     return signature
 
 
-def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> dict[str, Row]:
+def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> dict[str, FunctionRow]:
     zoned = result == TIMESTAMP
     plain = Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
     tried = Function(
@@ -194,7 +194,7 @@ def _time_of(unit: int) -> Function:
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         counts = numbers(column(args[0]))
-        if any_of((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
+        if any_set((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
             raise NotByColumn
         with np.errstate(over="ignore"):
             return made(counts * unit, arrow_type(TIMESTAMP), args[0])
@@ -240,7 +240,7 @@ def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         odd = (units > INSTANT_MAX // factor) | (units < -(INSTANT_MAX // factor))
         with np.errstate(over="ignore"):
             found = made(units * factor, arrow_type(TIMESTAMP), given)
-        return Partly(found, odd) if any_of(odd, given) else found
+        return Partly(found, odd) if any_set(odd, given) else found
     if type_ not in (FLOAT, DOUBLE):
         assert _OF_WHOLE_SECONDS.by_column is not None
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
@@ -252,7 +252,7 @@ def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     found = made(whole, arrow_type(TIMESTAMP), given)
     if not np.isfinite(seconds).all():
         found = pc.if_else(arrow_array(np.isfinite(seconds)), found, none_of(found.type))
-    return Partly(found, odd) if any_of(odd, given) else found
+    return Partly(found, odd) if any_set(odd, given) else found
 
 
 def _zone(name: str) -> Zone:
@@ -321,7 +321,7 @@ def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: 
     return monotone(1, 1, 1, cuts=(-greatest, math.inf), inside=0.0)(call, compute, time_zone)
 
 
-TIME_MAKING: Mapping[str, Row] = {
+TIME_MAKING: Mapping[str, FunctionRow] = {
     "timestamp_seconds": Function(
         _of_seconds_signature,
         _of_seconds,

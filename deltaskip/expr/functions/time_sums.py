@@ -16,12 +16,12 @@ from deltaskip.errors import shown
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Typed, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Typed, takes
 from deltaskip.expr.intervals import DAYS, added, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, local_column
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_of, column, constant, filled, made, numbers
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column, constant, filled, made, numbers
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
@@ -56,7 +56,7 @@ def _add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     """`add_months(date, months)`."""
     days = np.atleast_1d(np.asarray(numbers(args[0]), np.int64))
     found = _months_later(days, np.asarray(numbers(args[1]), np.int64))
-    if any_of((found < -(2**31)) | (found >= 2**31), *args):
+    if any_set((found < -(2**31)) | (found >= 2**31), *args):
         raise EvaluationError("The date is out of range.")
     return made(found.astype(np.int32), pa.date32(), *args)
 
@@ -100,7 +100,7 @@ def interval_sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
     found = _months_later(found, months) + days if months else found + days
     odd = (found < -(2**31)) | (found >= 2**31)
     moved_dates = made(found.astype(np.int32), pa.date32(), given)
-    return Partly(moved_dates, odd) if any_of(odd, given) else moved_dates
+    return Partly(moved_dates, odd) if any_set(odd, given) else moved_dates
 
 
 def _moved_column(
@@ -126,7 +126,7 @@ def _moved_column(
     with np.errstate(over="ignore"):
         later = made(times + micros, given.type, *args)
     odd = _far(filled(given)) | _far(times)
-    return Partly(later, odd) if any_of(odd, *args) else later
+    return Partly(later, odd) if any_set(odd, *args) else later
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
     else:
         amount, most = UNIT_MICROS["DAY" if unit == "DAYOFYEAR" else unit], _MOST_MICROS
     size = np.atleast_1d(np.asarray(count, np.int64))
-    if any_of((size > most // amount) | (size < -(most // amount)), *args[1:]):
+    if any_set((size > most // amount) | (size < -(most // amount)), *args[1:]):
         raise NotByColumn
     zoned = call.type == TIMESTAMP
     if unit in UNIT_MONTHS:
@@ -229,7 +229,7 @@ def _counted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | 
             size, by = _packed_column(last) - _packed_column(day), 32 * UNIT_MONTHS[unit]
         found = np.where(size >= 0, size // by, -(-size // by))
     array = made(found.astype(np.int64), pa.int64(), *args[1:])
-    return Partly(array, far) if any_of(far, *args[1:]) else array
+    return Partly(array, far) if any_set(far, *args[1:]) else array
 
 
 def _local_either(values: Values, zone: Zone) -> np.ndarray:
@@ -292,7 +292,7 @@ def _months_between_column(args: Sequence[Values], call: Call, zone: Zone) -> Va
     found = np.where((day == other_day) | (last & other_last), whole, found)
     array = made(found, pa.float64(), *args[:2])
     far = _far(one) | _far(other)
-    return Partly(array, far) if any_of(far, *args[:2]) else array
+    return Partly(array, far) if any_set(far, *args[:2]) else array
 
 
 def _next_day(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
@@ -312,10 +312,10 @@ def _next_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values |
     days = numbers(column(args[0])).astype(np.int64)
     found = made((days + (weekday - (days + 3) - 1) % 7 + 1).astype(np.int32), pa.date32(), args[0])
     early = days < dates.FIRST_WEEK
-    return Partly(found, early) if any_of(early, args[0]) else found
+    return Partly(found, early) if any_set(early, args[0]) else found
 
 
-TIME_SUMS: Mapping[str, Row] = {
+TIME_SUMS: Mapping[str, FunctionRow] = {
     "add_months": Function(
         takes(DATE, DATE, INTEGER),
         lambda args, call, zone: dates.add_months(args[0], args[1]),

@@ -17,8 +17,8 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions.function import (
     Function,
+    FunctionRow,
     Present,
-    Row,
     Signature,
     Typed,
     constant_null_first,
@@ -41,7 +41,7 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
-    any_of,
+    any_set,
     column,
     constant,
     made,
@@ -78,7 +78,7 @@ def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         return made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
     if call.name == "dayofweek":
         return made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if any_of((days < DATES_FROM) | (days > DATES_TO), args[0]):
+    if any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
         raise NotByColumn
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 
@@ -268,7 +268,7 @@ def _units_of(unit: int) -> Function:
     )
 
 
-TIMES: Mapping[str, Row] = {
+TIMES: Mapping[str, FunctionRow] = {
     "current_date": Present(DATE),
     "curdate": Present(DATE),
     "now": Present(TIMESTAMP),

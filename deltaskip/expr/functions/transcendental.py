@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.functions.function import Function, Replaced, Row, Typed, takes
+from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed, takes
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.steps import Inverted, Preimage
@@ -221,7 +221,7 @@ def _whole_double(value: float) -> float:
 
 _ONES = (-1.0, math.nextafter(1, 2))
 
-TRANSCENDENTAL: Mapping[str, Row] = {
+TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "e": Replaced(lambda: Literal(math.e, DOUBLE), 0),
     "pi": Replaced(lambda: Literal(math.pi, DOUBLE), 0),
     **{name: _strict(name, monotone(slack=_SLACK)) for name in ("atan", "exp", "expm1", "sinh")},

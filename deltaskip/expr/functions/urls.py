@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import Function, Row, Signature, Typed, takes, uncast
+from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, takes, uncast
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages.monotone import injective
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
@@ -242,7 +242,7 @@ def _function(
     return Function(signature, compute, by_column=by_column)
 
 
-URLS: Mapping[str, Row] = {
+URLS: Mapping[str, FunctionRow] = {
     "url_encode": replace(
         _function(takes(STRING, STRING), encoded, form_encoded), preimage=injective(lambda text, call: decoded(text))
     ),

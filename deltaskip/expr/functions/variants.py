@@ -20,13 +20,13 @@ from deltaskip.expr.coerce import ATOMIC, INTEGRAL_BITS, castable, implicit_cast
 from deltaskip.expr.column_casts import Converted, cast_column
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import ByColumn, Compute, Function, Row, Signature, Typed
+from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
 from deltaskip.expr.json_reading import Malformed, read_json
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.variant_reading import (
     DuplicateName,
     Item,
-    Tree,
+    VariantTree,
     decimal_item,
     of_json,
     tree_of,
@@ -349,7 +349,7 @@ def _stored(values: pa.Array, type_: DataType, metadata: pa.Array) -> pa.Array:
 
 def _get(tried: bool) -> Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        tree: Tree | None = tree_of(args[0])
+        tree: VariantTree | None = tree_of(args[0])
         for step in _steps(args[1]):
             match tree:
                 case dict() if isinstance(step, str):
@@ -378,7 +378,7 @@ def _cast_variant(tried: bool) -> Compute:
     return compute
 
 
-def _cast(tree: Tree, type_: DataType, zone: Zone, tried: bool) -> Any:
+def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
     """A value of a variant as one of a type."""
     if type_ == VARIANT:
         return variant_of(tree)
@@ -452,7 +452,7 @@ def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return variant_of(_tree(args[0], type_))
 
 
-def _tree(value: Any, type_: DataType) -> Tree:
+def _tree(value: Any, type_: DataType) -> VariantTree:
     if value is None:
         return Item(VOID, None)
     match type_:
@@ -482,7 +482,7 @@ def _schema(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _type_text(_schema_of(tree_of(args[0])))
 
 
-def _schema_of(tree: Tree) -> DataType:
+def _schema_of(tree: VariantTree) -> DataType:
     match tree:
         case dict():
             fields = [StructField(name, _schema_of(each)) for name, each in tree.items()]
@@ -539,7 +539,7 @@ def _quoted(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-VARIANTS: Mapping[str, Row] = {
+VARIANTS: Mapping[str, FunctionRow] = {
     "parse_json": Function(_of_text, _parse(False), by_column=_parsed),
     "try_parse_json": Function(_of_text, _parse(True), by_column=_parsed),
     "variant_get": Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),

@@ -11,7 +11,15 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of, value_at
-from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Monotone, MonotonePiece, Preimage, identity
+from deltaskip.expr.preimages.steps import (
+    Enclosed,
+    Inverted,
+    Invertible,
+    Monotone,
+    MonotonePiece,
+    Preimage,
+    identity_step,
+)
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType
 
@@ -151,7 +159,7 @@ def unchanged(call: Call, compute: Any, time_zone: str) -> Inverted:
     domain = domain_of(type_of(operand))
     if domain is None or not all(isinstance(arg, Literal) for arg in rest):
         return None
-    return operand, (identity(domain),)
+    return operand, (identity_step(domain),)
 
 
 def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
@@ -183,7 +191,7 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
     return inverted
 
 
-def one_of(call: Call, compute: Any, time_zone: str) -> Inverted:
+def listed_in(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `array_contains(constant array, x)`; it may be NULL if the array has a NULL."""
     match call.args:
         case (Literal(tuple() as values), operand):

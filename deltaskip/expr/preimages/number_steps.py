@@ -40,7 +40,7 @@ from deltaskip.expr.preimages.steps import (
     Shift,
     Step,
     Times,
-    identity,
+    identity_step,
     rising,
 )
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
@@ -130,7 +130,7 @@ def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step |
     if target == STRING:
         return _to_text(source, domain)
     if target in INTEGRAL_BITS:
-        return identity(domain)
+        return identity_step(domain)
     if isinstance(target, DecimalType):
         return Times(domain, 10**target.scale)
     if target == TIMESTAMP and source != BOOLEAN:
@@ -188,7 +188,7 @@ def _to_integral(source: DecimalType, domain: Domain, target: DataType) -> Step:
 
 def _from_floating(domain: Domain, target: DataType) -> Step | None:
     if target == DOUBLE:
-        return identity(domain)
+        return identity_step(domain)
     if target == FLOAT:
         return rising(domain, lambda x: ordinal_of(FLOAT, to_float(value_at(DOUBLE, x))))
     if target in INTEGRAL_BITS:
@@ -394,7 +394,7 @@ def _is_positive(op: str, left: Decimal, right: Decimal) -> bool:
 
 def same(type_: DataType, domain: Domain) -> Step:
     """Return the step of `+x`."""
-    return identity(domain)
+    return identity_step(domain)
 
 
 def negative(type_: DataType, domain: Domain) -> Step:
@@ -440,7 +440,7 @@ def is_nan(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None if domain is None else (call.args[0], (truth(domain, ((NAN, NAN + 1),), exact=True),))
 
 
-def whole_number(up: bool) -> Preimage:
+def rounded_to_whole(up: bool) -> Preimage:
     """Return the preimage of `ceil`, or of `floor`, to whole numbers or to a number of digits."""
     without_digits = of_one(lambda type_, domain: _whole(type_, domain, up))
     with_digits = monotone()
@@ -462,7 +462,7 @@ def _sign(ordinal: int) -> int:
 
 def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
     if type_ == LONG:
-        return identity(domain)
+        return identity_step(domain)
     if isinstance(type_, DecimalType):
         unit = 10**type_.scale
         return rising(domain, lambda x: -(-x // unit)) if up else Floor(domain, unit)

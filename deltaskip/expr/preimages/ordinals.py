@@ -109,7 +109,7 @@ def following(ordinal: Any) -> Any:
     return ordinal + b"\0" if isinstance(ordinal, bytes) else ordinal + 1
 
 
-def starting_with(text: bytes) -> tuple[bytes, bytes]:
+def span_of_prefix(text: bytes) -> tuple[bytes, bytes]:
     """Return the span of the strings that start with a text, in UTF-8."""
     return text, text[:-1] + bytes([text[-1] + 1]) if text else b"\xff"
 

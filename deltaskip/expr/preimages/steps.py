@@ -144,7 +144,7 @@ Preimage: TypeAlias = Callable[[Call, Callable[..., object], str], Inverted]
 """The value of a typed call for one row (functions.function.Compute), and the name of the session's time zone."""
 
 
-def identity(source: Domain) -> Shift:
+def identity_step(source: Domain) -> Shift:
     """f(x) = x."""
     return Shift(source, 0)
 

@@ -17,7 +17,7 @@ from typing import Any
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import injective, truth
-from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, ordinal_of, starting_with
+from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, ordinal_of, span_of_prefix
 from deltaskip.expr.preimages.steps import Enclosed, Inverted, Invertible, Prefix, Preimage, Prepend
 from deltaskip.expr.regex import beginning_of
 from deltaskip.schema.types import STRING
@@ -150,14 +150,14 @@ def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
     """The step of an argument up to one of some texts, or all of it; one that begins with `left_out` may be any."""
 
     def around(low: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        yield from map(starting_with, left_out)
+        yield from map(span_of_prefix, left_out)
         if len(stop) > _MOST_BYTES:
             yield low, TEXTS.stop
             return
         yield low, stop
         for length in range(len(stop)):
             if ends and stop[:length] >= low:
-                yield from (starting_with(stop[:length] + end) for end in ends)
+                yield from (span_of_prefix(stop[:length] + end) for end in ends)
 
     return Enclosed(TEXTS, around)
 
@@ -194,7 +194,7 @@ def matched(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `rlike(text, pattern)` with a pattern of which the beginning is known."""
     match call.args:
         case (operand, Literal(str() as pattern)) if beginning := beginning_of(pattern):
-            return operand, (truth(TEXTS, (starting_with(beginning.encode()),)),)
+            return operand, (truth(TEXTS, (span_of_prefix(beginning.encode()),)),)
     return None
 
 
@@ -205,7 +205,7 @@ def found_at(text: int, part: int) -> Preimage:
         wanted = call.args[part]
         if len(call.args) != 2 or not isinstance(wanted, Literal) or not isinstance(wanted.value, str):
             return None
-        begins = starting_with(wanted.value.encode())
+        begins = span_of_prefix(wanted.value.encode())
         return call.args[text], (Enclosed(TEXTS, lambda low, stop: (begins,) if low >= 1 and stop <= 2 else TEXTS.all),)
 
     return inverted
@@ -262,7 +262,7 @@ def cased_text(upper: bool) -> Preimage:
 
     def around(low: bytes, stop: bytes) -> Spans:
         common = 0
-        last = low if stop in (following(low), starting_with(low)[1]) else stop
+        last = low if stop in (following(low), span_of_prefix(low)[1]) else stop
         while common < min(len(low), len(last), 3) and low[common] == last[common] < 128:
             common += 1
         if not common:
@@ -275,7 +275,7 @@ def cased_text(upper: bool) -> Preimage:
                 # One that is not ASCII may become several characters.
                 (longer if len(source) == 1 else done).extend(head + source for head in heads)
             heads = longer
-        return tuple(map(starting_with, (*heads, *done)))
+        return tuple(map(span_of_prefix, (*heads, *done)))
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         return call.args[0], (Enclosed(TEXTS, around),)

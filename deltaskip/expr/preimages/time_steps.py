@@ -34,7 +34,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.intervals import amount_of
 from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.monotone import monotone
-from deltaskip.expr.preimages.ordinals import LOCAL, Domain, Spans, domain_of, ordinal_of, starting_with
+from deltaskip.expr.preimages.ordinals import LOCAL, Domain, Spans, domain_of, ordinal_of, span_of_prefix
 from deltaskip.expr.preimages.steps import (
     Enclosed,
     Floor,
@@ -48,7 +48,7 @@ from deltaskip.expr.preimages.steps import (
     Step,
     Times,
     ZoneShift,
-    identity,
+    identity_step,
     rising,
 )
 from deltaskip.expr.time_patterns import PatternField, Section, formatted, pattern_items
@@ -144,28 +144,28 @@ def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, 
         yield _TEXTS.low, _TEXTS.stop
         return
     yield b"", b"!"
-    yield from map(starting_with, (b"\x7f", b"+", b"0"))
+    yield from map(span_of_prefix, (b"\x7f", b"+", b"0"))
     if timed:
-        yield from map(starting_with, (b"T", *(b"%d:" % hour for hour in range(1, 24))))
+        yield from map(span_of_prefix, (b"T", *(b"%d:" % hour for hour in range(1, 24))))
     years = civil_from_days(first)[0], civil_from_days(last)[0]
     if last - first > _MOST_DAYS:
-        yield b"%d" % years[0], starting_with(b"%d" % years[1])[1]
+        yield b"%d" % years[0], span_of_prefix(b"%d" % years[1])[1]
         return
     for days in range(first, last + 1):
         year, month, day = civil_from_days(days)
         if day == month == 1:
             yield from _not_followed(b"%d" % year, b"-")
         for start in (b"%d-%02d" % (year, month), b"%d-%d" % (year, month)):
-            yield starting_with(start + b"-%02d" % day)
-            yield starting_with(start + b"-%d" % day)
+            yield span_of_prefix(start + b"-%02d" % day)
+            yield span_of_prefix(start + b"-%d" % day)
             if day == 1:
                 yield from _not_followed(start, b"-")
 
 
 def _not_followed(text: bytes, by: bytes) -> Spans:
     """The texts that begin with a text and are not `by` after it."""
-    begin, end = starting_with(text + by)
-    return (text, begin), (end, starting_with(text)[1])
+    begin, end = span_of_prefix(text + by)
+    return (text, begin), (end, span_of_prefix(text)[1])
 
 
 def by_step(*steps: Step) -> Preimage:
@@ -222,7 +222,7 @@ def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
         return None
     step = rising(LOCAL, lambda x: dates.truncated_timestamp(name, x, utc), near=_itself)
     if name.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
-        return operand, (step, identity(_INSTANTS))
+        return operand, (step, identity_step(_INSTANTS))
     least, most = offsets(time_zone)
     return operand, (ZoneShift(LOCAL, -most, -least), step, ZoneShift(_INSTANTS, least, most))
 
@@ -262,7 +262,7 @@ def instant_of_units(unit: int) -> Preimage:
 def same_number(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of a function that returns the number of a date or timestamp, or the other way around."""
     domain = domain_of(type_of(call.args[0]))
-    return None if domain is None else (call.args[0], (identity(domain),))
+    return None if domain is None else (call.args[0], (identity_step(domain),))
 
 
 def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:

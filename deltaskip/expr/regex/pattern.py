@@ -15,8 +15,8 @@ from deltaskip.expr.regex.syntax_tree import (
     Repeat,
     Series,
     Set,
+    joined_ranges,
     may_be_empty,
-    union,
 )
 from deltaskip.kernels.patterns import PLACES, Program
 from deltaskip.records import dataclass
@@ -45,10 +45,10 @@ def compiled(pattern: str) -> Pattern:
     syntax = read(pattern)
     if _size(syntax.part) > _MOST_INSTRUCTIONS:
         raise Undecided(f"A regular expression of more than {_MOST_INSTRUCTIONS:,} parts is left to Spark.")
-    return Pattern(_Writer(syntax).program(), syntax.groups, syntax.repeated)
+    return Pattern(_Instructions(syntax).program(), syntax.groups, syntax.repeated)
 
 
-class _Writer:
+class _Instructions:
     """Writes the instructions of a regular expression."""
 
     def __init__(self, syntax: Syntax) -> None:
@@ -140,16 +140,16 @@ def _first(part: Part) -> Ranges:
     """The characters with which a match of a part may begin."""
     match part:
         case Set(ranges, unsure):
-            return union(ranges, unsure)
+            return joined_ranges(ranges, unsure)
         case Series(parts):
             found: list[Ranges] = []
             for each in parts:
                 found.append(_first(each))
                 if not may_be_empty(each):
                     break
-            return union(*found)
+            return joined_ranges(*found)
         case Choice(parts):
-            return union(*map(_first, parts))
+            return joined_ranges(*map(_first, parts))
         case Repeat(inner) | Group(inner):
             return _first(inner)
         case _:

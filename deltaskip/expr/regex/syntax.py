@@ -26,9 +26,9 @@ from deltaskip.expr.regex.syntax_tree import (
     Repeat,
     Series,
     Set,
-    complement,
+    joined_ranges,
     may_be_empty,
-    union,
+    other_code_points,
 )
 from deltaskip.records import dataclass
 from deltaskip.schema.numerals import integer_of
@@ -37,7 +37,7 @@ _DIGIT: Ranges = ((0x30, 0x39),)
 _UPPER: Ranges = ((0x41, 0x5A),)
 _LOWER: Ranges = ((0x61, 0x7A),)
 _SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
-_LETTERS = union(_UPPER, _LOWER)
+_LETTERS = joined_ranges(_UPPER, _LOWER)
 """A to Z and a to z."""
 _BLANK_ACROSS: Ranges = (
     *((0x09, 0x09), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200A)),
@@ -49,13 +49,13 @@ _PUNCTUATION: Ranges = ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
 _SMALL: dict[str, Ranges] = {
     "d": _DIGIT,
     "s": _SPACE,
-    "w": union(_LETTERS, _DIGIT, ((0x5F, 0x5F),)),
+    "w": joined_ranges(_LETTERS, _DIGIT, ((0x5F, 0x5F),)),
     "h": _BLANK_ACROSS,
     "v": _VERTICAL,
 }
 OF_ESCAPES: dict[str, Ranges] = {
     **_SMALL,
-    **{letter.upper(): complement(ranges) for letter, ranges in _SMALL.items()},
+    **{letter.upper(): other_code_points(ranges) for letter, ranges in _SMALL.items()},
 }
 """The classes that an escaped letter stands for."""
 
@@ -65,13 +65,13 @@ _OF_ASCII: dict[str, Ranges] = {
     "ASCII": ((0, 0x7F),),
     "Alpha": _LETTERS,
     "Digit": _DIGIT,
-    "Alnum": union(_LETTERS, _DIGIT),
+    "Alnum": joined_ranges(_LETTERS, _DIGIT),
     "Punct": _PUNCTUATION,
-    "Graph": union(_LETTERS, _DIGIT, _PUNCTUATION),
+    "Graph": joined_ranges(_LETTERS, _DIGIT, _PUNCTUATION),
     "Print": ((0x20, 0x7E),),
     "Blank": ((0x09, 0x09), (0x20, 0x20)),
     "Cntrl": ((0, 0x1F), (0x7F, 0x7F)),
-    "XDigit": union(_DIGIT, ((0x41, 0x46), (0x61, 0x66))),
+    "XDigit": joined_ranges(_DIGIT, ((0x41, 0x46), (0x61, 0x66))),
     "Space": _SPACE,
 }
 _OF_CASE = frozenset(("Lower", "Upper", "Lu", "Ll", "Lt"))
@@ -90,13 +90,13 @@ def _property_named(name: str, insensitive: bool) -> Set | None:
 
 def _inverted(given: Set) -> Set:
     """The characters that are not in a set."""
-    return Set(complement(union(given.ranges, given.unsure)), given.unsure)
+    return Set(other_code_points(joined_ranges(given.ranges, given.unsure)), given.unsure)
 
 
 def _either_case(ranges: Ranges) -> Ranges:
     """The ranges with the letters of ASCII in both cases."""
     lower = [code for code in range(ord("a"), ord("z") + 1) if _has(ranges, code) or _has(ranges, code - 32)]
-    return union(ranges, ((code - shift, code - shift) for code in lower for shift in (0, 32)))
+    return joined_ranges(ranges, ((code - shift, code - shift) for code in lower for shift in (0, 32)))
 
 
 def _has(ranges: Ranges, code: int) -> bool:
@@ -121,7 +121,7 @@ def _of_category(name: str) -> Set:
 
 
 def _ranges(codes: Iterable[int]) -> Ranges:
-    return union((code, code) for code in codes)
+    return joined_ranges((code, code) for code in codes)
 
 
 _LONGEST = 10_000
@@ -165,14 +165,14 @@ def read(pattern: str) -> Syntax:
         Undecided: It has something that is not known here. A subclass of EvaluationError.
         EvaluationError: Java refuses it.
     """
-    reader = _Reader(pattern)
+    reader = _PatternReader(pattern)
     part = reader.choice(0)
     if reader.at < len(pattern):
         reader.wrong("a parenthesis that closes nothing")
     return Syntax(part, reader.groups, frozenset(reader.repeated))
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:
@@ -250,7 +250,7 @@ class _Reader:
             case "\\":
                 return self.escaped()
             case ".":
-                return Set(ALL if self.all else complement(_LINE_ENDS))
+                return Set(ALL if self.all else other_code_points(_LINE_ENDS))
             case "^":
                 return Assertion("line begin" if self.lines else "begin")
             case "$":
@@ -437,11 +437,11 @@ class _Reader:
                 self.refuse("half of a surrogate pair")
             ranges.append(self.cased(((first, last),)))
         self.at += 1
-        found = union(*ranges)
-        missing = union(*unsure)
+        found = joined_ranges(*ranges)
+        missing = joined_ranges(*unsure)
         if missing:
             # Characters in another part of the class are sure.
-            missing = complement(union(found, complement(missing)))
+            missing = other_code_points(joined_ranges(found, other_code_points(missing)))
         return _inverted(Set(found, missing)) if negated else Set(found, missing)
 
     def member(self) -> Set | int:

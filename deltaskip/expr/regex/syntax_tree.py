@@ -85,7 +85,7 @@ def may_be_empty(part: Part) -> bool:
             return may_be_empty(inner)
 
 
-def union(*given: Iterable[tuple[int, int]]) -> Ranges:
+def joined_ranges(*given: Iterable[tuple[int, int]]) -> Ranges:
     """The code points that are in one of the given ranges."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(each for ranges in given for each in ranges):
@@ -96,7 +96,7 @@ def union(*given: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(found)
 
 
-def complement(ranges: Ranges) -> Ranges:
+def other_code_points(ranges: Ranges) -> Ranges:
     """The other code points."""
     found: list[tuple[int, int]] = []
     start = 0

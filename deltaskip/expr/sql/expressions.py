@@ -20,7 +20,7 @@ from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.functions import function_node
-from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, texts
+from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_list
 from deltaskip.expr.nodes import (
     MAX_DEPTH,
     And,
@@ -39,7 +39,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.sql.pieces import (
     COMPARISON,
-    COMPARISONS,
+    COMPARISON_SIGNS,
     FOLLOWING,
     LEVELS,
     PREDICATES,
@@ -79,7 +79,7 @@ _STRING = re.compile(r"'([^']*)'")
 _SHORT = 1000
 
 
-def long_list(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
+def long_list_at(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
     """Return the values of a long list whose first one begins at `at`, and where it ends; None for other lists."""
     match = _LIST.match(text, at)
     if match is None:
@@ -98,7 +98,7 @@ def _integers(run: str) -> tuple[Literal, ...] | LiteralList:
 def _strings(run: str) -> tuple[Literal, ...] | LiteralList:
     values = _STRING.findall(run)
     try:
-        return texts(arrow_array(values, pa.string()))
+        return text_list(arrow_array(values, pa.string()))
     except UnicodeEncodeError:
         # An unpaired surrogate, which is refused where the literal is used.
         return tuple([Literal(value, STRING) for value in values])
@@ -222,7 +222,7 @@ class ExpressionReader(Primaries):
         tokens.advance()
         if tokens.key == ")":
             raise tokens.error("the list of IN is empty")
-        found = long_list(tokens.text, tokens.token.start)
+        found = long_list_at(tokens.text, tokens.token.start)
         if found is not None:
             tokens.jump(found[1])
             tokens.expect(")")
@@ -295,8 +295,8 @@ class ExpressionReader(Primaries):
             right = self._plain_operand(level)
             if right is None:
                 right = yield self._value(level + 1)
-            if operator in COMPARISONS:
-                left = Compare(COMPARISONS[operator], left, right)
+            if operator in COMPARISON_SIGNS:
+                left = Compare(COMPARISON_SIGNS[operator], left, right)
             elif operator in _CALLED:
                 left = Call(_CALLED[operator], (left, right))
             else:

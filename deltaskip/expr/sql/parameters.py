@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
-from deltaskip.expr.python_values import is_listed, listed, literal_node
+from deltaskip.expr.python_values import is_listed, list_of, literal_node
 from deltaskip.expr.render import exact_sql
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 
@@ -48,7 +48,7 @@ def with_parameters(where: object, params: object) -> object:
     except SchemaError:
         # The parser refuses the text, and says where.
         return where
-    values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, listed(params))
+    values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, list_of(params))
     pieces: list[str] = []
     end = 0
     for (start, stop, _), value in zip(found, values, strict=True):
@@ -123,7 +123,7 @@ def _positional(where: str, found: list[_Parameter], values: list[object]) -> li
 def _sql(value: object, what: str) -> str:
     if not is_listed(value):
         return exact_sql(literal_node(value, what))
-    members = listed(value)
+    members = list_of(value)
     if not members:
         raise PredicateError(f"{what} is an empty list, and Spark SQL has no empty IN (): leave out the condition.")
     return ", ".join(exact_sql(literal_node(each, f"Each of {what[0].lower()}{what[1:]}")) for each in members)

@@ -19,12 +19,12 @@ Mark: TypeAlias = tuple[int, int]
 Given: TypeAlias = tuple[Node, Mark]
 """A part that is read already, with the place where it begins."""
 
-COMPARISONS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<=>": "<=>"}
-COMPARISONS |= {"<": "<", "<=": "<=", "!>": "<=", ">": ">", ">=": ">=", "!<": ">="}
+COMPARISON_SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<=>": "<=>"}
+COMPARISON_SIGNS |= {"<": "<", "<=": "<=", "!>": "<=", ">": ">", ">=": ">=", "!<": ">="}
 # Comparisons bind least; all operators associate to the left.
 COMPARISON, SUM = 1, 6
 LEVELS = {
-    **dict.fromkeys(COMPARISONS, COMPARISON),
+    **dict.fromkeys(COMPARISON_SIGNS, COMPARISON),
     "|": 2,
     "^": 3,
     "&": 4,

@@ -14,7 +14,7 @@ from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.stats.parsed_stats import Instants, stats_json
+from deltaskip.stats.parsed_stats import Instants, stats_texts
 
 _COUNTED_ROWS = 1 << 15
 _NEEDED = frozenset(ADD_FIELDS.needed)
@@ -24,7 +24,7 @@ _NEEDED = frozenset(ADD_FIELDS.needed)
 class AddGroup:
     """The adds of one row group of a checkpoint: every reader of them decodes and checks them here.
 
-    instants: returns the paths of bounds that are instants (see `stats_json`); called only if statistics are read.
+    instants: returns the paths of bounds that are instants (see `stats_texts`); called only if statistics are read.
 
     Statistics that exist only as a struct are returned as their JSON text. Every method raises CorruptLog if the file
     is damaged, or has an add without a required field, or with a path that does not decode.
@@ -93,7 +93,7 @@ class AddGroup:
         self, columns: Sequence[str], superseded: Superseded, rows: int
     ) -> Iterator[tuple[pa.StructArray, pa.BooleanArray]]:
         for adds in self.part.adds(columns, self.group, rows):
-            yield adds, self.live_mask(superseded, add_column(adds, "path"), add_column(adds, "deletion_vector"))
+            yield adds, self.live_mask(superseded, adds_column(adds, "path"), adds_column(adds, "deletion_vector"))
 
     def _vector(self) -> list[str]:
         return [] if self.is_null("deletion_vector") else ["deletion_vector"]
@@ -116,7 +116,7 @@ class AddGroup:
     def decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
         """Columns of FILE_SCHEMA out of `add` structs with the columns that `logged` names."""
         try:
-            arrays = [add_column(adds, name) for name in names]
+            arrays = [adds_column(adds, name) for name in names]
         except (pa.ArrowException, ValueError) as error:
             raise self._damaged(f"contains an invalid add: {first_line(error)}") from error
         for name, array in zip(names, arrays, strict=True):
@@ -125,7 +125,7 @@ class AddGroup:
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
             structs = struct_fields(adds)["stats_parsed"]
-            text = stats_json(structs, self.instants(), self.part.hybrid_calendar)
+            text = stats_texts(structs, self.instants(), self.part.hybrid_calendar)
             arrays[at] = pc.coalesce(arrays[at], text)
         return arrays
 
@@ -141,7 +141,7 @@ class AddGroup:
         )
 
 
-def add_column(adds: pa.StructArray, name: str) -> pa.Array:
+def adds_column(adds: pa.StructArray, name: str) -> pa.Array:
     """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
     values = struct_fields(adds).get(ADD_FIELDS.logged[name])

@@ -21,7 +21,7 @@ from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, binned_plan
 from deltaskip.maintenance.optimize.jobs import CommittedBins, intact, optimize_execution, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
-from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, considered_scan, strategy_of
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.records import dataclass
@@ -35,14 +35,14 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _MOST_TRIES = 3
 
-Progress = Callable[[int, int], None]
+OptimizeProgress = Callable[[int, int], None]
 """Called with the bytes of files that were rewritten so far, and of all files to rewrite."""
 
 
 def optimize_plan(snapshot: Snapshot, request: OptimizeRequest) -> Plan:
     """Return what OPTIMIZE rewrites of a version of a table. Raises as `optimize` does for its arguments."""
     strategy = strategy_of(snapshot, request)
-    return binned_plan(scan_of(snapshot, request), strategy)
+    return binned_plan(considered_scan(snapshot, request), strategy)
 
 
 def optimize(
@@ -51,7 +51,7 @@ def optimize(
     spark: Any = None,
     write: WriteOptions = PLAIN_WRITE,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: OptimizeProgress | None = None,
 ) -> OptimizeResult:
     """Optimize the latest version of a table, see DeltaTable.optimize.
 

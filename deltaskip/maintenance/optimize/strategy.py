@@ -120,7 +120,7 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     return Strategy("compaction", (), "range", target)
 
 
-def scan_of(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
+def considered_scan(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
     """Return the scan of the files that are considered.
 
     Raises:

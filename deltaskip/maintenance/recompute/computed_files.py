@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
-from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
 from deltaskip.log import Snapshot
+from deltaskip.log.deletion_vectors import absolute_path, read_deletion_vector
 from deltaskip.progress import LOGGER, table_name
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, empty_table

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, add_files, table_key, table_keys, unchanged
+from deltaskip.actions import FILE_SCHEMA, add_actions, table_key, table_keys, with_stats
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict, DataFileMissing
 from deltaskip.json_text import parse_json
@@ -194,7 +194,7 @@ def _put(
     gone: list[str] = []
     same: set[str] = set()
     logged = [result["logged_stats" if name == "stats" else name] for name in FILE_SCHEMA.names]
-    files = add_files(pa.Table.from_arrays(logged, schema=FILE_SCHEMA))
+    files = add_actions(pa.Table.from_arrays(logged, schema=FILE_SCHEMA))
     keys = table_keys(transaction.snapshot.table_root, result["path"])
     is_touched = pc.is_in(keys, value_set=touched).to_pylist()
     for file, stats, is_gone in zip(files, result["stats"].to_pylist(), is_touched, strict=True):
@@ -207,7 +207,7 @@ def _put(
             if tags == file.tags:
                 continue
             stats = file.stats
-        transaction.add_again(replace(unchanged(file, stats), tags=tags))
+        transaction.add_again(replace(with_stats(file, stats), tags=tags))
         added.append(file.path)
     return added, same, gone
 

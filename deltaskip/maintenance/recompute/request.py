@@ -147,7 +147,7 @@ def recompute_request(
 def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.RecordBatch]:
     """The files whose statistics are computed, as batches of FILE_SCHEMA with at most a few thousand rows."""
     done = finished_files(snapshot, request)
-    for batch in chosen_files(snapshot, request.where):
+    for batch in wanted_files(snapshot, request.where):
         files = not_done(batch, done)
         if request.only_missing:
             lacking = [not has_statistics(text, request.statistics) for text in files["stats"].to_pylist()]
@@ -160,7 +160,7 @@ def finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | 
     return computed_before(snapshot, request.parameters) if request.resume else None
 
 
-def chosen_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def wanted_files(snapshot: Snapshot, where: object, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
     kept = (
         None if where is None else Scan(snapshot, ReadOptions(where)).files(columns=["path"])["path"].combine_chunks()
@@ -285,7 +285,7 @@ def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
     before = finished_files(snapshot, request)
     lacking = [0] * len(request.statistics.columns)
     chosen = done = size = wide = 0
-    for batch in chosen_files(snapshot, request.where, ["path", "size", "stats"]):
+    for batch in wanted_files(snapshot, request.where, ["path", "size", "stats"]):
         files = not_done(batch, before)
         done += len(batch) - len(files)
         for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):

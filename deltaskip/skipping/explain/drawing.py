@@ -76,7 +76,7 @@ FRAME, SKIPPED = (150, 150, 150), (232, 232, 232)
 # One kept file among thousands must be visible, so the ramps start at a tint that differs clearly from SKIPPED.
 PART_RAMP: tuple[Colour, Colour] = ((146, 197, 222), (5, 72, 138))
 ALL_RAMP: tuple[Colour, Colour] = ((253, 184, 120), (160, 50, 0))
-TEXT: dict[bool, tuple[int, Colour]] = {False: (12, (34, 34, 34)), True: (11, (102, 102, 102))}
+TEXT_STYLES: dict[bool, tuple[int, Colour]] = {False: (12, (34, 34, 34)), True: (11, (102, 102, 102))}
 """Size in pixels and color of normal and of small text."""
 
 _TOP, _LEFT, _MARGIN, _GAP, _HEIGHT = 58, 76, 12, 4, 560

@@ -20,7 +20,7 @@ from deltaskip.skipping.explain.reasons import (
     conclusions_by_field,
     generated_columns,
     is_conclusion,
-    reason_of,
+    reason_of_leaf,
     statistic_name,
     together,
     used,
@@ -59,7 +59,7 @@ def explain(predicate: CompiledPredicate) -> Explain:
             without_statistics=tally.without[i],
             lacking=tally.lacking[i],
             examples=tuple(tally.examples[i]),
-            reason=reason_of(leaf, tally.facts(i), snapshot),
+            reason=reason_of_leaf(leaf, tally.facts(i), snapshot),
             can_skip=can_skip(leaf, tally.facts(i)),
         )
         for i, leaf in enumerate(leaves)

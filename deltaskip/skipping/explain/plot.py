@@ -22,7 +22,7 @@ from deltaskip.skipping.explain.drawing import (
     FRAME,
     PART_RAMP,
     SKIPPED,
-    TEXT,
+    TEXT_STYLES,
     Colour,
     Drawing,
     Matrix,
@@ -147,7 +147,7 @@ def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> b
     image = Image.fromarray(pixels)
     draw = ImageDraw.Draw(image)
     for text in plan.texts:
-        _, colour = TEXT[text.small]
+        _, colour = TEXT_STYLES[text.small]
         shown = _drawable(text.text, text.small)
         draw.text((text.x, text.y), shown, fill=colour, font=_font(text.small), anchor=_PNG_ANCHORS[text.anchor])
     described = "\n".join([title, *(f"{i}: {part}; {note}" for i, (part, note) in enumerate(legend, 1))])
@@ -162,7 +162,7 @@ def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> b
 def _font(small: bool) -> FreeTypeFont:
     from PIL import ImageFont
 
-    size, _ = TEXT[small]
+    size, _ = TEXT_STYLES[small]
     for name in _FONTS:
         try:
             return ImageFont.truetype(name, size)

@@ -34,7 +34,7 @@ from deltaskip.skipping.program import (
     Term,
     terms_of,
 )
-from deltaskip.skipping.proofs.terms import enumerated, joined
+from deltaskip.skipping.proofs.terms import enumerated, joined_reasons
 from deltaskip.skipping.proofs.transforms import derived_columns
 from deltaskip.skipping.proofs.unproved import still_skipped
 from deltaskip.stats.layout import StatField, StatLeaf
@@ -137,7 +137,7 @@ def without_nan_guard(term: Term) -> Term | None:
     return _unguarded(term)
 
 
-def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
+def reason_of_leaf(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
     """Return why the leaf skips no files, or not more; "" if nothing prevents it.
 
     The reason that the leaf's rule set comes first, then what evaluation has shown.
@@ -155,7 +155,7 @@ def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
         *_of_other_versions(leaf, facts, snapshot),
         _nan_hidden(facts),
     ]
-    reason = joined(found)
+    reason = joined_reasons(found)
     if reason or not facts.files or facts.dropped or is_conclusion(leaf):
         return reason
     return _overlap(Program(leaf), facts)

@@ -46,7 +46,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
-from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined, some
+from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
 from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
 
@@ -130,13 +130,13 @@ def in_binary_order(node: Node) -> Node | None:
 def collated_proof(node: Node, field_of: StatFieldOf, collations: Collations) -> Proof | None:
     """Return the proof of a leaf that compares a column with literals under a collation; None for other leaves."""
     try:
-        return _proof(node, _Reader(field_of, collations))
+        return _proof(node, _Comparisons(field_of, collations))
     except PredicateError:
         return Proof(Keep(), "it compares strings under different collations")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Comparisons:
     """Finds the comparisons under a collation."""
 
     field_of: StatFieldOf
@@ -215,10 +215,10 @@ class _Subject:
 
 def _both(*proofs: Proof) -> Proof:
     """The conjunction of proofs that are needed together; each of their reasons limits it."""
-    return Proof(all_of([proof.term for proof in proofs]), joined(proof.reason for proof in proofs))
+    return Proof(all_of([proof.term for proof in proofs]), joined_reasons(proof.reason for proof in proofs))
 
 
-def _proof(node: Node, reader: _Reader) -> Proof | None:
+def _proof(node: Node, reader: _Comparisons) -> Proof | None:
     match node:
         case Compare(op, left, right) if isinstance(_stripped(left), Literal):
             return _compared(reader, MIRRORED[op], right, left)
@@ -247,7 +247,7 @@ def _proof(node: Node, reader: _Reader) -> Proof | None:
     return None
 
 
-def _compared(reader: _Reader, op: str, column: Node, literal: Node) -> Proof | None:
+def _compared(reader: _Comparisons, op: str, column: Node, literal: Node) -> Proof | None:
     subject = reader.subject(column, literal)
     return subject.compared("=" if op == "<=>" else op, _value(literal)) if isinstance(subject, _Subject) else subject
 

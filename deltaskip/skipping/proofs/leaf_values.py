@@ -27,8 +27,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.preimages.ordinals import domain_of
-from deltaskip.expr.preimages.ordinals import starting_with as span_of_prefix
+from deltaskip.expr.preimages.ordinals import domain_of, span_of_prefix
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying, spans_of_points
 
@@ -70,7 +69,7 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
         case Not(StartsWith(child, Literal(str() as prefix))) if type_of(child) == STRING:
             return _preimage(child, _others(starting_with(prefix)), time_zone)
         case Like(child):
-            return _preimage(child, matching(node), time_zone)
+            return _preimage(child, strings_like(node), time_zone)
         case Not(Like(child) as like):
             return _preimage(child, _not_matching(like), time_zone)
     return None
@@ -152,7 +151,7 @@ def starting_with(prefix: str) -> Values:
     return Values((span_of_prefix(prefix.encode()),))
 
 
-def matching(node: Like) -> Values | None:
+def strings_like(node: Like) -> Values | None:
     """Return a set that contains every string that the pattern matches; None if the pattern is not constant."""
     prefix, rest = prefix_of(node)
     if prefix is None:

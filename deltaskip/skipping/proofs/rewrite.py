@@ -63,7 +63,7 @@ from deltaskip.skipping.proofs.terms import (
     all_of,
     any_of,
     every,
-    joined,
+    joined_reasons,
     some,
     within,
     within_hull,
@@ -171,7 +171,7 @@ class _Rewriter:
             case _:
                 proof, found = self._leaf(node)
                 limited = proof.reason and not isinstance(proof.term, Drop)
-                reason = joined([proof.reason, still_skipped(proof.term)]) if limited else proof.reason
+                reason = joined_reasons([proof.reason, still_skipped(proof.term)]) if limited else proof.reason
                 return Leaf(to_sql(node), proof.term, reason), found
 
     def unlabelled(self, node: Node) -> Proof:

@@ -168,18 +168,18 @@ def every(proofs: Sequence[Proof]) -> Proof:
     """The conjunction; its reason is that of the proofs, unless one of them is complete."""
     term = all_of([proof.term for proof in proofs])
     if isinstance(term, Drop):
-        return Proof(term, joined(proof.reason for proof in proofs if isinstance(proof.term, Drop)))
-    return Proof(term, joined(p.reason for p in proofs) if all(p.reason for p in proofs) else "")
+        return Proof(term, joined_reasons(proof.reason for proof in proofs if isinstance(proof.term, Drop)))
+    return Proof(term, joined_reasons(p.reason for p in proofs) if all(p.reason for p in proofs) else "")
 
 
 def some(proofs: Sequence[Proof]) -> Proof:
     """The disjunction; any proof of it that is not complete weakens the whole."""
     term = any_of([proof.term for proof in proofs])
     limited = [p for p in proofs if isinstance(term, Drop) or not isinstance(p.term, Drop)]
-    return Proof(term, joined(proof.reason for proof in limited))
+    return Proof(term, joined_reasons(proof.reason for proof in limited))
 
 
-def joined(reasons: Iterable[str]) -> str:
+def joined_reasons(reasons: Iterable[str]) -> str:
     """The reasons as one text, each once."""
     return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 

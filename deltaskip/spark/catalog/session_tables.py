@@ -16,7 +16,7 @@ from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import quoted_name, quoted_text, sql_tokens
 
-PROVIDER = "delta"
+DELTA_PROVIDER = "delta"
 
 POINTER = "deltaskip.location"
 """Property of a view that stands for a Delta table in a Connect server without Delta: the URI of the table."""
@@ -45,7 +45,7 @@ class NamedTable:
     @property
     def is_delta(self) -> bool:
         """Whether it is a Delta table."""
-        return self.location is not None and (self.provider or "").lower() == PROVIDER
+        return self.location is not None and (self.provider or "").lower() == DELTA_PROVIDER
 
 
 def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def register_table(spark: SparkSession, name: str, location: str, managed: bool)
         kinds.MANAGED() if managed else kinds.EXTERNAL(),
         stored,
         jvm.org.apache.spark.sql.types.StructType(),
-        jvm.scala.Option.apply(PROVIDER),
+        jvm.scala.Option.apply(DELTA_PROVIDER),
     ]
     rest = range(len(given) + 1, _arity(made, "apply") + 1)
     table = made.apply(*given, *(getattr(made, f"apply$default${i}")() for i in rest))
@@ -152,7 +152,7 @@ def is_taken(error: Exception) -> bool:
     return any(each in str(error) for each in _TAKEN)
 
 
-def sql_name(*parts: str) -> str:
+def session_sql_name(*parts: str) -> str:
     """Return the name of a table or database in the session's catalog as SQL."""
     return ".".join(map(quoted_name, (SESSION_CATALOG, *parts)))
 
@@ -180,7 +180,7 @@ def _full_name(identifier: Any) -> str:
 
 
 def _view(name: str, pointer: str | None) -> NamedTable:
-    return NamedTable(name, None if pointer is None else PROVIDER, pointer, "VIEW")
+    return NamedTable(name, None if pointer is None else DELTA_PROVIDER, pointer, "VIEW")
 
 
 def _described(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
@@ -224,7 +224,7 @@ def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
 def _create_by_sql(spark: SparkSession, parts: tuple[str, ...], location: str) -> None:
     name = ".".join(map(quoted_name, parts))
     try:
-        spark.sql(f"CREATE TABLE {name} USING {PROVIDER} LOCATION {quoted_text(location)}")
+        spark.sql(f"CREATE TABLE {name} USING {DELTA_PROVIDER} LOCATION {quoted_text(location)}")
     except Exception as error:  # the classes of Connect's errors differ between releases
         if is_taken(error):
             raise TableAlreadyExists(f"The table {name} already exists in the catalog of the session.") from error

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip import arguments
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
-from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.catalogs.located import COMMENT, LOCATION, LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.errors import (
     InvalidArgument,
@@ -35,7 +35,7 @@ from deltaskip.spark.catalog.session_tables import (
     java_state,
     named_table,
     register_table,
-    sql_name,
+    session_sql_name,
     table_identifier,
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
@@ -48,7 +48,7 @@ _MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
 _IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
 
 
-COMMENT, LOCATION, OWNER = "comment", "location", "owner"
+OWNER = "owner"
 _LEGACY_END, _NEXT = "))", "), ("
 
 
@@ -136,13 +136,13 @@ class SparkCatalog(LocatedCatalog):
         with catalog_errors_named(self.name):
             try:
                 if found.kind == "VIEW":
-                    self._spark.sql(f"DROP VIEW {sql_name(*parts)}")
+                    self._spark.sql(f"DROP VIEW {session_sql_name(*parts)}")
                 elif is_classic(self._spark):
                     # A stock session has no data source for the table, so that its SQL does not find it.
                     state = java_state(self._spark)
                     state.catalog().dropTable(table_identifier(state, parts), False, False)
                 else:
-                    self._spark.sql(f"DROP TABLE {sql_name(*parts)}")
+                    self._spark.sql(f"DROP TABLE {session_sql_name(*parts)}")
             except Exception as error:
                 if is_missing(error):
                     return False
@@ -162,12 +162,12 @@ class SparkCatalog(LocatedCatalog):
         with catalog_errors_named(self.name):
             try:
                 if found.kind == "VIEW":
-                    self._spark.sql(f"ALTER VIEW {sql_name(*before)} RENAME TO {quoted_path(after)}")
+                    self._spark.sql(f"ALTER VIEW {session_sql_name(*before)} RENAME TO {quoted_path(after)}")
                 elif is_classic(self._spark):
                     state = java_state(self._spark)
                     state.catalog().renameTable(table_identifier(state, before), table_identifier(state, after))
                 else:
-                    self._spark.sql(f"ALTER TABLE {sql_name(*before)} RENAME TO {quoted_path(after)}")
+                    self._spark.sql(f"ALTER TABLE {session_sql_name(*before)} RENAME TO {quoted_path(after)}")
             except Exception as error:
                 if is_taken(error):
                     raise self._taken(new) from None
@@ -187,7 +187,7 @@ class SparkCatalog(LocatedCatalog):
         """Tables of all formats, without views."""
         parts = self._parts(CatalogIdentifier(namespace, "any"))
         assert parts is not None
-        database = sql_name(parts[0])
+        database = session_sql_name(parts[0])
         with catalog_errors_named(self.name):
             found = {row["tableName"] for row in self._rows(f"SHOW TABLES IN {database}") if not row["isTemporary"]}
             views = {row["viewName"] for row in self._rows(f"SHOW VIEWS IN {database}") if not row["isTemporary"]}
@@ -234,7 +234,7 @@ class SparkCatalog(LocatedCatalog):
         """Raises NamespaceNotEmpty if there are views or functions in it."""
         with catalog_errors_named(self.name):
             try:
-                self._spark.sql(f"DROP NAMESPACE {sql_name(namespace[0])} RESTRICT")
+                self._spark.sql(f"DROP NAMESPACE {session_sql_name(namespace[0])} RESTRICT")
             except Exception as error:
                 if is_missing(error):
                     return False
@@ -288,8 +288,8 @@ class SparkCatalog(LocatedCatalog):
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(
-            f"CREATE VIEW {sql_name(*parts)} TBLPROPERTIES ({quoted_text(POINTER)} = {quoted_text(location)}) AS "
-            f"SELECT 1 AS delta WHERE raise_error({quoted_text(why)}) IS NULL"
+            f"CREATE VIEW {session_sql_name(*parts)} TBLPROPERTIES ({quoted_text(POINTER)} = {quoted_text(location)}) "
+            f"AS SELECT 1 AS delta WHERE raise_error({quoted_text(why)}) IS NULL"
         )
 
     def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
@@ -344,7 +344,7 @@ def _find_database(spark: SparkSession, name: str) -> dict[str, str] | None:
 def _create_database(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
     """Create a database. Raises Spark's error if it exists, and InvalidArgument for a property that cannot be set."""
     own = _settable(spark, properties)
-    clauses = [f"CREATE NAMESPACE {sql_name(name)}"]
+    clauses = [f"CREATE NAMESPACE {session_sql_name(name)}"]
     if COMMENT in properties:
         clauses.append(f"COMMENT {quoted_text(properties[COMMENT])}")
     if LOCATION in properties:
@@ -363,7 +363,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             state = java_state(spark).catalog()
             state.alterDatabase(copied(state.getDatabaseMetadata(name), 1, comment))
         else:
-            spark.sql(f"COMMENT ON NAMESPACE {sql_name(name)} IS {quoted_text(comment)}")
+            spark.sql(f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {quoted_text(comment)}")
         if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
             raise UnsupportedFeature(
                 f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
@@ -384,16 +384,16 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
     new = {key: value for key, value in own.items() if before.get(key) != value}
     gone = [key for key in before if key not in after and key not in (COMMENT, LOCATION)]
     if new:
-        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET DBPROPERTIES ({_pairs(new)})")
+        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(new)})")
     if gone and spark.version.startswith("3."):
         raise UnsupportedFeature(
             f"The property {gone[0]} of the namespace {name} cannot be removed, because Spark Connect {spark.version} "
             f"has no statement for it: set it to another value, or use a classic session."
         )
     if gone:
-        spark.sql(f"ALTER NAMESPACE {sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(quoted_text, gone))})")
+        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(quoted_text, gone))})")
     if after.get(LOCATION) not in (None, before.get(LOCATION)):
-        spark.sql(f"ALTER NAMESPACE {sql_name(name)} SET LOCATION {quoted_text(after[LOCATION])}")
+        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET LOCATION {quoted_text(after[LOCATION])}")
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
@@ -432,7 +432,7 @@ def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:
 
 def _described(spark: SparkSession, name: str) -> dict[str, str] | None:
     try:
-        rows = spark.sql(f"DESCRIBE NAMESPACE EXTENDED {sql_name(name)}").collect()
+        rows = spark.sql(f"DESCRIBE NAMESPACE EXTENDED {session_sql_name(name)}").collect()
     except Exception as error:  # the classes of Connect's errors differ between releases
         if is_missing(error):
             return None

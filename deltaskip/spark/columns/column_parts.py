@@ -85,10 +85,10 @@ def extract(child: Node, name: Node) -> Node:
 
 def cast(child: Node, type_json: str, mode: str | None) -> Node:
     """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None is that of the session."""
-    return cast_to(child, lambda: parse_type(type_json), mode)
+    return cast_node(child, lambda: parse_type(type_json), mode)
 
 
-def cast_to(child: Node, target: Callable[[], DataType], mode: str | None) -> Node:
+def cast_node(child: Node, target: Callable[[], DataType], mode: str | None) -> Node:
     """A cast to the type that `target` returns; Opaque if it raises."""
     if mode is not None and mode.lower() not in ("try", "ansi"):
         return opaque("a cast", (child,))
@@ -128,7 +128,7 @@ _PYTHON_TYPES: dict[DataType, type] = {
 }
 
 
-def constant(value: Any, data_type: DataType) -> Node:
+def declared_literal(value: Any, data_type: DataType) -> Node:
     """A literal with a declared type; Opaque if its value does not fit this package's representation of the type."""
     if value is None:
         return n.Literal(None, data_type)
@@ -146,7 +146,7 @@ def constant(value: Any, data_type: DataType) -> Node:
     return opaque("a literal", ())
 
 
-def parsed(text: str) -> Node:
+def sql_node(text: str) -> Node:
     """The node of SQL text."""
     try:
         return parse_sql(text)

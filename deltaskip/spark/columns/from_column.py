@@ -20,15 +20,15 @@ from deltaskip.expr.type_names import type_named
 from deltaskip.schema.json import parse_type
 from deltaskip.spark.columns.column_parts import (
     cast,
-    cast_to,
-    constant,
+    cast_node,
+    declared_literal,
     extract,
     function,
     java_constant,
     opaque,
     option,
-    parsed,
     sequence,
+    sql_node,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
 
@@ -63,7 +63,7 @@ def _classic(tree: Any) -> Node:
         case "Literal":
             return _constant(tree)
         case "SqlExpression":
-            return parsed(tree.expression())
+            return sql_node(tree.expression())
         case "Alias":
             return _classic(tree.child())
         case "Cast":
@@ -88,11 +88,11 @@ def _classic(tree: Any) -> Node:
 def _connect(tree: Any) -> Node:
     match type(tree).__name__:
         case "ColumnReference" if not getattr(tree, "_is_metadata_column", False):
-            return parsed(tree._unparsed_identifier)
+            return sql_node(tree._unparsed_identifier)
         case "LiteralExpression":
-            return constant(tree._value, parse_type(tree._dataType.json()))
+            return declared_literal(tree._value, parse_type(tree._dataType.json()))
         case "SQLExpression":
-            return parsed(tree._expr)
+            return sql_node(tree._expr)
         case "ColumnAlias":
             # Spark 3.5 has another name for it.
             return _connect(tree._child if hasattr(tree, "_child") else tree._parent)
@@ -101,7 +101,7 @@ def _connect(tree: Any) -> Node:
             child = _connect(tree._expr)
             mode = getattr(tree, "_eval_mode", None)
             if isinstance(target, str):
-                return cast_to(child, lambda: type_named(target), mode)
+                return cast_node(child, lambda: type_named(target), mode)
             return cast(child, target.json(), mode)
         case "UnresolvedExtractValue":
             return extract(_connect(tree._child), _connect(tree._extraction))
@@ -121,15 +121,15 @@ def _attribute(tree: Any) -> Node:
             return n.Column(tuple(sequence(tree.nameParts())))
         except Py4JError:
             # Spark 4.0 has the name as text instead.
-            return parsed(tree.unparsedIdentifier())
-    return parsed(tree.unparsedIdentifier())
+            return sql_node(tree.unparsedIdentifier())
+    return sql_node(tree.unparsedIdentifier())
 
 
 def _constant(tree: Any) -> Node:
     declared = option(tree.dataType())
     value = tree.value()
     if declared is not None:
-        return constant(value, parse_type(declared.json()))
+        return declared_literal(value, parse_type(declared.json()))
     if hasattr(value, "getClass"):
         return java_constant(value)
     try:

@@ -16,7 +16,7 @@ from deltaskip.expr.functions import ALIASES, FUNCTIONS
 from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
-from deltaskip.spark.columns.column_parts import cast, constant, extract, function, opaque, option, sequence
+from deltaskip.spark.columns.column_parts import cast, declared_literal, extract, function, opaque, option, sequence
 from deltaskip.spark.session.active import session_ansi, session_reads_as_before
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
@@ -163,10 +163,10 @@ def expression_to_node(tree: Any) -> Node:
             name = "make_timestamp" if str(tree.dataType().typeName()) == "timestamp" else "make_timestamp_ntz"
             return function(f"try_{name}" if _tried(tree) else name, _children(tree))
         case "TimestampAdd" | "TimestampDiff":
-            return function(kind.lower(), (constant(str(tree.unit()).upper(), STRING), *_children(tree)))
+            return function(kind.lower(), (declared_literal(str(tree.unit()).upper(), STRING), *_children(tree)))
         case "SecondWithFraction" | "YearOfWeek":
             field = "SECOND" if kind == "SecondWithFraction" else "YEAROFWEEK"
-            return function("date_part", (constant(field, STRING), *_children(tree)))
+            return function("date_part", (declared_literal(field, STRING), *_children(tree)))
         case "Murmur3Hash" | "XxHash64" if tree.seed() != SPARK_SEED:
             return _unknown(tree)
         case "Size" if tree.legacySizeOfNull():
@@ -216,12 +216,12 @@ def _value(value: Any, java_type: Any) -> Node:
     text = str(java_type.json())
     data_type = STRING if text.startswith('"string') else parse_type(text)
     if value is None:
-        return constant(None, data_type)
+        return declared_literal(None, data_type)
     if data_type == STRING:
-        return constant(value.toString(), data_type)
+        return declared_literal(value.toString(), data_type)
     if isinstance(data_type, DecimalType):
         return to_node(Decimal(value.toString()))
-    return opaque("a literal", ()) if hasattr(value, "getClass") else constant(value, data_type)
+    return opaque("a literal", ()) if hasattr(value, "getClass") else declared_literal(value, data_type)
 
 
 def _field(tree: Any) -> Node:

@@ -38,7 +38,7 @@ def spark_collation(identifier: str) -> str | None:
         return None
 
 
-def is_binary(identifier: str) -> bool:
+def is_utf8_binary(identifier: str) -> bool:
     """Whether the identifier is that of UTF8_BINARY."""
     try:
         return CollationId.parse(identifier).is_binary
@@ -51,7 +51,7 @@ def unknown_collations(struct: StructType) -> dict[str, str]:
     return {
         path: identifier
         for path, identifier in _declared(struct, "")
-        if not is_binary(identifier) and spark_collation(identifier) is None
+        if not is_utf8_binary(identifier) and spark_collation(identifier) is None
     }
 
 
@@ -70,7 +70,7 @@ def warn_of_unknown(snapshot: Snapshot, spark_version: str) -> None:
 def check_compared(snapshot: Snapshot, predicate: Node, spark_version: str) -> None:
     """Raise UnsupportedFeature if a bound predicate compares under a collation that Spark does not have."""
     compared = [*compared_collations(predicate), *_of_opaque(snapshot.schema, predicate)]
-    missing = next((each for each in compared if not is_binary(each) and spark_collation(each) is None), None)
+    missing = next((each for each in compared if not is_utf8_binary(each) and spark_collation(each) is None), None)
     if missing is not None:
         raise UnsupportedFeature(
             f"The predicate compares strings of {snapshot.table_root} (version {snapshot.version}) under the collation "

@@ -42,7 +42,7 @@ from deltaskip.schema.types import (
     StructType,
     declared_collation,
 )
-from deltaskip.spark.columns.spark_collations import is_binary, spark_collation
+from deltaskip.spark.columns.spark_collations import is_utf8_binary, spark_collation
 
 # Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
@@ -157,7 +157,7 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
 def _string_type(field: StructField, path: str) -> spark_types.DataType:
     """The string type with its collation; a collation that Spark does not have is read as binary order."""
     identifier = declared_collation(field, path)
-    if identifier is None or is_binary(identifier):
+    if identifier is None or is_utf8_binary(identifier):
         return spark_types.StringType()
     name = spark_collation(identifier)
     return spark_types.StringType() if name is None else spark_types.StringType(name)

@@ -48,7 +48,7 @@ _BASE = "__deltaskip_target_base"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ChangedPositions:
     """The rows of the target that change, and their number by clause."""
 
     deleted: RowPositions | None = None
@@ -78,7 +78,7 @@ class MergedFrames:
 
     def matched(self) -> MatchedRows:
         """The rows that the merge changes and writes."""
-        join, updated, found = self._join, [], _Found()
+        join, updated, found = self._join, [], _ChangedPositions()
         with predicate_errors_named(self._table, "an expression of the merge"):
             self._given = self._source.named(self._source.rows)
             self._is_small = self._source.is_small
@@ -173,8 +173,7 @@ class MergedFrames:
         ids = []
         if self._join.row_ids is not None:
             values[_BASE] = one_chunk(files["base_row_id"])
-            [stored] = _columns(self._stored_ids)
-            ids = [F.coalesce(stored, F.col(_BASE) + F.col(POSITION)).alias(ROW_ID)]
+            ids = [F.expr(self._join.row_ids.row_id_sql(_BASE, POSITION)).alias(ROW_ID)]
         found = with_values_of_files(rows, self._scans, _PATH, values)
         return found.select(FILE, POSITION, *ids, *others)
 
@@ -317,7 +316,7 @@ class MergedFrames:
         incoming = schema_of(type(schema)([field for field in schema.fields if field.name != ROW_ID]))
         return group_plan(self._join, group, incoming)
 
-    def _found(self, changed: DataFrame, plans: Sequence[RowPlan]) -> _Found:
+    def _found(self, changed: DataFrame, plans: Sequence[RowPlan]) -> _ChangedPositions:
         """Run the join, and return where rows change. Tasks return a bit for each row of blocks of the files."""
         join = self._join
         numbers = [n for n, clause in enumerate(join.clauses) if clause.kind != "not matched"]
@@ -353,7 +352,7 @@ class MergedFrames:
             else None
             for column, members in zip((4, 5), kinds.values(), strict=True)
         )
-        return _Found(deleted, updated, counts)
+        return _ChangedPositions(deleted, updated, counts)
 
     def _example(self, changed: DataFrame) -> Mapping[str, object]:
         """The values in the ON condition of a row of the target that several rows of the source match."""

@@ -17,10 +17,11 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
-from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles, copying_plan
+from deltaskip.dml.execution import RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import new_files
 from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
@@ -230,7 +231,7 @@ class PersistedRows(NewRows):
         return write_dataframes(rows, layout)
 
     def _images(self, layout: DataFileLayout) -> Iterator[RowsToWrite]:
-        extra = (CHANGE_TYPE.name,)
+        extra = (CHANGE_TYPE,)
         if self._old is not None:
             plan = copying_plan(self._execution.snapshot.root, layout.schema, layout.partition_columns, extra)
             names = [field.name for field in layout.schema.fields]
@@ -241,7 +242,7 @@ class PersistedRows(NewRows):
             if self.is_read_again(change, plan):
                 continue
             kind = "update_postimage" if change == "update" else change
-            yield frame.withColumn(CHANGE_TYPE.name, F.lit(kind)), replace(plan, carried=extra)
+            yield frame.withColumn(CHANGE_TYPE, F.lit(kind)), replace(plan, carried=extra)
 
     def _copied(self, part: RowsOfFiles, row_ids: RowIdColumns | None, layout: DataFileLayout) -> RowsToWrite:
         frame = self._execution.part(part, layout.schema, row_ids, layout)

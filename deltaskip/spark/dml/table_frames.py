@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.data_files.parquet_writer import DataFileLayout
-from deltaskip.dml.execution import CHANGE_TYPE, RowsOfFiles
+from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.little_data import is_little_to_copy
 from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
+from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -28,7 +29,7 @@ from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import StoredTable, source_of
 from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
 from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.checks import is_local
+from deltaskip.spark.session.checks import runs_locally
 
 _POSITION = "__deltaskip_position"
 _BASE = "__deltaskip_base_row_id"
@@ -99,7 +100,7 @@ class TableFrames:
         values[_BASE] = one_chunk(files["base_row_id"])
         stored = [row_ids.row_id]
         frame = self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values, stored)
-        found = F.coalesce(F.col(quoted_name(row_ids.row_id)), F.col(_BASE) + F.col(position)).alias(row_id)
+        found = F.expr(row_ids.row_id_sql(_BASE, position)).alias(row_id)
         columns = [F.col(quoted_name(field.name)) for field in snapshot.schema.fields]
         return frame.select(*columns, F.col(position), F.col(file), found)
 
@@ -132,15 +133,14 @@ class TableFrames:
         mode = layout.mapping_mode
         if row_ids is None:
             frame = self._rows(part.files, schema, mode, positions, part.only)
-            change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE.name)]
+            change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
         values = {_BASE: one_chunk(part.files["base_row_id"])}
         values[_VERSION] = one_chunk(part.files["default_row_commit_version"])
         stored = [row_ids.row_id, row_ids.commit_version]
         frame = self._rows(part.files, schema, mode, positions, part.only, _POSITION, values, stored)
-        fresh = F.col(_BASE) + F.col(_POSITION)
-        ids = F.coalesce(F.col(quoted_name(row_ids.row_id)), fresh).alias(row_ids.row_id)
-        version = F.coalesce(F.col(quoted_name(row_ids.commit_version)), F.col(_VERSION)).alias(row_ids.commit_version)
+        ids = F.expr(row_ids.row_id_sql(_BASE, _POSITION)).alias(row_ids.row_id)
+        version = F.expr(row_ids.commit_version_sql(_VERSION)).alias(row_ids.commit_version)
         return frame.select(*columns, ids, version)
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
@@ -150,7 +150,7 @@ class TableFrames:
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows sooner than a job does."""
-        return is_little_to_copy(self._snapshot, parts, schema, is_local(self._spark.conf.get("spark.master", "")))
+        return is_little_to_copy(self._snapshot, parts, schema, runs_locally(self._spark.conf.get("spark.master", "")))
 
     def _rows(
         self,

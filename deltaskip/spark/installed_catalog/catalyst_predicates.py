@@ -14,7 +14,7 @@ from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
-from deltaskip.spark.columns.column_parts import constant, opaque
+from deltaskip.spark.columns.column_parts import declared_literal, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
 
 # Classes of connectors' expressions that have a name.
@@ -79,7 +79,7 @@ def _literal(tree: Any) -> Node:
     except ValueError:
         return opaque("a literal", ())
     if value is not None and data_type == STRING:
-        return constant(value.toString(), data_type)
+        return declared_literal(value.toString(), data_type)
     if value is not None and isinstance(data_type, DecimalType):
-        return constant(Decimal(value.toString()), data_type)
-    return constant(value, data_type)
+        return declared_literal(Decimal(value.toString()), data_type)
+    return declared_literal(value, data_type)

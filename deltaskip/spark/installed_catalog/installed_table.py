@@ -30,7 +30,7 @@ _CATALOG = "org.apache.spark.sql.connector.catalog"
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
 
 
-class _Described(Unmeasured, Proxy):
+class _TableWithColumns(Unmeasured, Proxy):
     """A table with columns.
 
     Args:
@@ -103,7 +103,7 @@ class _Described(Unmeasured, Proxy):
         return self.jvm.enums(self.jvm.view.org.apache.spark.sql.connector.catalog.TableCapability, _CAPABILITIES)
 
 
-class InstalledTable(_Described):
+class InstalledTable(_TableWithColumns):
     """A version of a table.
 
     Args:
@@ -186,7 +186,7 @@ class InstalledTable(_Described):
         implements = tuple(f"{_CATALOG}.{name}" for name in ("SupportsRead", "SupportsWrite", "SupportsDeleteV2"))
 
 
-class TableToCommit(_Described):
+class TableToCommit(_TableWithColumns):
     """A table that is created or replaced together with its rows.
 
     Args:

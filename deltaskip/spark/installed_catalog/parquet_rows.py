@@ -29,7 +29,7 @@ _OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "merge
 _ROW = "__deltaskip_row"
 
 
-def can_read(fields: Sequence[StructField], files: pa.Table) -> bool:
+def reads_exactly(fields: Sequence[StructField], files: pa.Table) -> bool:
     """Return whether these readers return exactly the rows of the files: no row is deleted, and no column is void."""
     if files["deletion_vector"].null_count < len(files):
         return False

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
-from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_reads
+from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
@@ -40,7 +40,7 @@ from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
-from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
+from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
@@ -191,7 +191,7 @@ class InstalledScan(Unmeasured, Proxy):
     def _batch(self) -> Any:
         pushed = self._pushed
         files = pushed.scan.files()
-        if can_read(pushed.fields, files):
+        if reads_exactly(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
         return _python_batch(self.jvm, pushed.scan, self._schema)
 
@@ -266,7 +266,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
     spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
-        parts = partitions_of(row_reads(every, most, scan.files(columns=FILE_COLUMNS)), most)
+        parts = partitions_of(row_reads(every, most, scan.files(columns=READ_COLUMNS)), most)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."

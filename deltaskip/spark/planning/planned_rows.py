@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.expr.nodes import Opaque, columns_of, walk
-from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_type
+from deltaskip.reading.arrow_rows import READ_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.schema.arrow import VARIANT_STORAGE
@@ -59,7 +59,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     names = [field.name for field in fields]
     stored = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, cure=_CURE, pruning=pruning)
     schema = pa.schema([pa.field(f.name, _with_marks(row_type(f, scan), f.type)) for f in fields])
-    runner = rows_runner(stored, files_schema(snapshot, FILE_COLUMNS), schema, snapshot.table_root)
+    runner = rows_runner(stored, files_schema(snapshot, READ_COLUMNS), schema, snapshot.table_root)
     plain = spark_types.StructType([spark_types.StructField(f.name, spark_type(f.type)) for f in fields])
     pieces = _pieces(spark, scan)
     with running_interpreter(spark), without_pandas_warning():
@@ -75,7 +75,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
     size, pieces = (int(value or 0) for value in row[:2])
     tasks = max(1, min(pieces, max(-(-size // PIECE_BYTES), 2 * cores(spark))))
-    files = planned_files(spark, scan, FILE_COLUMNS).withColumn(PIECES, number)
+    files = planned_files(spark, scan, READ_COLUMNS).withColumn(PIECES, number)
     files = files.withColumn(PIECE, F.explode(F.expr(f"sequence(0, {PIECES} - 1)")))
     return files.repartition(tasks, "uri", PIECE)
 

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import canonical_paths
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log import CheckpointPart, LogFile, Snapshot, dv_ids
-from deltaskip.log.checkpoint.adds import add_column
+from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.read import inline_adds, open_part
 from deltaskip.log.commit import read_commits
 from deltaskip.log.portable import PortableSnapshot
@@ -32,8 +32,8 @@ from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_b
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import FileBatch
-from deltaskip.skipping.file_batches import kept_pieces, listed, unshared
-from deltaskip.skipping.file_list import batch_files, decoded
+from deltaskip.skipping.file_batches import kept_pieces, listed_adds, unshared
+from deltaskip.skipping.file_list import batch_files, decoded_paths
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 
 CHECKPOINT = -1
@@ -220,10 +220,10 @@ class _Opened:
         kept = self.predicate.with_own_codes().matching(FileBatch(CheckpointAdds(own, part, group)))
         adds = own.add_group(part, group)
         for piece in kept_pieces(adds, kept, request.names, _DECODED_ROWS):
-            paths, vectors = add_column(piece, "path"), add_column(piece, "deletion_vector")
+            paths, vectors = adds_column(piece, "path"), adds_column(piece, "deletion_vector")
             # Every add is active as far as this task knows, but it must have a path.
             adds.live_mask(EMPTY.superseded, paths, vectors)
-            table = listed(own, adds, piece, request.names, request.predicate.time_zone)
+            table = listed_adds(own, adds, piece, request.names, request.predicate.time_zone)
             yield self._with_keys(table, paths, vectors, CHECKPOINT)
 
     def _of_adds(self, adds: pa.Table, order: int) -> Iterator[pa.Table]:
@@ -243,7 +243,7 @@ class _Opened:
         if not self.request.keyed:
             return table
         orders = pa.repeat(pa.scalar(order, pa.int64()), len(table))
-        keys = decoded(self.snapshot, canonical_paths, paths), dv_ids(vectors), orders
+        keys = decoded_paths(self.snapshot, canonical_paths, paths), dv_ids(vectors), orders
         for each, values in zip(KEY_FIELDS, keys, strict=True):
             table = table.append_column(each, values)
         return table

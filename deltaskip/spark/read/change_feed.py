@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.change_feed.change_scan import ChangeScan
-from deltaskip.change_feed.changed_files import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES, FileGroup
+from deltaskip.change_feed.feed_files import FileGroup
+from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk

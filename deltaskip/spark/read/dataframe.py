@@ -304,8 +304,6 @@ def _with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) 
     """Return the rows that match the scan, planned for the session, with the column `_metadata` behind its columns.
 
     listing: as of Scan.to_spark.
-    # PROTOCOL, Row Tracking: the id of a row is the materialized one, else the base row id of its file plus its
-    # position; its commit version is the materialized one, else the default of its file.
     Raises InvalidArgument if the table has a column of this name.
     """
     snapshot = scan.snapshot
@@ -332,8 +330,7 @@ def _with_metadata(spark: SparkSession, scan: ListedScan, listing: bool = True) 
     frame = rows_at(source, PositionalRows(deleted, False, _POSITION, _PATH, values, stored))
     fields = [F.col(_PATH), F.col(_POSITION)]
     if ids is not None:
-        fields.append(F.coalesce(F.col(quoted_name(ids.row_id)), F.col(_BASE) + F.col(_POSITION)))
-        fields.append(F.coalesce(F.col(quoted_name(ids.commit_version)), F.col(_VERSION)))
+        fields += [F.expr(ids.row_id_sql(_BASE, _POSITION)), F.expr(ids.commit_version_sql(_VERSION))]
     struct = F.struct(*(column.alias(name) for column, name in zip(fields, names, strict=True))).alias(_METADATA)
     frame = frame.select(*(F.col(quoted_name(field.name)) for field in schema.fields), struct)
     return _selected_columns(scan, with_declared_lengths(frame, schema, [F.col(_METADATA)]))

@@ -19,7 +19,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.stored_rows import missing_file
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.file_paths import is_local, local_name, metadata_path
+from deltaskip.spark.read.file_paths import is_local_path, local_name, metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
 
@@ -195,7 +195,7 @@ def listed_here(spark: SparkSession, paths: Sequence[str]) -> tuple[list[int], l
 
     None if Spark has to list the files: some are remote or missing, or a JVM out of reach reads them.
     """
-    if not is_classic(spark) or not all(map(is_local, paths)):
+    if not is_classic(spark) or not all(map(is_local_path, paths)):
         return None
     try:
         found = [os.stat(local_name(path)) for path in paths]
@@ -212,7 +212,7 @@ def tuned_listing(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
 
     By default Spark starts a task for each file if there are more than 32. Both settings are restored at the end.
     """
-    local = all(map(is_local, paths))
+    local = all(map(is_local_path, paths))
     settings = {THRESHOLD: str(len(paths) + 1)} if local else {PARALLELISM: str(TASKS)}
     with session_settings(spark, settings):
         yield

@@ -74,7 +74,7 @@ def check_not_hidden(paths: Iterable[str], table_root: str) -> None:
         )
 
 
-def is_local(path: str) -> bool:
+def is_local_path(path: str) -> bool:
     """Whether a spark_path is on this machine's file system."""
     return path.startswith("file:")
 

@@ -82,7 +82,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
         _check_executors_of_server(spark)
         yield
         return
-    if not is_local(context.master):
+    if not runs_locally(context.master):
         _check_executors(context)
         yield
         return
@@ -95,7 +95,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def is_local(master: object) -> bool:
+def runs_locally(master: object) -> bool:
     """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
     return master == "local" or str(master).startswith("local[")
 

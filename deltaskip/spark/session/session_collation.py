@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import kept_versions, source_of
+from deltaskip.collations.versions import how_to_get, kept_versions
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
@@ -18,7 +18,7 @@ from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.spark.session.active import running_session
 from deltaskip.warning import warn
 
-UNKNOWN = "unknown"
+UNKNOWN_COLLATION = "unknown"
 
 _lock = threading.Lock()
 _of_sessions: dict[str, str] = {}
@@ -28,8 +28,8 @@ _warned: set[tuple[str, str]] = set()
 def active_collation_version() -> str | None:
     """The version of this process's active session, classic or Connect; None if no session reports one."""
     session = running_session()
-    version = UNKNOWN if session is None else session_collation_version(session)
-    return None if version == UNKNOWN else version
+    version = UNKNOWN_COLLATION if session is None else session_collation_version(session)
+    return None if version == UNKNOWN_COLLATION else version
 
 
 def session_collation_version(spark: Any) -> str:
@@ -73,9 +73,9 @@ def _warn(snapshot: Snapshot, collation: CollationId, session: str, versions: It
         if pair in _warned:
             return
         _warned.add(pair)
-    install = "" if available else f"install ICU {session} ({source_of(session)})"
+    install = "" if available else f"install ICU {session} ({how_to_get(session)})"
     recompute = "" if session in others else f"run recompute_stats(spark, collation_versions=[{session!r}])"
-    if session == UNKNOWN:
+    if session == UNKNOWN_COLLATION:
         install, recompute = "", "filter with a Spark that lists its version in collations()"
     warn(
         f"This Spark session compares strings by ICU {session}, and the statistics of {collation.canonical} in "
@@ -90,15 +90,15 @@ def _version_in(jvm: Any) -> str:
         version = jvm.com.ibm.icu.util.VersionInfo.ICU_VERSION
         return f"{version.getMajor()}.{version.getMinor()}"
     except Exception:  # Spark 3.5 has no ICU; py4j raises several kinds of errors
-        return UNKNOWN
+        return UNKNOWN_COLLATION
 
 
 def _queried(spark: Any) -> str:
     try:
         rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
     except Exception:  # older releases lack the function, and Connect wraps every error
-        return UNKNOWN
-    return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else UNKNOWN
+        return UNKNOWN_COLLATION
+    return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else UNKNOWN_COLLATION
 
 
 def _listed(snapshot: Snapshot) -> dict[CollationId, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows
-from deltaskip.engine import collation_version
+from deltaskip.engine import current_collation_version
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
 from deltaskip.log.new_table import BEFORE_CREATION, before_creation
@@ -72,7 +72,7 @@ class PlannedWrite:
         """
         table, replaced, zone = options.table(), options.replacement(), options.time_zone
         where = None if replaced is None else replaced.where
-        given = zone or "UTC", collation_version
+        given = zone or "UTC", current_collation_version
         if table is None:
             transaction = _created(options, incoming)
             append = plan_append(transaction, incoming, "keep", *given, where=where)

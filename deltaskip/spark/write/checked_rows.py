@@ -18,7 +18,7 @@ from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
 from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.rows.rules import condition, value_violation, violation
+from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json
 from deltaskip.rows.store import VIOLATION, sql_string
 from deltaskip.schema.resolve import fold_name
@@ -156,7 +156,7 @@ def _guarded(plan: RowPlan, first_rule: int) -> Sequence[Column]:
 
 def _guard(plan: RowPlan, name: str, first_rule: int) -> str:
     satisfied = " AND ".join(f"({rule.sql})" for rule in plan.rules)
-    first = " ".join(f"WHEN NOT {condition(rule)} THEN {i}" for i, rule in enumerate(plan.rules, first_rule))
+    first = " ".join(f"WHEN NOT {rule_condition(rule)} THEN {i}" for i, rule in enumerate(plan.rules, first_rule))
     row = ", ".join(quoted_name(column.field.name) for column in plan.columns)
     options = ", ".join(f"'{name}', '{value}'" for name, value in _JSON_OPTIONS.items())
     as_json = f"substring(to_json(struct({row}), map({options})), 1, {_LONGEST_ROW})"

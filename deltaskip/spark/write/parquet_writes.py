@@ -12,7 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped
+from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.spark.read.file_paths import spark_path
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
@@ -111,5 +111,4 @@ def write_parquet(
 
 def _texts(path: str) -> list[str | None]:
     """The values in the folders of a file, named from the folder of the job, before Spark escaped them."""
-    values = (segment.partition("=")[2] for segment in path.split("/")[1:-1])
-    return [None if value == HIVE_NULL else hive_unescaped(value) for value in values]
+    return [value for _, value in folder_pairs(path.split("/")[1:-1])]

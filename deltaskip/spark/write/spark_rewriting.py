@@ -150,7 +150,7 @@ class SparkRewriting(Rewriting):
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _SortKey:
     """A column as a value that orders its rows: its SQL text, and the SQL text of a literal of such values."""
 
     sql: str
@@ -204,30 +204,30 @@ def _bits_for(count: int) -> int:
     return max(_GRID_BITS - 4, min(_GRID_BITS, (count * _CELLS_PER_FILE).bit_length()))
 
 
-def _key(column: Resolved, version: str) -> _Key:
+def _key(column: Resolved, version: str) -> _SortKey:
     name, kind = ".".join(quoted_name(part) for part in column.logical), column.type
     if kind == BOOLEAN:
-        return _Key(f"CAST({name} AS INT)", str)
+        return _SortKey(f"CAST({name} AS INT)", str)
     if kind in (FLOAT, DOUBLE) or isinstance(kind, DecimalType):
-        return _Key(f"CAST({name} AS DOUBLE)", carrier_sql)
+        return _SortKey(f"CAST({name} AS DOUBLE)", carrier_sql)
     if kind == DATE:
-        return _Key(f"unix_date({name})", str)
+        return _SortKey(f"unix_date({name})", str)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _Key(f"unix_micros(CAST({name} AS TIMESTAMP))", carrier_sql)
+        return _SortKey(f"unix_micros(CAST({name} AS TIMESTAMP))", carrier_sql)
     if kind == STRING:
         if collation_of(column) is not None and not version.startswith("3."):
-            return _Key(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)
-        return _Key(f"substring(CAST({name} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
+            return _SortKey(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)
+        return _SortKey(f"substring(CAST({name} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
     if kind == BINARY:
-        return _Key(f"substring({name}, 1, {_TEXT_LENGTH})", _binary)
-    return _Key(f"CAST({name} AS BIGINT)", carrier_sql)
+        return _SortKey(f"substring({name}, 1, {_TEXT_LENGTH})", _binary)
+    return _SortKey(f"CAST({name} AS BIGINT)", carrier_sql)
 
 
 def _binary(value: bytes) -> str:
     return f"X'{bytes(value).hex()}'"
 
 
-def _part_sql(name: str, side: _Side, key: _Key) -> str:
+def _part_sql(name: str, side: _Side, key: _SortKey) -> str:
     """SQL text of the number of the part that contains a value: a tree of comparisons, without those of equal cuts."""
     firsts: dict[Any, int] = {}
     for i, cut in enumerate(side.cuts):

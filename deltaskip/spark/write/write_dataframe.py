@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
-from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
+from deltaskip.actions.partition_folders import HIVE_NULL
+from deltaskip.actions.paths import encode_path
 from deltaskip.data_files.parquet_writer import CHANGE_FOLDER, DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
@@ -42,6 +43,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
     UnknownType,
+    nested_fields,
     nested_types,
 )
 from deltaskip.settings import options
@@ -260,8 +262,7 @@ def _kept_partitions(layout: DataFileLayout) -> Sequence[str]:
 
 def field_with_nested_ids(layout: DataFileLayout) -> StructField | None:
     """Return the first field with ids of elements, keys and values, which Spark's writer cannot put into files."""
-    structs = (each for each in nested_types(layout.schema) if isinstance(each, StructType))
-    return next((field for each in structs for field in each.fields if NESTED_IDS_KEY in field.metadata), None)
+    return next((field for field in nested_fields(layout.schema) if NESTED_IDS_KEY in field.metadata), None)
 
 
 def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.actions import AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
+from deltaskip.features.commit_rules import refusal
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
@@ -18,7 +19,6 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known, known_files
-from deltaskip.txn.validation.commit_rules import refusal
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from deltaskip.log.segment import list_commits
 from deltaskip.schema import StructField, StructType, parse_schema
 from deltaskip.schema.mapping import ID_KEY, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, nested_types
+from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, nested_fields, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 
 _BATCH_ROWS = 1 << 16
@@ -44,7 +44,7 @@ def _check_highest_not_lowered(candidate: Candidate) -> None:
     if before is None:
         return
     after = candidate.properties.max_column_id
-    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in _fields(candidate.schema))
+    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in nested_fields(candidate.schema))
     removed = after is None and not has_ids
     if not removed and (after is None or after < before):
         candidate.refuse_metadata(
@@ -133,7 +133,7 @@ def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
                 schema = parse_schema(Metadata.from_json(members_of(commits, action)).schema_string)
             except (InvalidArgument, SchemaError):
                 continue
-            had = {field.metadata.get(PHYSICAL_NAME_KEY) for field in _fields(schema)}
+            had = {field.metadata.get(PHYSICAL_NAME_KEY) for field in nested_fields(schema)}
             taken = next((name for name in names if name in had), None)
             if taken is not None:
                 return taken
@@ -166,7 +166,3 @@ def _by_physical_path(type_: DataType, path: tuple[object, ...]) -> Iterator[tup
         case MapType(key, value):
             yield from _by_physical_path(key, (*path, "key"))
             yield from _by_physical_path(value, (*path, "value"))
-
-
-def _fields(schema: StructType) -> Iterator[StructField]:
-    return (field for struct in _structs(schema) for field in struct.fields)

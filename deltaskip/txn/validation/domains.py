@@ -10,12 +10,12 @@ from typing import NoReturn
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
-from deltaskip.errors import InvalidCollation, InvalidCommit
+from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)
@@ -100,8 +100,8 @@ def is_reserved(domain: str) -> bool:
 def check_settable_domain(domain: str, table: str) -> None:
     """Raise InvalidCommit if users must not set or remove the metadata domain. table: for the message."""
     if is_reserved(domain):
-        raise InvalidCommit(
-            f"The metadata domain {domain} of {table} is reserved by the protocol and cannot be set: use a name that "
-            f"does not start with {_RESERVED_PREFIX!r} (rule domains.reserved).",
+        raise refusal(
             "domains.reserved",
+            f"The metadata domain {domain} of {table} is reserved by the protocol and cannot be set: use a name that "
+            f"does not start with {_RESERVED_PREFIX!r}",
         )

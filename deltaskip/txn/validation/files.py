@@ -25,9 +25,10 @@ from deltaskip.actions import (
     parse_partition_value,
 )
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.features.deletion_vectors import absolute_path
+from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import StructField, physical_name
@@ -36,7 +37,6 @@ from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal, unsupported
 from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
@@ -66,7 +66,7 @@ class _Partitioning:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _RowCounts:
     """Rows of the actions that change no data; None once a count is unknown."""
 
     added: int | None = 0
@@ -77,7 +77,7 @@ class _Rows:
 
 def check_files(candidate: Candidate) -> None:
     """Raise InvalidCommit for the first file action that is not allowed, or for all of them together."""
-    partitioning, rows = _Partitioning.of(candidate), _Rows()
+    partitioning, rows = _Partitioning.of(candidate), _RowCounts()
     statistics = StatisticsRules.of(candidate)
     for key, remove in candidate.intent.removes.items():
         old = candidate.known.get(key)
@@ -204,7 +204,7 @@ def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[s
         _refuse(candidate, add, "files.data-change", why)
 
 
-def _check_rearranged(candidate: Candidate, rows: _Rows) -> None:
+def _check_rearranged(candidate: Candidate, rows: _RowCounts) -> None:
     """# PROTOCOL, Add File and Remove File, dataChange: false only if the records are in the commit's other actions."""
     if rows.adds and not rows.removes:
         add = next(a for key, a in candidate.intent.adds.items() if not a.data_change and candidate.is_new(key))

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NoReturn
 
 from deltaskip.errors import SchemaError
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import has_feature
 from deltaskip.schema.json import parse_type, simple_string
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
@@ -31,12 +31,11 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
     MapType,
-    StructField,
     StructType,
+    nested_fields,
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))
@@ -81,7 +80,7 @@ def _check_features(candidate: Candidate, enabled: tuple[int, ...]) -> None:
 
 def _check_types(candidate: Candidate, version: int) -> None:
     numbers: set[int] = set()
-    for field in _fields(candidate.schema):
+    for field in nested_fields(candidate.schema):
         for data_type in nested_types(field.type, into_structs=False):
             if not _has_iceberg(data_type, version):
                 _refuse(candidate, "iceberg.types", f"has the type {simple_string(data_type)} in the column "
@@ -137,10 +136,6 @@ def _is_iceberg_s(old: DataType, new: DataType) -> bool:
             return new in _INTEGERS
         case _:
             return (old, new) == (FLOAT, DOUBLE)
-
-
-def _fields(schema: StructType) -> Iterator[StructField]:
-    return (field for each in nested_types(schema) if isinstance(each, StructType) for field in each.fields)
 
 
 def _refuse(candidate: Candidate, rule: str, why: str) -> NoReturn:

@@ -9,13 +9,13 @@ from typing import NoReturn
 
 from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.commit_rules import refusal, unsupported
+from deltaskip.features.registry import FEATURES, features_of, has_feature
 from deltaskip.features.requirements import READER_VERSIONS, CommitSummary, uses_of
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal, unsupported
 
 
 def check_protocol(candidate: Candidate) -> None:
@@ -101,7 +101,7 @@ def _check_versions(candidate: Candidate, new: Protocol) -> None:
 
 def _check_not_lowered(candidate: Candidate, old: Protocol, new: Protocol) -> None:
     dropped = candidate.intent.dropped_features
-    lost = sorted(_features(old) - _features(new) - {*dropped})
+    lost = sorted(features_of(old) - features_of(new) - {*dropped})
     if dropped and not lost:
         return
     lower = new.min_reader_version < old.min_reader_version or new.min_writer_version < old.min_writer_version
@@ -113,11 +113,6 @@ def _check_not_lowered(candidate: Candidate, old: Protocol, new: Protocol) -> No
             f"TABLE … DROP FEATURE in a client that supports it, and list every feature that the old protocol version "
             f"implied",
         )
-
-
-def _features(protocol: Protocol) -> set[str]:
-    listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    return listed | {name for name in FEATURES if has_feature(protocol, name)}
 
 
 def _summary(candidate: Candidate) -> CommitSummary:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, table_keys
 from deltaskip.errors import CorruptLog
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
@@ -23,7 +24,6 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _BATCH_ROWS = 1 << 16

@@ -13,6 +13,7 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.records import dataclass
 from deltaskip.schema import (
     LONG,
@@ -38,6 +39,7 @@ from deltaskip.schema.types import (
     PHYSICAL_NAME_KEY,
     DecimalType,
     PrimitiveType,
+    nested_fields,
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
@@ -49,11 +51,10 @@ _IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _PROVIDERS = ("spark", "icu")
 _ATOMIC = (PrimitiveType, DecimalType)
-_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _SchemaState:
     """A schema with the state of the table that its rules depend on."""
 
     schema: StructType
@@ -65,11 +66,11 @@ class _State:
 def check_schema(candidate: Candidate) -> None:
     """Raise InvalidCommit for the first problem of the new schema that the old one does not have."""
     base = candidate.base
-    new = _State(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
+    new = _SchemaState(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
     found = list(_problems(new))
     if not found:
         return
-    old = _State(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
+    old = _SchemaState(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
     had = set(_problems(old))
     for rule, why in found:
         if (rule, why) not in had:
@@ -80,7 +81,7 @@ def schema_problems(
     schema: StructType, partition_columns: Sequence[str], properties: TableProperties, mode: MappingMode
 ) -> Iterator[tuple[str, str]]:
     """Yield each rule that a schema by itself violates, and how: "has the column x twice …"."""
-    return _problems(_State(schema, tuple(partition_columns), properties, mode))
+    return _problems(_SchemaState(schema, tuple(partition_columns), properties, mode))
 
 
 def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
@@ -115,18 +116,18 @@ def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
     return start, step, mark
 
 
-def _problems(state: _State) -> Iterator[tuple[str, str]]:
+def _problems(state: _SchemaState) -> Iterator[tuple[str, str]]:
     """Each rule that the schema violates, and how."""
     yield from _partitioning(state)
     yield from _names(state.schema, state, "")
     yield from _types(state.schema)
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         yield from _collations(field)
     yield from _identity(state)
     yield from _expressions(state)
 
 
-def _partitioning(state: _State) -> Iterator[tuple[str, str]]:
+def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule, columns = "metadata.partitioning", {field.name: field for field in state.schema.fields}
     for name in state.partition_columns:
         if name not in columns:
@@ -148,7 +149,7 @@ def _can_partition(type_: DataType) -> bool:
     return not isinstance(type_, StructType | ArrayType | MapType | UnknownType) and type_ not in (VOID, VARIANT)
 
 
-def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str, str]]:
+def _names(struct: StructType, state: _SchemaState, above: str) -> Iterator[tuple[str, str]]:
     for name in _twice(struct.names):
         yield "schema.duplicates", f"has the column {above}{name} twice, since names are case-insensitive"
     reserved = {} if above else _reserved(state)
@@ -172,12 +173,12 @@ def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str,
                 yield from _names(type_, state, f"{name}.")
 
 
-def _reserved(state: _State) -> Mapping[str, str]:
+def _reserved(state: _SchemaState) -> Mapping[str, str]:
     """The features that use each reserved name, by the name in lower case."""
     properties = state.properties
     reserved = {}
     if properties.configuration.get(TableProperties.change_data_feed.name, "").lower() == "true":
-        reserved = dict.fromkeys(_FEED_COLUMNS, "the change data feed")
+        reserved = dict.fromkeys(FEED_NAMES, "the change data feed")
     for definition in (TableProperties.row_id_column, TableProperties.row_commit_version_column):
         name = properties.configuration.get(definition.name)
         if name:
@@ -187,7 +188,7 @@ def _reserved(state: _State) -> Mapping[str, str]:
 
 def _types(schema: StructType) -> Iterator[tuple[str, str]]:
     rule = "schema.types"
-    for field in _all_fields(schema):
+    for field in nested_fields(schema):
         for type_ in nested_types(field.type, into_structs=False):
             if isinstance(type_, UnknownType):
                 yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
@@ -242,10 +243,10 @@ def _unreadable(identifier: CollationId) -> str | None:
     return None
 
 
-def _identity(state: _State) -> Iterator[tuple[str, str]]:
+def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.identity"
     top = set(state.schema.fields)
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         try:
             numbers = identity_numbers(field)
         except SchemaError as error:
@@ -262,7 +263,7 @@ def _identity(state: _State) -> Iterator[tuple[str, str]]:
             yield rule, f"has the mark {mark} before the start {start} of the identity column {field.name}"
 
 
-def _expressions(state: _State) -> Iterator[tuple[str, str]]:
+def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.expressions"
     generated = {field.name.lower() for field in state.schema.fields if GENERATION_KEY in field.metadata}
     for what, text in expressions(state.schema, state.properties):
@@ -282,7 +283,7 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
         if found not in (None, VOID, field.type):
             types = f"{simple_string(field.type)}, but its expression is of type {simple_string(found)}"
             yield rule, f"has the generated column {field.name} of type {types}: cast the expression"
-    for field in _all_fields(state.schema):
+    for field in nested_fields(state.schema):
         if DEFAULT_KEY in field.metadata:
             text = field.metadata[DEFAULT_KEY]
             if not isinstance(text, str) or not is_valid_sql(text):
@@ -313,10 +314,6 @@ def _expression(key: str, value: Any) -> str | None:
     if key == GENERATION_KEY:
         return value if isinstance(value, str) else None
     return invariant_expression(value)
-
-
-def _all_fields(schema: StructType) -> Iterator[StructField]:
-    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
 
 
 def _twice(names: Sequence[str]) -> list[str]:

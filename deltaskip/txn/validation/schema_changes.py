@@ -20,7 +20,7 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
 from deltaskip.schema.lengths import holds_all, text_length, with_lengths
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
-from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_types
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_fields
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
 
@@ -155,8 +155,7 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
 
 def _requires(type_: DataType) -> bool:
     """Whether a type has fields that are NOT NULL."""
-    structs = (each for each in nested_types(type_) if isinstance(each, StructType))
-    return any(not field.nullable for struct in structs for field in struct.fields)
+    return any(not field.nullable for field in nested_fields(type_))
 
 
 def _widens(candidate: Candidate) -> bool:

@@ -14,6 +14,7 @@ from deltaskip.actions import AddFile
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.log.new_table import table_after
@@ -43,7 +44,6 @@ from deltaskip.stats.layout import MOST_ROWS
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.domains import listed_collations
 
 _GROUPS = ("nullCount", "minValues", "maxValues")
@@ -109,7 +109,7 @@ def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapp
     checked again.
     """
     old = rules.candidate.known.get(key)
-    check = _Check(rules, add)
+    check = _StatisticsCheck(rules, add)
     check.counts(stats)
     if old is None or old.dv_id == dv_id(add):
         check.bounds(stats, "minValues", "maxValues")
@@ -121,7 +121,7 @@ def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapp
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class _StatisticsCheck:
     rules: StatisticsRules
     add: AddFile
 

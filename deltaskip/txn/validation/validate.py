@@ -7,6 +7,7 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError, WriteWarning
+from deltaskip.features.commit_rules import refusal
 from deltaskip.features.enabling import FEATURE_PREFIX, VERSION_PROPERTIES
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log.commit_times import ENABLEMENT
@@ -23,7 +24,6 @@ from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.column_mapping import check_column_mapping
-from deltaskip.txn.validation.commit_rules import refusal
 from deltaskip.txn.validation.domains import check_app_versions, check_domains
 from deltaskip.txn.validation.files import check_files
 from deltaskip.txn.validation.iceberg import check_iceberg

@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, PredicateError, SparkUnavailable
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log.deletion_vectors import read_deletion_vectors
 from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA, computed_here
 from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
 from deltaskip.schema import from_arrow, schema_to_json

@@ -25,13 +25,8 @@ from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
-from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
 InferredType = Literal["insert", "delete"]
-
-CHANGE_TYPE = "_change_type"
-COMMIT_VERSION = "_commit_version"
-COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _Rows = npt.NDArray[Any]
 _NO_CHANGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -39,7 +34,7 @@ _STATISTICS = ("stats", "tags", "deletion_vector")
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedFiles:
+class FeedFiles:
     """Files with changes, in the order of the versions; a file may occur once for each version and type of change.
 
     Attributes:
@@ -74,7 +69,7 @@ class FileGroup:
     positions: RowPositions | None = None
 
 
-def changed_files(commits: Commits, snapshot: Snapshot) -> ChangedFiles:
+def feed_files(commits: Commits, snapshot: Snapshot) -> FeedFiles:
     """Return the files with the changes of these commits, which were read with all columns and with cdc actions.
 
     Raises CorruptLog if a commit adds or removes a path twice, or if the partition values of a removed file are not in
@@ -90,7 +85,7 @@ def changed_files(commits: Commits, snapshot: Snapshot) -> ChangedFiles:
         raise CorruptLog(f"The log of {commits.root} is damaged: {error}; restore the commit.") from error
     inferred = log.inferred(partitioned=bool(snapshot.partition_columns))
     nothing = pa.nulls(len(written), FILE_SCHEMA.field("deletion_vector").type)
-    from_files = ChangedFiles(
+    from_files = FeedFiles(
         written.select(FILE_SCHEMA.names).cast(FILE_SCHEMA),
         _versions(commits, numpy_values(written["commit"]) if len(written) else np.zeros(0, np.int32)),
         pa.nulls(len(written), pa.string()),
@@ -131,7 +126,7 @@ class _Actions:
         changes = numpy_values(is_not_false(one_chunk(actions["data_change"]))) if rows else self._is_remove
         self._read = changes & ~np.isin(self._commit, unread)
 
-    def inferred(self, partitioned: bool) -> ChangedFiles:
+    def inferred(self, partitioned: bool) -> FeedFiles:
         """The files whose changes follow from their actions."""
         added = self._once(np.flatnonzero(self._read & ~self._is_remove))
         removed = self._once(np.flatnonzero(self._read & self._is_remove))
@@ -191,7 +186,7 @@ class _Actions:
 
     def _entries(
         self, kind: InferredType, rows: _Rows, statistics: _Rows, before: _Rows, after: _Rows, partitioned: bool
-    ) -> ChangedFiles:
+    ) -> FeedFiles:
         """Entries for actions. statistics, before, after: the actions that have them; -1 for none."""
         own = self._actions.take(arrow_array(rows, pa.int64()))
         from_stats = self._actions.select(_STATISTICS).take(arrow_array(statistics, pa.int64()))
@@ -199,7 +194,7 @@ class _Actions:
         columns.update({name: one_chunk(from_stats[name]) for name in _STATISTICS})
         if partitioned and columns["partition_values"].null_count:
             columns["partition_values"] = self._partition_values(rows)
-        return ChangedFiles(
+        return FeedFiles(
             pa.table(columns).cast(FILE_SCHEMA),
             _versions(self._commits, self._commit[rows]),
             arrow_array([kind], pa.string()).take(arrow_array(np.zeros(len(rows), np.int64))),
@@ -237,19 +232,10 @@ def _versions(commits: Commits, ordinals: _Rows) -> pa.Int64Array:
     return arrow_array(versions[ordinals], pa.int64())
 
 
-def _in_order(parts: list[ChangedFiles]) -> ChangedFiles:
+def _in_order(parts: list[FeedFiles]) -> FeedFiles:
     versions = pa.concat_arrays([part.versions for part in parts])
     order = arrow_array(np.argsort(numpy_values(versions), kind="stable"), pa.int64())
     adds = pa.concat_tables([part.adds for part in parts]).combine_chunks()
     joined = (pa.concat_arrays(arrays) for arrays in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
     types, before, after = (array.take(order) for array in joined)
-    return ChangedFiles(adds.take(order), versions.take(order), types, before, after)
-
-
-def _field(name: str, data_type: DataType) -> StructField:
-    # Change files name the column of the change type the same under every column mapping mode.
-    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
-
-
-FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
-FEED_NAMES = tuple(field.name for field in FEED_FIELDS)
+    return FeedFiles(adds.take(order), versions.take(order), types, before, after)

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from deltaskip.actions import DELETION_VECTOR, DeletionVectorDescriptor
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.features import deletion_vectors
-from deltaskip.features.deletion_vectors import (
+from deltaskip.kernels.roaring_encode import encode
+from deltaskip.kernels.z85 import z85_encode
+from deltaskip.log import deletion_vectors
+from deltaskip.log.deletion_vectors import (
     absolute_path,
     read_deletion_vector,
     read_deletion_vectors,
     write_deletion_vectors,
 )
-from deltaskip.kernels.roaring_encode import encode
-from deltaskip.kernels.z85 import z85_encode
 from deltaskip.storage import LocalStorage
 from tests import corpus
 from tests.extent import extent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.alter.sql import parse_alter
+from deltaskip.alter.alter_sql import parse_alter
 from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import parse_columns
 from tests.each import each

@@ -64,7 +64,7 @@ class CommandTable:
         """Open the table."""
         if self.version is not None and self.timestamp is not None:
             raise click.UsageError("Specify either --version or --timestamp, not both.")
-        from deltaskip.cli.opening import open_table
+        from deltaskip.cli.open_table import open_table
 
         if self.table is None:
             raise click.UsageError("Missing argument 'TABLE'.")
@@ -232,7 +232,7 @@ def takes_predicate(command: Command) -> Command:
         collation_version: str | None,
         **more: Any,
     ) -> None:
-        from deltaskip.cli.predicates import predicate
+        from deltaskip.cli.where_options import predicate
 
         chosen: dict[str, Any] = {"where": predicate(where, params)}
         chosen |= {name: more.pop(name) for name in ("time_zone", "strict", "ansi")}
