@@ -108,6 +108,7 @@ class ReadPlan:
         paths: The spark_path of each file.
         sizes: Bytes of each file; None if they are not known.
         times: Milliseconds since the epoch at which each file was written; None if the engine lists the files.
+        listing: What tells the sizes and times of the files.
         wanted: The rows of the files, and the columns beside those of the table.
         scans: The scans that read them.
         metadata: Fields of the column `_metadata`, by name the SQL text of each over the columns of the rows; none for
@@ -124,6 +125,7 @@ class ReadPlan:
     paths: Sequence[str]
     sizes: Sequence[int] | None
     times: Sequence[int] | None
+    listing: Listing
     wanted: WantedRows
     scans: tuple[FileScan, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -162,10 +164,10 @@ class ReadPlan:
         if listing == "here" and len(paths) >= options.listed_files and _has_few_codes(partitions):
             sizes, times = _listed_here(paths) or (sizes, None)
         data = data_columns(table.schema, stored, {*table.partition_columns, *(each.name for each in wanted.own)})
-        plan = cls(table, stored, data, partitions, paths, sizes, times, wanted)
-        return replace(plan, scans=plan._scans(listing)) if paths else plan
+        plan = cls(table, stored, data, partitions, paths, sizes, times, listing, wanted)
+        return replace(plan, scans=plan._scans()) if paths else plan
 
-    def _scans(self, listing: Listing) -> tuple[FileScan, ...]:
+    def _scans(self) -> tuple[FileScan, ...]:
         """The scans that read the wanted rows."""
         rows = range(len(self.paths))
         if self.wanted.values or self.wanted.only:
@@ -173,7 +175,7 @@ class ReadPlan:
         marks = [each is not None and len(each) > 0 for each in self.wanted.positions or [None] * len(rows)]
         whole, cut = ([row for row in rows if marks[row] == is_cut] for is_cut in (False, True))
         scans = [
-            self.coded(each.rows, listing) or each if isinstance(each, JoinedScan) else each
+            self.coded(each.rows) or each if isinstance(each, JoinedScan) else each
             for each in self._scans_of_whole(whole)
         ]
         return (*scans, *([self.joined(cut)] if cut else []))
@@ -195,13 +197,13 @@ class ReadPlan:
         marked = MarkedRows.of([nothing if each is None else each for each in found])
         return JoinedScan(tuple(rows), marked, self.wanted.only)
 
-    def coded(self, rows: Sequence[int], listing: Listing) -> CodedScan | None:
+    def coded(self, rows: Sequence[int]) -> CodedScan | None:
         """Return the scan of files, by their numbers, that the engine does not list; None if it has to list them."""
         if not _has_few_codes(self.partitions):
             return None
         if self.times is not None and self.sizes is not None:
             return CodedScan(tuple(rows), [self.sizes[row] for row in rows], [self.times[row] for row in rows])
-        found = _listed_here([self.paths[row] for row in rows]) if listing == "here" else None
+        found = _listed_here([self.paths[row] for row in rows]) if self.listing == "here" else None
         return None if found is None else CodedScan(tuple(rows), *found)
 
 
@@ -226,15 +228,11 @@ def scan_plan(
         CorruptLog: A file is listed twice.
         DeltaSkipError: What `Scan.files` and `read_deleted_rows` raise.
     """
-    snapshot = scan.snapshot
-    ids = row_id_columns(snapshot.table_properties) if metadata else None
+    snapshot, files = scan.snapshot, scan.files()
+    wanted, members = WantedRows(deleted_rows(snapshot, files)), dict[str, str]()
     if metadata:
-        _check_no_metadata(snapshot)
-    files = scan.files()
-    positions = deleted_rows(snapshot, files)
-    wanted = _located(files, positions, ids) if metadata else WantedRows(positions)
+        wanted, members = _with_metadata(snapshot, files, wanted)
     plan = ReadPlan.of(StoredTable.of(snapshot, _read_schema(scan, lacking)), files, wanted, listing)
-    members = _metadata(ids) if metadata else {}
     where = scan.where if filtered else None
     return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
 
@@ -304,29 +302,23 @@ def _read_schema(scan: ListedScan, lacking: Collection[str]) -> StructType:
     return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in lacking))
 
 
-def _check_no_metadata(snapshot: Snapshot) -> None:
-    """Raise InvalidArgument if the table has a column `_metadata`."""
+def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> tuple[WantedRows, dict[str, str]]:
+    """The rows with what `_metadata` has of them, and its fields, by name their SQL text.
+
+    Raises InvalidArgument if the table has a column of this name.
+    """
     taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == METADATA), None)
     if taken is not None:
         raise InvalidArgument(
             f"metadata=True adds the column {METADATA}, but version {snapshot.version} of {snapshot.root} has the "
             f"column {taken!r}: rename it, or read the table without metadata."
         )
-
-
-def _located(files: pa.Table, positions: Sequence[pa.Int64Array | None] | None, ids: RowIdColumns | None) -> WantedRows:
-    """The rows with what `_metadata` returns of them."""
+    wanted, members = replace(wanted, position=_POSITION, path=_PATH), {"file_path": _PATH, "row_index": _POSITION}
+    ids = row_id_columns(snapshot.table_properties)
     if ids is None:
-        return WantedRows(positions, position=_POSITION, path=_PATH)
-    return WantedRows(positions, position=_POSITION, path=_PATH, values=row_id_values(files), own=materialized(ids))
-
-
-def _metadata(ids: RowIdColumns | None) -> dict[str, str]:
-    """The fields of `_metadata`, by name their SQL text."""
-    found = {"file_path": _PATH, "row_index": _POSITION}
-    if ids is not None:
-        found["row_id"], found["row_commit_version"] = row_id_sql(ids, _POSITION)
-    return found
+        return wanted, members
+    members["row_id"], members["row_commit_version"] = row_id_sql(ids, _POSITION)
+    return replace(wanted, values=row_id_values(files), own=materialized(ids)), members
 
 
 def _has_few_codes(partitions: PartitionTuples) -> bool:

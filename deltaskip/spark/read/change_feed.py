@@ -14,16 +14,17 @@ from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.changed_files import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES, FileGroup
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.file_scans import ConstantScan, FileScan
-from deltaskip.reading.read_plan import Listing, ReadPlan, StoredTable, WantedRows
+from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.literal_columns import carriers
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.dataframe import matching, planned_for
+from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.file_index import listing_of
 from deltaskip.spark.read.parquet_scans import EntryRows, rows_of, rows_of_entries
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.session_scan import planned_for
 
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
@@ -66,11 +67,8 @@ def _coded(spark: SparkSession, scan: ChangeScan, change_files: FileGroup, whole
     None if they have one value or too many, or if Spark has to list the files.
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
-    listing = listing_of(spark, scan.snapshot.table_root)
-    plan = _plan(scan, files, FEED_NAMES, WantedRows(own=_TYPED), listing, repeated=True)
-    if len(plan.partitions.tuples) < 2:
-        return None
-    coded = plan.coded(range(len(files)), listing)
+    plan = _plan(spark, scan, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
+    coded = plan.coded(range(len(files))) if len(plan.partitions.tuples) > 1 else None
     return None if coded is None else rows_of(spark, replace(plan, scans=(coded,)))
 
 
@@ -92,7 +90,7 @@ def _live(
         vectors = one_chunk(rows.deleted)
         found = read_deleted_rows(snapshot.storage, snapshot.table_root, rows.files, vectors)
         wanted = replace(wanted, positions=found)
-    plan = _plan(scan, rows.files, names, wanted, listing_of(spark, snapshot.table_root))
+    plan = _plan(spark, scan, rows.files, names, wanted)
     codes = plan.partitions.codes
     sizes = np.bincount(codes, numpy_values(pc.fill_null(one_chunk(rows.files["size"]), _NOTHING)))
     large = np.argsort(-sizes)[:_MOST_CONSTANT_SCANS]
@@ -110,31 +108,30 @@ def _live(
 def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame:
     """The rows at the positions; each file is scanned once for all versions that changed rows of it."""
     assert rows.positions is not None
-    listing = listing_of(spark, scan.snapshot.table_root)
     coded = one_chunk(rows.files["uri"]).dictionary_encode()
     of_entry = numpy_values(coded.indices).astype(np.int64)
     first = np.unique(of_entry, return_index=True)[1]
     if len(first) == len(of_entry):
         wanted = WantedRows(list(rows.positions), only=True)
-        return rows_of(spark, _plan(scan, rows.files, FEED_NAMES, wanted, listing))
+        return rows_of(spark, _plan(spark, scan, rows.files, FEED_NAMES, wanted))
     files = rows.files.take(arrow_array(first, pa.int64()))
-    plan = _plan(scan, files, (), WantedRows(own=FEED_FIELDS), listing)
+    plan = _plan(spark, scan, files, (), WantedRows(own=FEED_FIELDS))
     values = {f.name: carriers(_feed_column(rows.files, f.name), f.type) for f in FEED_FIELDS}
     return rows_of_entries(spark, plan, EntryRows(of_entry, list(rows.positions), FEED_FIELDS, values))
 
 
 def _plan(
+    spark: SparkSession,
     scan: ChangeScan,
     files: pa.Table,
     names: Sequence[str],
     wanted: WantedRows,
-    listing: Listing,
     repeated: bool = False,
 ) -> ReadPlan:
     """The plan of a read of files. names: columns of the feed that are read as if they were partition columns."""
     table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
     table = replace(table, partition_columns=(*table.partition_columns, *names))
-    return ReadPlan.of(table, _with_values(files, names), wanted, listing, repeated)
+    return ReadPlan.of(table, _with_values(files, names), wanted, listing_of(spark, table.root), repeated)
 
 
 def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:

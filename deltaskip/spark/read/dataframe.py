@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.engine import ListedScan, PlannedScan, is_column
+from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
-from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
-from deltaskip.spark.columns.spark_collations import check_compared, warn_of_unknown
 from deltaskip.spark.columns.spark_types import logical_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_index import listing_of
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import rows_of, widened
 from deltaskip.spark.read.projection import with_declared_lengths
-from deltaskip.spark.session.active import check_base64, in_ansi
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
-from deltaskip.spark.session.session_collation import session_collation_version, warn_if_unused
-
-Planned = TypeVar("Planned", bound=PlannedScan)
+from deltaskip.spark.session.session_scan import planned_for
 
 # Names after the format that `statements.statement.path_of` does not take for a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
@@ -50,7 +45,8 @@ def scan_to_dataframe(
     """
     scan = planned_for(spark, scan)
     told = listing_of(spark, scan.snapshot.table_root, listing)
-    lacking = [field.name for field in scan.snapshot.schema.fields if not _is_known(field)]
+    fields = () if scan.columns is None else scan.snapshot.schema.fields
+    lacking = [field.name for field in fields if not _is_known(field)]
     return plan_to_dataframe(spark, scan_plan(scan, metadata, filtered, told, lacking))
 
 
@@ -76,19 +72,6 @@ def _is_known(field: StructField) -> bool:
     except (SchemaError, UnsupportedFeature):
         return False
     return True
-
-
-def planned_for(spark: SparkSession, scan: Planned) -> Planned:
-    """Return the scan in the session's time zone and mode, and for its version of the collations that it compares."""
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    check_base64(spark, scan.snapshot, scan.predicate)
-    check_compared(scan.snapshot, scan.predicate, spark.version)
-    warn_of_unknown(scan.snapshot, spark.version)
-    collations = compared_collations(scan.predicate)
-    version = session_collation_version(spark) if collations else scan.collation_version
-    scan = scan.replanned(zone, version, in_ansi(spark))
-    warn_if_unused(scan, collations, version)
-    return scan
 
 
 def matching(

@@ -278,12 +278,12 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
     return _projected(plan, joined, columns)
 
 
-def _projected(plan: ReadPlan, frame: DataFrame, partition_values: dict[str, str]) -> DataFrame:
+def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
     """The columns of the table and those beside them. partition_values: SQL text by logical name."""
     wanted = plan.wanted
-    for own in wanted.own:
-        if own.name in partition_values:
-            partition_values[own.name] = f"coalesce({partition_values[own.name]}, {quoted_name(own.name)})"
+    for name in partition_values.keys() & {field.name for field in wanted.own}:
+        value = f"coalesce({partition_values[name]}, {quoted_name(name)})"
+        partition_values = {**partition_values, name: value}
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
@@ -350,7 +350,7 @@ def _with_plain_location(frame: DataFrame) -> DataFrame:
 
 def _keys(paths: Sequence[str]) -> pa.StringArray:
     """The paths as Spark writes them in its metadata."""
-    return arrow_array([metadata_path(path) for path in paths], pa.string())
+    return pa.array([metadata_path(path) for path in paths], pa.string())
 
 
 def _hive_names(plan: ReadPlan) -> list[str]:
