@@ -108,10 +108,10 @@ def _hive_scans(
     paths: Sequence[str], rows: Sequence[int], table: PartitionTuples, mode: MappingMode
 ) -> tuple[list[HiveScan], list[int]]:
     """Scans of the roots with the most files, and the rows that are in none of them."""
-    directories = {code: table.directory(code, mode) for code in {int(table.codes[row]) for row in rows}}
+    directories = table.directories(mode)
     roots: dict[int, str] = {}
     for row in rows:
-        wanted = directories[int(table.codes[row])]
+        wanted = directories[table.codes[row]]
         folder = paths[row].rpartition("/")[0]
         if wanted is not None and folder.endswith(f"/{wanted}"):
             roots[row] = folder[: -len(wanted) - 1]

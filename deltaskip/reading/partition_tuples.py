@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import domain_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.calendar import format_date
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
@@ -38,7 +38,7 @@ class PartitionTuples:
     fields: tuple[StructField, ...]
     values: tuple[pa.Array, ...]
     codes: NDArray[np.int64]
-    tuples: NDArray[np.int64]
+    tuples: pa.Int64Array
 
     @classmethod
     def of(cls, files: pa.Table, schema: StructType, partition_columns: Sequence[str]) -> PartitionTuples:
@@ -51,28 +51,24 @@ class PartitionTuples:
             encoded = column.dictionary_encode(null_encoding="encode")
             joint = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
             codes = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        tuples = np.unique(codes, return_index=True)[1].astype(np.int64)
+        tuples = arrow_array(np.unique(codes, return_index=True)[1], pa.int64())
         return cls(tuple(by_name[name] for name in partition_columns), values, codes, tuples)
 
-    def tuple_of(self, code: int) -> tuple[Any, ...]:
-        """Values of the tuple `code`, in the order of `fields`, as domain_values has them."""
-        row = int(self.tuples[code])
-        return tuple(domain_values(column.slice(row, 1))[0] for column in self.values)
-
-    def directory(self, code: int, mode: MappingMode) -> str | None:
-        """The directories `name=value/…` from which Spark reads exactly the tuple `code`; None if that is not certain.
+    def directories(self, mode: MappingMode) -> list[str | None]:
+        """For each tuple the directories `name=value/…` from which Spark reads exactly it; None if that is not certain.
 
         It is certain for strings, integers and dates that need no escape: null and "" share a directory, and for other
         types Spark parses only its own format, and timestamps in the session's time zone.
         """
-        parts = []
-        for field, value in zip(self.fields, self.tuple_of(code), strict=True):
-            text = _directory_text(value, field.type)
-            name = physical_name(field, mode)
-            if text is None or not _UNESCAPED.fullmatch(name):
-                return None
-            parts.append(f"{name}={text}")
-        return "/".join(parts)
+        names = [physical_name(field, mode) for field in self.fields]
+        if not all(map(_UNESCAPED.fullmatch, names)):
+            return [None] * len(self.tuples)
+        columns = [
+            [_directory_text(value, field.type) for value in domain_values(values.take(self.tuples))]
+            for field, values in zip(self.fields, self.values, strict=True)
+        ]
+        rows = zip(*columns, strict=True)
+        return [None if None in row else "/".join(map("{}={}".format, names, row)) for row in rows]
 
 
 def _directory_text(value: Any, data_type: DataType) -> str | None:

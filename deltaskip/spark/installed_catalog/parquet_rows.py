@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltaskip.log import Snapshot
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import data_columns, milliseconds
-from deltaskip.schema.arrow_values import arrow_array, exact_sum
+from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.literal_columns import decoded_sql
@@ -171,12 +171,12 @@ def _partition_rows(jvm: Jvm, table: PartitionTuples) -> list[Any]:
     """For each code of the table a row of Spark with the partition values."""
     if not table.fields:
         return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
-    rows = arrow_array(table.tuples)
-    values = {f"v{i}": column for i, column in enumerate(carried(table, rows))}
-    frame = broadcast_rows(jvm.spark, pa.table({**values, _ROW: pa.array(range(len(rows)), pa.int64())}))
+    codes = range(len(table.tuples))
+    values = {f"v{i}": column for i, column in enumerate(carried(table, table.tuples))}
+    frame = broadcast_rows(jvm.spark, pa.table({**values, _ROW: pa.array(codes, pa.int64())}))
     texts = [decoded_sql(f"v{i}", f.type, logical_type(f)) for i, f in enumerate(table.fields)]
     frame = frame.selectExpr(*texts, _ROW)
     found: dict[int, Any] = {}
     for row in frame._jdf.queryExecution().executedPlan().executeCollect():
         found[int(row.getLong(len(table.fields)))] = row
-    return [found[code] for code in range(len(rows))]
+    return [found[code] for code in codes]

@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.reading.partition_tuples import PartitionTuples
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import logical_type
@@ -16,18 +15,16 @@ from deltaskip.spark.columns.spark_types import logical_type
 
 def constants(table: PartitionTuples, code: int) -> dict[str, str]:
     """SQL texts of the values of the tuple `code`, by logical name of the partition column."""
-    row = int(table.tuples[code])
     found = {}
-    for field, values in zip(table.fields, table.values, strict=True):
-        [carrier] = carriers(values.slice(row, 1), field.type).to_pylist()
-        found[field.name] = decoded_sql(carrier_sql(carrier), field.type, logical_type(field))
+    for field, values in zip(table.fields, carried(table, table.tuples.slice(code, 1)), strict=True):
+        found[field.name] = decoded_sql(carrier_sql(values[0].as_py()), field.type, logical_type(field))
     return found
 
 
 def indexed(table: PartitionTuples, code: str) -> dict[str, str]:
     """SQL texts of the values of the tuple whose number a column has, by logical name of the partition column."""
     found = {}
-    for field, values in zip(table.fields, carried(table, arrow_array(table.tuples)), strict=True):
+    for field, values in zip(table.fields, carried(table, table.tuples), strict=True):
         texts = json.dumps(values.to_pylist())
         # Spark parses this constant once, when it optimizes the plan.
         type_ = from_arrow_type(values.type).simpleString()
