@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.types import StructField
 from deltaskip.settings import options
 
 _MIN_CONSTANT_SCANS = 8
@@ -63,7 +68,28 @@ class JoinedScan:
     only: bool = False
 
 
-FileScan = ConstantScan | HiveScan | CodedScan | JoinedScan
+@dataclass(frozen=True, slots=True)
+class EntryScan:
+    """Some rows of files with further values of their own; entries may be of one file, and of one row.
+
+    A row is returned once for each entry that has it, without columns beside those of the table.
+
+    Attributes:
+        rows: All files of the plan.
+        files: For each entry the number of its file.
+        marked: For each entry its rows.
+        fields: Columns of the table that each entry has a value of.
+        values: These values, by the name of the field.
+    """
+
+    rows: range
+    files: NDArray[np.int64]
+    marked: MarkedRows
+    fields: Sequence[StructField]
+    values: Mapping[str, pa.Array]
+
+
+FileScan = ConstantScan | HiveScan | CodedScan | JoinedScan | EntryScan
 
 
 def scans_of(

@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.changed_files import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES, FileGroup
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.file_scans import ConstantScan, FileScan
+from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan
+from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.spark.columns.literal_columns import carriers
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.file_index import listing_of
-from deltaskip.spark.read.parquet_scans import EntryRows, rows_of, rows_of_entries
+from deltaskip.spark.read.parquet_scans import rows_of
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.releases import union
 from deltaskip.spark.session.session_scan import planned_for
@@ -116,8 +116,9 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame
         return rows_of(spark, _plan(spark, scan, rows.files, FEED_NAMES, wanted))
     files = rows.files.take(arrow_array(first, pa.int64()))
     plan = _plan(spark, scan, files, (), WantedRows(own=FEED_FIELDS))
-    values = {f.name: carriers(_feed_column(rows.files, f.name), f.type) for f in FEED_FIELDS}
-    return rows_of_entries(spark, plan, EntryRows(of_entry, list(rows.positions), FEED_FIELDS, values))
+    values = {name: _feed_column(rows.files, name) for name in FEED_NAMES}
+    entries = EntryScan(range(len(files)), of_entry, MarkedRows.of(list(rows.positions)), FEED_FIELDS, values)
+    return rows_of(spark, replace(plan, scans=(entries,)))
 
 
 def _plan(

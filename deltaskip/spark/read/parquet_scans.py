@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,15 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.reading.file_scans import CodedScan, ConstantScan, FileScan, HiveScan, JoinedScan
-from deltaskip.reading.marked_rows import WORD_SHIFT, MarkedRows
+from deltaskip.reading.file_scans import CodedScan, ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan
+from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.read_plan import METADATA, ReadPlan
-from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import StructField, StructType
-from deltaskip.spark.columns.literal_columns import decoded_sql
+from deltaskip.schema.types import StructType
+from deltaskip.spark.columns.literal_columns import carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_index import CODE, missing_files_named, tuned_listing, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
@@ -106,63 +103,6 @@ def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Ma
     return projected(joined, [*map(quoted_name, frame.columns), *found])
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRows:
-    """Rows of files with further values; entries may be of one file, and of one row.
-
-    Attributes:
-        files: For each entry the number of its file.
-        positions: For each entry the positions of its rows in the file, ascending.
-        fields: Columns of the schema that each entry has a value of.
-        values: These values as carriers, by the name of the field.
-    """
-
-    files: npt.NDArray[Any]
-    positions: Sequence[pa.Int64Array]
-    fields: Sequence[StructField]
-    values: Mapping[str, pa.Array]
-
-
-def rows_of_entries(spark: SparkSession, plan: ReadPlan, entries: EntryRows) -> DataFrame:
-    """The rows of all entries in the table's columns, a row once for each entry that has it. Each file is read once.
-
-    The rows that no entry has are dropped before the entries multiply those that are left.
-    """
-    plan = _readable(spark, plan)
-    marked = MarkedRows.of(entries.positions)
-    values = {f"__deltaskip_entry_{i}": entries.values[f.name] for i, f in enumerate(entries.fields)}
-    numbers = arrow_array(entries.files, pa.int64())
-    if marked.words is None:
-        index = marked.files
-        side = {_ENTRY_FILE: numbers.take(index), _MARKED: marked.numbers}
-        side |= {name: column.take(index) for name, column in values.items()}
-        some = None
-    else:
-        side = {_ENTRY_FILE: numbers, _WORDS: marked.words, **values}
-        some = marked.joint_words(entries.files, len(plan.paths))
-    with tuned_listing(spark, plan.paths), missing_files_named(plan.table.root):
-        every = range(len(plan.paths))
-        frame = _files(spark, plan, every, extra=_with_location)
-        numbered = arrow_array(np.arange(len(every), dtype=np.int64))
-        partitions = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, numbered))}
-        of_file = {_KEY: _keys(plan.paths), _FILE: numbered, **partitions}
-        of_file |= {} if some is None else {_ANY_WORDS: some}
-        by_path = F.broadcast(broadcast_rows(spark, pa.table(of_file)))
-        frame = frame.join(by_path, _same_hash(_PATH), "left")
-        holds = F.lit(True) if some is None else _is_bit(_ANY_WORDS, 1)
-        lost = _is_lost(_PATH)
-        frame = frame.where(F.when(lost, _lost(_PATH)).otherwise(holds))
-        # The number is NULL for no row, but Spark must not conclude that the join above may drop such rows.
-        same = F.when(lost, _lost(_PATH)).otherwise(F.col(_FILE)) == F.col(_ENTRY_FILE)
-        same &= F.col(_ROW) == F.col(_MARKED) if some is None else _is_bit(_WORDS, 1)
-        frame = frame.join(F.broadcast(broadcast_rows(spark, pa.table(side))), same)
-        named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(entries.fields, values, strict=True)]
-        columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
-        frame = projected(frame, logical_columns(plan, columns))
-        _ = frame.schema
-    return frame
-
-
 def _readable(spark: SparkSession, plan: ReadPlan) -> ReadPlan:
     """The plan with the paths of the session's Hadoop, checked to be one that this Spark reads."""
     table = plan.table
@@ -235,8 +175,10 @@ def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     """The rows of one scan of a plan."""
     if isinstance(scan, JoinedScan):
         return _joined(spark, plan, scan)
+    if isinstance(scan, EntryScan):
+        return _entries(spark, plan, scan)
     extra = None if plan.wanted.path is None and plan.wanted.position is None else _with_location
-    frame = _files(spark, plan, scan.rows, scan, extra)
+    frame = _files(spark, plan, scan, extra)
     match scan:
         case ConstantScan():
             values = constants(plan.partitions, scan.code)
@@ -256,7 +198,7 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
     fold it nor move it below the join.
     """
     marked, rows = scan.marked, arrow_array(scan.rows, pa.int64())
-    frame = _files(spark, plan, scan.rows, scan, _with_location)
+    frame = _files(spark, plan, scan, _with_location)
     keys = _keys([plan.paths[row] for row in scan.rows])
     values = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, rows))}
     words = {_WORDS: marked.words} if marked is not None and marked.words is not None else {}
@@ -278,6 +220,35 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
     return _projected(plan, joined, columns)
 
 
+def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
+    """The rows of all entries in the table's columns. Each file is read once.
+
+    The rows that no entry has are dropped before the entries multiply those that are left.
+    """
+    marked, every = scan.marked, arrow_array(np.arange(len(scan.rows), dtype=np.int64))
+    values = {f"__deltaskip_entry_{i}": carriers(scan.values[f.name], f.type) for i, f in enumerate(scan.fields)}
+    entries = pa.table({_ENTRY_FILE: arrow_array(scan.files, pa.int64()), **values})
+    partitions = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, every))}
+    of_file = {_KEY: _keys(plan.paths), _FILE: every, **partitions}
+    if marked.words is None:
+        entries = entries.take(marked.files).append_column(_MARKED, marked.numbers)
+        holds, same_row = F.lit(True), F.col(_ROW) == F.col(_MARKED)
+    else:
+        entries = entries.append_column(_WORDS, marked.words)
+        of_file[_ANY_WORDS] = marked.joint_words(scan.files, len(every))
+        holds, same_row = _is_bit(_ANY_WORDS, 1), _is_bit(_WORDS, 1)
+    frame = _files(spark, plan, scan, _with_location)
+    frame = frame.join(F.broadcast(broadcast_rows(spark, pa.table(of_file))), _same_hash(_PATH), "left")
+    lost = _is_lost(_PATH)
+    frame = frame.where(F.when(lost, _lost(_PATH)).otherwise(holds))
+    # The number is NULL for no row, but Spark must not conclude that the join above may drop such rows.
+    same = F.when(lost, _lost(_PATH)).otherwise(F.col(_FILE)) == F.col(_ENTRY_FILE)
+    frame = frame.join(F.broadcast(broadcast_rows(spark, entries)), same & same_row)
+    named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(scan.fields, values, strict=True)]
+    columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
+    return projected(frame, logical_columns(plan, columns))
+
+
 def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
     """The columns of the table and those beside them. partition_values: SQL text by logical name."""
     wanted = plan.wanted
@@ -292,11 +263,7 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
 
 
 def _files(
-    spark: SparkSession,
-    plan: ReadPlan,
-    rows: Sequence[int],
-    scan: FileScan | None = None,
-    extra: Callable[[DataFrame], DataFrame] | None = None,
+    spark: SparkSession, plan: ReadPlan, scan: FileScan, extra: Callable[[DataFrame], DataFrame] | None
 ) -> DataFrame:
     """Rows of the files under physical names; the directories of a HiveScan and the codes of a CodedScan add columns.
 
@@ -310,10 +277,10 @@ def _files(
     if not data.fields and not plan.wanted.own:
         # Without a field the reader would infer a schema; a field that no file has still counts the rows.
         fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
-    schema, paths = spark_types.StructType(fields), [plan.paths[row] for row in rows]
-    given = _given(plan, rows, scan)
+    schema, paths = spark_types.StructType(fields), [plan.paths[row] for row in scan.rows]
+    given = _given(plan, scan)
     if given is not None:
-        codes = plan.partitions.codes[list(rows)].tolist() if isinstance(scan, CodedScan) else None
+        codes = plan.partitions.codes[list(scan.rows)].tolist() if isinstance(scan, CodedScan) else None
         frame = unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, codes)
         return frame if extra is None else extra(frame)
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
@@ -328,13 +295,13 @@ def _files(
     return union(frames if extra is None else map(extra, frames))
 
 
-def _given(plan: ReadPlan, rows: Sequence[int], scan: FileScan | None) -> tuple[Sequence[int], Sequence[int]] | None:
+def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:
     """The sizes and times of the files of a scan; None if Spark lists them."""
     if isinstance(scan, CodedScan):
         return scan.sizes, scan.times
     if plan.sizes is None or plan.times is None:
         return None
-    return [plan.sizes[row] for row in rows], [plan.times[row] for row in rows]
+    return [plan.sizes[row] for row in scan.rows], [plan.times[row] for row in scan.rows]
 
 
 def _with_location(frame: DataFrame) -> DataFrame:
