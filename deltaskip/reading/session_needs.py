@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import PredicateError
-from deltaskip.expr.comparison_collation import compared_collations
+from deltaskip.expr.comparison_collation import compared_collations, is_binary
 from deltaskip.expr.nodes import Call, Literal, Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import collation_of, resolve
@@ -19,8 +19,8 @@ class SessionNeeds:
 
     Attributes:
         table: The table and its version, for messages.
-        compared: The collations, as written, that deltaskip compares under.
-        opaque: Those of columns in the parts that only Spark understands.
+        compared: The collations, as written, that deltaskip compares under; without UTF8_BINARY.
+        opaque: Those of columns in the parts that only Spark understands; without UTF8_BINARY.
         has_base64: Whether it calls base64, whose text depends on a setting.
     """
 
@@ -52,5 +52,5 @@ def _collations(struct: StructType, part: Opaque) -> Iterator[str]:
             identifier = collation_of(resolve(struct, column))
         except PredicateError:
             continue
-        if identifier is not None:
+        if identifier is not None and not is_binary(identifier):
             yield identifier

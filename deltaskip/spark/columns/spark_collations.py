@@ -66,8 +66,7 @@ def warn_of_unknown(snapshot: Snapshot, spark_version: str) -> None:
 
 def check_compared(needs: SessionNeeds, spark_version: str) -> None:
     """Raise UnsupportedFeature if a bound predicate compares under a collation that Spark does not have."""
-    compared = (*needs.compared, *needs.opaque)
-    missing = next((each for each in compared if not is_binary(each) and spark_collation(each) is None), None)
+    missing = next((each for each in (*needs.compared, *needs.opaque) if spark_collation(each) is None), None)
     if missing is not None:
         raise UnsupportedFeature(
             f"The predicate compares strings of {needs.table} under the collation {missing}, which Spark "
