@@ -25,6 +25,7 @@ from deltaskip.storage import is_local, split_authority
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
 _GLOB = re.compile(r"[{}\[\]*?\\]")
+_LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _LOCAL_AUTHORITIES = ("", "localhost")
 # One bucket by several names.
 _S3_SCHEMES = ("s3", "s3a", "s3n")
@@ -133,6 +134,16 @@ def hadoop_path(table_root_uri: str, raw: str) -> str:
     """
     scheme, authority, path = _located(table_root_uri, raw)
     return path if _is_local(scheme, authority) else f"{scheme}://{authority}{path}"
+
+
+def spark_path(uri: str) -> str:
+    """Return the path in Hadoop of an absolute, RFC 3986 encoded URI: decoded, for local files `file:/…`."""
+    return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
+
+
+def is_local_path(path: str) -> bool:
+    """Return whether a spark_path is on this machine's file system."""
+    return path.startswith("file:")
 
 
 def decode_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.actions import DELETION_VECTOR
+from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructType
-from deltaskip.spark.read.dataframe import StoredTable, to_dataframe
+from deltaskip.spark.read.dataframe import plan_to_dataframe
+from deltaskip.spark.read.file_index import listing_of
 
 
 @dataclass
@@ -62,16 +64,12 @@ class MadeTable:
         )
 
     def frame(self, spark: Any, **options: Any) -> Any:
-        """The table through Spark."""
-        return to_dataframe(
-            spark,
-            StoredTable(self.root.as_uri(), self.schema, self.mode, self.partition_columns),
-            self.files(),
-            read_deletion_vectors=lambda files: [
-                pa.array(self.deleted[dv["offset"]], pa.int64()) for dv in files["deletion_vector"].to_pylist()
-            ],
-            **options,
-        )
+        """The table through Spark. options: those of a plan, such as `where` and `columns`."""
+        root = self.root.as_uri()
+        table = StoredTable(root, self.schema, self.mode, self.partition_columns)
+        positions = [None if rows is None else pa.array(rows, pa.int64()) for rows in self.deleted]
+        plan = ReadPlan.of(table, self.files(), WantedRows(positions), listing_of(spark, root))
+        return plan_to_dataframe(spark, replace(plan, **options))
 
 
 def _vector(offset: int, cardinality: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris, partition_column
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows, deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
-from deltaskip.spark.read.dataframe import StoredTable, to_dataframe
+from deltaskip.spark.read.dataframe import plan_to_dataframe
+from deltaskip.spark.read.file_index import listing_of
 from deltaskip.storage import open_storage
 
 
@@ -51,17 +53,12 @@ def files_of(snapshot: Snapshot) -> pa.Table:
     )
 
 
-def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
-    """Every row of the snapshot, or those that options (where, columns, files) ask for."""
-    return to_dataframe(
-        spark,
-        StoredTable.of(snapshot, snapshot.schema),
-        **{
-            "files": files_of(snapshot),
-            "read_deletion_vectors": lambda files: read_deleted_rows(snapshot.storage, snapshot.table_root, files),
-            **options,
-        },
-    )
+def dataframe_of(spark: Any, snapshot: Snapshot, files: pa.Table | None = None, **options: Any) -> Any:
+    """Every row of the snapshot, or those of `files` and of the options of a plan (where, columns)."""
+    files = files_of(snapshot) if files is None else files
+    table, wanted = StoredTable.of(snapshot, snapshot.schema), WantedRows(deleted_rows(snapshot, files))
+    plan = ReadPlan.of(table, files, wanted, listing_of(spark, snapshot.table_root))
+    return plan_to_dataframe(spark, replace(plan, **options))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

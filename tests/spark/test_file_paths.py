@@ -2,8 +2,8 @@
 
 import pytest
 
-from deltaskip.actions.paths import escape_globs
-from deltaskip.spark.read.file_paths import is_hidden, metadata_path, needs_own_scan, spark_path
+from deltaskip.actions.paths import escape_globs, spark_path
+from deltaskip.spark.read.file_paths import is_hidden, metadata_path, needs_own_scan
 
 SPELLINGS = [
     ("file:///a%20b/c%2520d", "file:/a b/c%20d", "file:/a%20b/c%2520d"),

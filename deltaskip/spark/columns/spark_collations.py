@@ -13,13 +13,10 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.names import spark_equal
-from deltaskip.errors import CollationWarning, InvalidCollation, PredicateError, UnsupportedFeature
-from deltaskip.expr import Node
-from deltaskip.expr.comparison_collation import compared_collations
-from deltaskip.expr.nodes import Opaque, walk
+from deltaskip.errors import CollationWarning, InvalidCollation, UnsupportedFeature
 from deltaskip.log import Snapshot
+from deltaskip.reading.session_needs import SessionNeeds
 from deltaskip.schema import display_name
-from deltaskip.schema.resolve import collation_of, resolve
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
 from deltaskip.warning import warn
 
@@ -67,32 +64,18 @@ def warn_of_unknown(snapshot: Snapshot, spark_version: str) -> None:
         )
 
 
-def check_compared(snapshot: Snapshot, predicate: Node, spark_version: str) -> None:
+def check_compared(needs: SessionNeeds, spark_version: str) -> None:
     """Raise UnsupportedFeature if a bound predicate compares under a collation that Spark does not have."""
-    compared = [*compared_collations(predicate), *_of_opaque(snapshot.schema, predicate)]
-    missing = next((each for each in compared if not is_utf8_binary(each) and spark_collation(each) is None), None)
+    missing = next((each for each in (*needs.compared, *needs.opaque) if spark_collation(each) is None), None)
     if missing is not None:
         raise UnsupportedFeature(
-            f"The predicate compares strings of {snapshot.table_root} (version {snapshot.version}) under the collation "
-            f"{missing}, which Spark {spark_version} does not have; list the files with scan.paths(), or compare under "
-            "another collation, as in c COLLATE UTF8_BINARY = 'x'."
+            f"The predicate compares strings of {needs.table} under the collation {missing}, which Spark "
+            f"{spark_version} does not have; list the files with scan.paths(), or compare under another collation, as "
+            "in c COLLATE UTF8_BINARY = 'x'."
             if _KNOWS_COLLATIONS
-            else f"The predicate compares strings of {snapshot.table_root} (version {snapshot.version}) under the "
-            f"collation {missing}, but Spark {spark_version} compares by bytes; use Spark 4.0 or newer."
+            else f"The predicate compares strings of {needs.table} under the collation {missing}, but Spark "
+            f"{spark_version} compares by bytes; use Spark 4.0 or newer."
         )
-
-
-def _of_opaque(struct: StructType, predicate: Node) -> Iterator[str]:
-    """Collations of the columns in parts of the predicate that only Spark understands."""
-    for part in walk(predicate):
-        if isinstance(part, Opaque):
-            for column in part.columns:
-                try:
-                    identifier = collation_of(resolve(struct, column))
-                except PredicateError:
-                    continue
-                if identifier is not None:
-                    yield identifier
 
 
 def _declared(struct: StructType, above: str) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,6 @@ NOT NULL column with nulls in a file returns wrong rows instead of an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyspark
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
-from deltaskip.schema.mapping import field_id, physical_schema
+from deltaskip.schema.mapping import field_id
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -100,16 +99,12 @@ def collectable(rows: DataFrame) -> DataFrame:
     return rows.select(*(F.col(quoted_name(name)).cast(type_).alias(name) for name, type_ in types.items()))
 
 
-def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequence[str]) -> spark_types.StructType:
-    """The schema to read from the data files: physical names, without partition columns and without void fields.
+def data_schema(stored: StructType, mode: MappingMode) -> spark_types.StructType:
+    """The schema to read columns from the data files, without void fields; in mode "id" with their Parquet field ids.
 
-    In mode "id" every field has its Parquet field id. Files may contain the partition columns as well
-    (materializePartitionColumns); they are not read, since the log's value takes precedence.
+    stored: The columns under their physical names.
     """
-    stored = physical_schema(struct, mode)
-    partitions = frozenset(partition_columns)
-    fields = [s for s, field in zip(stored.fields, struct.fields, strict=True) if field.name not in partitions]
-    return spark_types.StructType([_data_field(f, mode) for f in fields if f.type != VOID])
+    return spark_types.StructType([_data_field(f, mode) for f in stored.fields if f.type != VOID])
 
 
 def _data_field(field: StructField, mode: MappingMode) -> spark_types.StructField:

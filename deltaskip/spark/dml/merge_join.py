@@ -21,6 +21,7 @@ from deltaskip.dml.merge.merge_assignments import DEFAULT, AssignedExpression, F
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.reading.read_plan import ReadPlan
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
@@ -33,7 +34,7 @@ from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.read.parquet_scans import ScanSettings, with_values_of_files
+from deltaskip.spark.read.parquet_scans import with_values_of_files
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
@@ -67,7 +68,7 @@ class MergedFrames:
         self._updates = clause_groups(join, join.numbers(action="update"))
         self._inserts = clause_groups(join, join.numbers("not matched"))
         self._fields = join.snapshot.schema.fields
-        self._scans: ScanSettings | None = None
+        self._read: ReadPlan | None = None
         self._given = source.named(source.numbered)
         self._is_small = False
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
@@ -147,7 +148,7 @@ class MergedFrames:
         """Rows of the target with the path of their file, their position, and their columns also as they are stored."""
         join = self._join
         if len(join.files):
-            target, self._scans = self._execution.rows_by_path(join.files.listed, join.row_ids, _PATH, POSITION)
+            target, self._read = self._execution.rows_by_path(join.files.listed, join.row_ids, _PATH, POSITION)
         else:
             target = self._execution.no_rows().select(
                 "*",
@@ -166,7 +167,7 @@ class MergedFrames:
     def _numbered(self, rows: DataFrame, others: Sequence[Column]) -> DataFrame:
         """The rows with the number of their file, their position and row id, and other columns."""
         files = self._join.files.listed
-        if self._scans is None:
+        if self._read is None:
             ids = [] if self._join.row_ids is None else [F.lit(0).cast("bigint").alias(ROW_ID)]
             return rows.select(F.lit(0).cast("bigint").alias(FILE), POSITION, *ids, *others)
         values: dict[str, pa.Array] = {FILE: arrow_array(np.arange(len(files), dtype=np.int64))}
@@ -174,7 +175,7 @@ class MergedFrames:
         if self._join.row_ids is not None:
             values[_BASE] = one_chunk(files["base_row_id"])
             ids = [F.expr(self._join.row_ids.row_id_sql(_BASE, POSITION)).alias(ROW_ID)]
-        found = with_values_of_files(rows, self._scans, _PATH, values)
+        found = with_values_of_files(rows, self._read, _PATH, values)
         return found.select(FILE, POSITION, *ids, *others)
 
     def _taken_columns(self, kind: str) -> list[Column]:

@@ -14,21 +14,19 @@ from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import RowExecution, RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr.comparison_collation import compared_collations
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.features.row_tracking import RowIdColumns
+from deltaskip.reading.session_needs import SessionNeeds
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
-from deltaskip.spark.columns.spark_collations import check_compared
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.dml.updated_rows import updated_rows
-from deltaskip.spark.session.active import check_base64, in_ansi
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union
-from deltaskip.spark.session.session_collation import session_collation_version
+from deltaskip.spark.session.session_scan import in_session
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.write_dataframe import write_dataframe
 
@@ -41,11 +39,7 @@ class SparkExecution(TableFrames, RowExecution):
 
         Spark resolves what is not understood here.
         """
-        check_base64(self._spark, self._snapshot, scan.predicate)
-        check_compared(self._snapshot, scan.predicate, self._spark.version)
-        compares = compared_collations(scan.predicate)
-        version = session_collation_version(self._spark) if compares else scan.collation_version
-        planned = scan.replanned(self.time_zone, version, in_ansi(self._spark))
+        planned = in_session(self._spark, scan, SessionNeeds.of(scan))
         if left_to_spark(planned.predicate) is not None:
             with predicate_errors_named(self._snapshot.table_root):
                 _ = self.no_rows().where(str(scan.where)).schema

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as spark_types
 
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.dml.execution import RowsOfFiles
@@ -19,21 +18,27 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
-from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.properties import MappingMode
+from deltaskip.reading.read_plan import (
+    BASE_ROW_ID,
+    COMMIT_VERSION,
+    ReadPlan,
+    StoredTable,
+    WantedRows,
+    deleted_rows,
+    materialized,
+    row_id_values,
+)
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.dataframe import StoredTable, source_of
-from deltaskip.spark.read.parquet_scans import PositionalRows, ScanSettings, live_rows, rows_at, rows_by_path
+from deltaskip.spark.read.file_index import listing_of
+from deltaskip.spark.read.parquet_scans import rows_of
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.checks import runs_locally
 
 _POSITION = "__deltaskip_position"
-_BASE = "__deltaskip_base_row_id"
-_VERSION = "__deltaskip_commit_version"
 
 
 class TableFrames:
@@ -69,12 +74,7 @@ class TableFrames:
 
     def live_rows(self, files: pa.Table) -> DataFrame:
         """The rows of files that are not deleted, in the table's columns."""
-        snapshot = self._snapshot
-
-        def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
-            return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
-
-        return live_rows(self._source(files, snapshot.schema, snapshot.mapping_mode), files, deleted)
+        return rows_of(self._spark, self._plan(files, WantedRows(deleted_rows(self._snapshot, files))))
 
     def located_rows(
         self,
@@ -92,25 +92,24 @@ class TableFrames:
             first: The number of the first file.
         """
         file, position, row_id = names
-        snapshot = self._snapshot
         values = {file: arrow_array(np.arange(first, first + len(files), dtype=np.int64))}
-        where = self._deleted(files)
+        deleted = deleted_rows(self._snapshot, files)
         if row_ids is None:
-            return self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values)
-        values[_BASE] = one_chunk(files["base_row_id"])
-        stored = [row_ids.row_id]
-        frame = self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values, stored)
-        found = F.expr(row_ids.row_id_sql(_BASE, position)).alias(row_id)
-        columns = [F.col(quoted_name(field.name)) for field in snapshot.schema.fields]
-        return frame.select(*columns, F.col(position), F.col(file), found)
+            return rows_of(self._spark, self._plan(files, WantedRows(deleted, position=position, values=values)))
+        values |= row_id_values(files)
+        wanted = WantedRows(deleted, position=position, values=values, own=materialized(row_ids))
+        frame = rows_of(self._spark, self._plan(files, wanted))
+        columns = map(quoted_name, (*self._snapshot.schema.names, position, file))
+        found = row_ids.row_id_sql(BASE_ROW_ID, position)
+        return frame.selectExpr(*columns, f"{found} AS {quoted_name(row_id)}")
 
     def rows_by_path(
         self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
-    ) -> tuple[DataFrame, ScanSettings]:
+    ) -> tuple[DataFrame, ReadPlan]:
         """The rows of files that are not deleted, with the path of their file and their position in it.
 
         Files without deleted rows are joined with nothing; `with_values_of_files` tells the rows that are left their
-        file, for which the scans' settings are returned too.
+        file, for which the plan of the read is returned too.
 
         Args:
             files: `DataFiles.listed` of the files.
@@ -118,30 +117,28 @@ class TableFrames:
             path: Name of the column with the path.
             position: Name of the column with the position.
         """
-        stored = [] if row_ids is None else [row_ids.row_id]
-        snapshot = self._snapshot
-        source = self._source(files, snapshot.schema, snapshot.mapping_mode, stored)
-        wanted = PositionalRows(self._deleted(files), False, position, path, stored=stored)
-        return rows_by_path(source, wanted), source
+        own = [] if row_ids is None else materialized(row_ids)[:1]
+        wanted = WantedRows(deleted_rows(self._snapshot, files), position=position, path=path, own=own)
+        plan = self._plan(files, wanted)
+        return rows_of(self._spark, plan), plan
 
     def part(
         self, part: RowsOfFiles, schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> DataFrame:
         """Rows of files in the columns of a schema, with the row ids or the kind of change that the layout adds."""
-        positions = self._deleted(part.files) if part.positions is None else part.positions
-        columns = [F.col(quoted_name(field.name)) for field in schema.fields]
-        mode = layout.mapping_mode
+        files = part.files
+        positions = deleted_rows(self._snapshot, files) if part.positions is None else part.positions
+        table = replace(StoredTable.of(self._snapshot, schema), mapping_mode=layout.mapping_mode)
+        columns = [*map(quoted_name, schema.names)]
         if row_ids is None:
-            frame = self._rows(part.files, schema, mode, positions, part.only)
+            frame = rows_of(self._spark, self._plan(files, WantedRows(positions, part.only), table))
             change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
-        values = {_BASE: one_chunk(part.files["base_row_id"])}
-        values[_VERSION] = one_chunk(part.files["default_row_commit_version"])
-        stored = [row_ids.row_id, row_ids.commit_version]
-        frame = self._rows(part.files, schema, mode, positions, part.only, _POSITION, values, stored)
-        ids = F.expr(row_ids.row_id_sql(_BASE, _POSITION)).alias(row_ids.row_id)
-        version = F.expr(row_ids.commit_version_sql(_VERSION)).alias(row_ids.commit_version)
-        return frame.select(*columns, ids, version)
+        wanted = WantedRows(positions, part.only, _POSITION, values=row_id_values(files), own=materialized(row_ids))
+        frame = rows_of(self._spark, self._plan(files, wanted, table))
+        ids = f"{row_ids.row_id_sql(BASE_ROW_ID, _POSITION)} AS {quoted_name(row_ids.row_id)}"
+        version = f"{row_ids.commit_version_sql(COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"
+        return frame.selectExpr(*columns, ids, version)
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
@@ -152,35 +149,7 @@ class TableFrames:
         """Whether this process copies rows sooner than a job does."""
         return is_little_to_copy(self._snapshot, parts, schema, runs_locally(self._spark.conf.get("spark.master", "")))
 
-    def _rows(
-        self,
-        files: pa.Table,
-        schema: StructType,
-        mode: MappingMode,
-        positions: Sequence[pa.Int64Array] | None,
-        only: bool = False,
-        position: str | None = None,
-        values: Mapping[str, pa.Array] | None = None,
-        stored: Sequence[str] = (),
-    ) -> DataFrame:
-        source = self._source(files, schema, mode, stored)
-        return rows_at(source, PositionalRows(positions, only, position, values=values or {}, stored=stored))
-
-    def _source(
-        self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
-    ) -> ScanSettings:
-        table = replace(StoredTable.of(self._snapshot, schema), mapping_mode=mode)
-        source = source_of(self._spark, table, files)
-        for name in stored:
-            source.data.add(name, spark_types.LongType())
-        return source
-
-    def _deleted(self, files: pa.Table) -> list[pa.Int64Array] | None:
-        """The deleted rows of each file; None if there are none."""
-        vectors = one_chunk(files["deletion_vector"])
-        if vectors.null_count == len(vectors):
-            return None
-        snapshot = self._snapshot
-        nothing = arrow_array([], pa.int64())
-        found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
-        return [nothing if rows is None else rows for rows in found]
+    def _plan(self, files: pa.Table, wanted: WantedRows, table: StoredTable | None = None) -> ReadPlan:
+        """The plan of a read of files. table: How the rows are read; None for the table as it is."""
+        table = StoredTable.of(self._snapshot, self._snapshot.schema) if table is None else table
+        return ReadPlan.of(table, files, wanted, listing_of(self._spark, self._snapshot.table_root))

@@ -13,14 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.log import Snapshot
+from deltaskip.reading.partition_tuples import PartitionTuples
+from deltaskip.reading.read_plan import data_columns, milliseconds
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
-from deltaskip.spark.read.dataframe import FIELD_ID_READ
-from deltaskip.spark.read.file_index import milliseconds
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.read.partitions import PartitionTable, partition_table
+from deltaskip.spark.read.parquet_scans import FIELD_ID_READ
+from deltaskip.spark.read.partitions import carried
 from deltaskip.spark.read.projection import UNPUSHED
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
@@ -101,7 +103,8 @@ class ParquetRows(Proxy):
         options = getattr(self._snapshot.storage, "options", None)
         paths = spark_paths(jvm.spark, self._files["uri"].to_pylist(), options)
         hadoop_path = jvm.view.org.apache.spark.paths.SparkPath.fromPathString
-        table = partition_table(self._files, self._snapshot.schema, [each.name for each in self._partition_fields])
+        names = [each.name for each in self._partition_fields]
+        table = PartitionTuples.of(self._files, self._snapshot.schema, names)
         values = _partition_rows(jvm, table)
         hosts, metadata = jvm.strings(()), getattr(sources.PartitionedFile, "apply$default$8")()
         sizes, times = self._files["size"].to_pylist(), milliseconds(self._files["modification_time"])
@@ -121,8 +124,7 @@ class ParquetRows(Proxy):
         jvm.activate()
         if mode == "id":
             jvm.spark.conf.set(FIELD_ID_READ, "true")
-        data = jvm.schema(data_schema(StructType(tuple(self._fields)), mode, snapshot.partition_columns))
-        whole = jvm.schema(data_schema(snapshot.schema, mode, snapshot.partition_columns))
+        data, whole = map(self._data_schema, (StructType(tuple(self._fields)), snapshot.schema))
         options = jvm.options(_OPTIONS)
         state = jvm.spark._jsparkSession.sessionState()
         hadoop = state.newHadoopConfWithOptions(jvm.view.scala.Predef.Map().empty())
@@ -139,6 +141,12 @@ class ParquetRows(Proxy):
             options,
         )
         return scan.createReaderFactory()
+
+    def _data_schema(self, schema: StructType) -> Any:
+        """The columns of files that have those of a schema."""
+        mode = self._snapshot.mapping_mode
+        stored = data_columns(schema, physical_schema(schema, mode), self._snapshot.partition_columns)
+        return self.jvm.schema(data_schema(stored, mode))
 
     def _filters(self) -> Iterator[Any]:
         """The predicates for row groups, in tables whose files have the columns under their own names."""
@@ -159,16 +167,16 @@ class ParquetRows(Proxy):
         implements = ("org.apache.spark.sql.connector.read.Batch",)
 
 
-def _partition_rows(jvm: Jvm, table: PartitionTable) -> list[Any]:
+def _partition_rows(jvm: Jvm, table: PartitionTuples) -> list[Any]:
     """For each code of the table a row of Spark with the partition values."""
     if not table.fields:
         return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
-    rows = pa.array(table.tuples)
-    carried = {f"v{i}": column.take(rows) for i, column in enumerate(table.values)}
-    frame = broadcast_rows(jvm.spark, pa.table({**carried, _ROW: pa.array(range(len(rows)), pa.int64())}))
+    codes = range(len(table.tuples))
+    values = {f"v{i}": column for i, column in enumerate(carried(table, table.tuples))}
+    frame = broadcast_rows(jvm.spark, pa.table({**values, _ROW: pa.array(codes, pa.int64())}))
     texts = [decoded_sql(f"v{i}", f.type, logical_type(f)) for i, f in enumerate(table.fields)]
     frame = frame.selectExpr(*texts, _ROW)
     found: dict[int, Any] = {}
     for row in frame._jdf.queryExecution().executedPlan().executeCollect():
         found[int(row.getLong(len(table.fields)))] = row
-    return [found[code] for code in range(len(rows))]
+    return [found[code] for code in codes]

@@ -41,9 +41,9 @@ from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
-from deltaskip.spark.read.dataframe import planned_for
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.spark.session.session_scan import planned_for
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable

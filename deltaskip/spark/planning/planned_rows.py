@@ -22,10 +22,11 @@ from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.spark_types import logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
-from deltaskip.spark.read.dataframe import matching, planned_for
+from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.projection import check_has_columns, check_returned_by_python, with_declared_lengths
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.spark.session.session_scan import planned_for
 
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""

@@ -14,27 +14,25 @@ from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan
+from deltaskip.reading.marked_rows import MarkedRows
+from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.spark.columns.literal_columns import carriers
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.dataframe import StoredTable, matching, planned_for, source_of
-from deltaskip.spark.read.parquet_scans import (
-    EntryRows,
-    PositionalRows,
-    ScanSettings,
-    coded_rows,
-    constant_rows,
-    listed_source,
-    rows_at,
-    rows_of_entries,
-)
+from deltaskip.spark.read.dataframe import matching
+from deltaskip.spark.read.file_index import listing_of
+from deltaskip.spark.read.parquet_scans import rows_of
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.session_scan import planned_for
 
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
 _NOTHING = arrow_scalar(0, pa.int64())
+
+_TYPED = tuple(field for field in FEED_FIELDS if field.name == CHANGE_TYPE)
+"""The column that change files have, and others have not."""
 
 _FILE_COLUMNS = dict(zip(FEED_NAMES, ("change_type", "version", "timestamp"), strict=True))
 
@@ -56,8 +54,8 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
         whole = _chosen(whole, whole.deleted.is_valid())
     elif len(change_files.files):
         names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
-        frames.append(_live(spark, scan, change_files, names, stored=(CHANGE_TYPE,)))
-    frames += [_live(spark, scan, layer, FEED_NAMES) for layer in _layers(whole)]
+        frames.append(_live(spark, scan, change_files, names, WantedRows(own=_TYPED)))
+    frames += [_live(spark, scan, layer, FEED_NAMES, WantedRows()) for layer in _layers(whole)]
     if len(partly.files):
         frames.append(_partly(spark, scan, partly))
     frame = union(frames) if frames else spark.createDataFrame([], spark_schema(schema))
@@ -70,10 +68,9 @@ def _coded(spark: SparkSession, scan: ChangeScan, change_files: FileGroup, whole
     None if they have one value or too many, or if Spark has to list the files.
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
-    rows = range(len(files))
-    source = _source(spark, scan, files, FEED_NAMES, (), repeated=True)
-    listed = listed_source(source, rows) if len(source.partitions.tuples) > 1 else None
-    return None if listed is None else coded_rows(listed, rows, CHANGE_TYPE)
+    plan = _plan(spark, scan, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
+    coded = plan.coded(range(len(files))) if len(plan.partitions.tuples) > 1 else None
+    return None if coded is None else rows_of(spark, replace(plan, scans=(coded,)))
 
 
 def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
@@ -81,7 +78,7 @@ def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
 
 
 def _live(
-    spark: SparkSession, scan: ChangeScan, rows: FileGroup, names: Sequence[str], stored: Sequence[str] = ()
+    spark: SparkSession, scan: ChangeScan, rows: FileGroup, names: Sequence[str], wanted: WantedRows
 ) -> DataFrame:
     """All rows of files but the deleted ones, with columns of the feed as if they were partition columns.
 
@@ -89,26 +86,24 @@ def _live(
     one scan that is joined with the values of their files: a scan for each version would take longer to plan and
     compile than to run.
     """
-    snapshot = scan.snapshot
-    source = _source(spark, scan, rows.files, names, stored)
-    codes, marked = source.partitions.codes, numpy_values(rows.deleted.is_valid())
+    snapshot, marked = scan.snapshot, numpy_values(rows.deleted.is_valid())
+    if marked.any():
+        vectors = one_chunk(rows.deleted)
+        found = read_deleted_rows(snapshot.storage, snapshot.table_root, rows.files, vectors)
+        wanted = replace(wanted, positions=found)
+    plan = _plan(spark, scan, rows.files, names, wanted)
+    codes = plan.partitions.codes
     sizes = np.bincount(codes, numpy_values(pc.fill_null(one_chunk(rows.files["size"]), _NOTHING)))
     large = np.argsort(-sizes)[:_MOST_CONSTANT_SCANS]
     large = large if len(sizes) == 1 else large[sizes[large] >= _CONSTANT_SCAN_BYTES]
     constant = np.isin(codes, large) & ~marked
-    frames = [constant_rows(source, np.flatnonzero(constant & (codes == code)).tolist(), int(code)) for code in large]
-    frames = [frame for frame in frames if frame is not None]
-    others = np.flatnonzero(~constant)
-    if len(others):
-        found: list[pa.Int64Array | None] = [None] * len(others)
-        if marked.any():
-            some = arrow_array(others, pa.int64())
-            vectors = one_chunk(rows.deleted.take(some))
-            found = read_deleted_rows(snapshot.storage, snapshot.table_root, rows.files.take(some), vectors)
-        nothing = arrow_array([], pa.int64())
-        positions = [nothing if each is None else each for each in found] if marked.any() else None
-        frames.append(rows_at(source, PositionalRows(positions), others.tolist()))
-    return union(frames)
+    scans: list[FileScan] = []
+    for code in large:
+        files = np.flatnonzero(constant & (codes == code)).tolist()
+        scans += [ConstantScan(tuple(files), int(code))] if files else []
+    others = np.flatnonzero(~constant).tolist()
+    scans += [plan.joined(others)] if others else []
+    return rows_of(spark, replace(plan, scans=tuple(scans)))
 
 
 def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame:
@@ -118,25 +113,27 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame
     of_entry = numpy_values(coded.indices).astype(np.int64)
     first = np.unique(of_entry, return_index=True)[1]
     if len(first) == len(of_entry):
-        source = _source(spark, scan, rows.files, FEED_NAMES, ())
-        return rows_at(source, PositionalRows(rows.positions, only=True))
+        wanted = WantedRows(list(rows.positions), only=True)
+        return rows_of(spark, _plan(spark, scan, rows.files, FEED_NAMES, wanted))
     files = rows.files.take(arrow_array(first, pa.int64()))
-    source = _source(spark, scan, files, (), FEED_NAMES)
-    values = {f.name: carriers(_feed_column(rows.files, f.name), f.type) for f in FEED_FIELDS}
-    return rows_of_entries(source, EntryRows(of_entry, list(rows.positions), FEED_FIELDS, values))
+    plan = _plan(spark, scan, files, (), WantedRows(own=FEED_FIELDS))
+    values = {name: _feed_column(rows.files, name) for name in FEED_NAMES}
+    entries = EntryScan(range(len(files)), of_entry, MarkedRows.of(list(rows.positions)), FEED_FIELDS, values)
+    return rows_of(spark, replace(plan, scans=(entries,)))
 
 
-def _source(
+def _plan(
     spark: SparkSession,
     scan: ChangeScan,
     files: pa.Table,
     names: Sequence[str],
-    stored: Sequence[str],
+    wanted: WantedRows,
     repeated: bool = False,
-) -> ScanSettings:
+) -> ReadPlan:
+    """The plan of a read of files. names: columns of the feed that are read as if they were partition columns."""
     table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
     table = replace(table, partition_columns=(*table.partition_columns, *names))
-    return source_of(spark, table, _with_values(files, names), stored, repeated=repeated)
+    return ReadPlan.of(table, _with_values(files, names), wanted, listing_of(spark, table.root), repeated)
 
 
 def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -1,25 +1,24 @@
-"""Listing of the files of a read: by the log, in this process, or by Spark with few tasks."""
+"""Listing of the files of a read: by a list that Spark is given, or by Spark with few tasks."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
+from deltaskip.actions.paths import is_local_path
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading.read_plan import Listing
 from deltaskip.reading.stored_rows import missing_file
 from deltaskip.spark.catalog.session_tables import is_classic
-from deltaskip.spark.read.file_paths import is_local_path, local_name, metadata_path
+from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
 
@@ -40,19 +39,19 @@ PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 TASKS = 32
 
 
-def milliseconds(times: pa.ChunkedArray) -> list[int]:
-    """Return timestamps as milliseconds since the epoch."""
-    found: list[int] = times.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
-    return found
+def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:
+    """What tells the sizes and times of files that a session reads. by_spark: if False, the log.
 
-
-def check_unlisted(spark: SparkSession, table_root: str) -> None:
-    """Raise UnsupportedFeature if the session is one of Spark Connect, whose JVM is out of reach."""
-    if not is_classic(spark):
+    Raises UnsupportedFeature for the log and a session of Spark Connect, whose JVM is out of reach.
+    """
+    if is_classic(spark):
+        return "here" if by_spark else "log"
+    if not by_spark:
         raise UnsupportedFeature(
             f"A session of Spark Connect lists the files of {table_root} itself: leave out listing=False, or use a "
             "classic session."
         )
+    return "engine"
 
 
 def unlisted_scan(
@@ -188,22 +187,6 @@ class _Files(Proxy):
         """The interfaces that Spark sees."""
 
         implements = (f"{_SOURCES}.FileIndex",)
-
-
-def listed_here(spark: SparkSession, paths: Sequence[str]) -> tuple[list[int], list[int]] | None:
-    """Sizes in bytes and times in milliseconds of local files, for which Spark needs fifty microseconds each.
-
-    None if Spark has to list the files: some are remote or missing, or a JVM out of reach reads them.
-    """
-    if not is_classic(spark) or not all(map(is_local_path, paths)):
-        return None
-    try:
-        found = [os.stat(local_name(path)) for path in paths]
-    except OSError:
-        return None
-    if not all(stat.S_ISREG(each.st_mode) for each in found):
-        return None
-    return [each.st_size for each in found], [each.st_mtime_ns // 1_000_000 for each in found]
 
 
 @contextmanager

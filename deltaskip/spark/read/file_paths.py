@@ -11,13 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
+from deltaskip.actions.paths import is_local_path, spark_path
 from deltaskip.errors import StorageError, UnsupportedFeature
 
-_LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 # java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" are not escaped in a path.
 _PLAIN = re.compile(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
@@ -29,11 +28,6 @@ _AZURE = frozenset(("az", "azure", "adl", "abfs", "abfss"))
 _AZURE_HOST = "dfs.core.windows.net"
 _ACCOUNT_OPTIONS = ("azure_storage_account_name", "account_name")
 _ACCOUNT_VARIABLE = "AZURE_STORAGE_ACCOUNT_NAME"
-
-
-def spark_path(uri: str) -> str:
-    """The path in Hadoop of an absolute, RFC 3986 encoded URI: decoded, for local files `file:/…`."""
-    return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
 
 
 def metadata_path(path: str) -> str:
@@ -74,16 +68,6 @@ def check_not_hidden(paths: Iterable[str], table_root: str) -> None:
         )
 
 
-def is_local_path(path: str) -> bool:
-    """Whether a spark_path is on this machine's file system."""
-    return path.startswith("file:")
-
-
-def local_name(path: str) -> bytes:
-    """The name in the file system of a local spark_path."""
-    return path.removeprefix("file:").encode()
-
-
 def _quoted(character: str) -> str:
     if character < "\x80":
         plain = _PLAIN.fullmatch(character) is not None
@@ -93,28 +77,33 @@ def _quoted(character: str) -> str:
 
 
 def spark_paths(spark: SparkSession, uris: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
-    """The paths of files in Spark's Hadoop, as `spark_path` makes them, by their absolute URIs.
+    """The paths of files in Spark's Hadoop by their absolute URIs; see `in_hadoop`."""
+    return in_hadoop(spark, map(spark_path, uris), options)
+
+
+def in_hadoop(spark: SparkSession, paths: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
+    """Each spark_path as the path of the same file in the session's Hadoop.
 
     An alias of a scheme is replaced only where the session's Hadoop has no file system of this name. options: storage
     options of the table. Raises StorageError for an Azure container without its account.
     """
     found: dict[str, str] = {}
     renamed = []
-    for uri in uris:
-        base, path = _split(uri)
+    for path in paths:
+        base, rest = _split(path)
         if base not in found:
             found[base] = _hadoop_base(spark, base, options)
-        renamed.append(spark_path(found[base] + path))
+        renamed.append(found[base] + rest)
     return renamed
 
 
-def _split(uri: str) -> tuple[str, str]:
+def _split(path: str) -> tuple[str, str]:
     """`scheme://authority` and the rest; an empty base for local files."""
-    scheme, separator, rest = uri.partition("://")
-    if not separator or scheme.lower() == "file":
-        return "", uri
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}://{authority}", slash + path
+    scheme, separator, rest = path.partition("://")
+    if not separator or is_local_path(path):
+        return "", path
+    authority, slash, below = rest.partition("/")
+    return f"{scheme}://{authority}", slash + below
 
 
 def _hadoop_base(spark: SparkSession, base: str, options: Mapping[str, str] | None) -> str:

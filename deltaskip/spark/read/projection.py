@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.reading.read_plan import ReadPlan
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
-from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -36,14 +36,16 @@ has the same values, and Spark pushes no predicate on it down.
 """
 
 
-def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
+def logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> list[str | Column]:
     """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
 
     They are SQL text where that is possible, and `projected` selects them.
 
     partition_values: the SQL text of each partition column, by logical name.
     """
-    return [_logical_column(f, mode, partition_values) for f in struct.fields]
+    mode = plan.table.mapping_mode
+    fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)
+    return [_logical_column(field, stored, mode, partition_values) for field, stored in fields]
 
 
 def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
@@ -109,7 +111,10 @@ def _padded(column: Column, data_type: DataType) -> Column:
             return column
 
 
-def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, str]) -> str | Column:
+def _logical_column(
+    field: StructField, stored: StructField, mode: MappingMode, partition_values: Mapping[str, str]
+) -> str | Column:
+    """A column of the table. stored: The same under its physical names."""
     name = quoted_name(field.name)
     if field.name in partition_values:
         # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
@@ -117,18 +122,17 @@ def _logical_column(field: StructField, mode: MappingMode, partition_values: Map
     if field.type == VOID:
         return f"NULL AS {name}"
     if field.type in UNPUSHED:
-        return f"{quoted_name(physical_name(field, mode))} * {UNPUSHED[field.type]} AS {name}"
-    if _is_stored_so(field, mode):
+        return f"{quoted_name(stored.name)} * {UNPUSHED[field.type]} AS {name}"
+    if _holds(field.type, lambda f: f.type == VOID):
+        return _rebuilt(F.col(quoted_name(stored.name)), field.type, stored.type).alias(field.name)
+    if mode == "none":
         paths = list(_floats(field.type))
         return _unpushed(field, paths) if paths else name
-    stored = F.col(quoted_name(physical_name(field, mode)))
-    if _holds(field.type, lambda f: f.type == VOID):
-        return _rebuilt(stored, field.type, mode).alias(field.name)
     # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes
     # the field ids, which an alias would keep.
-    if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
-        return stored.cast(logical_type(field)).alias(field.name)
-    return f"{quoted_name(physical_name(field, mode))} AS {name}"
+    if mode == "id" or _names(field.type) != _names(stored.type):
+        return F.col(quoted_name(stored.name)).cast(logical_type(field)).alias(field.name)
+    return f"{quoted_name(stored.name)} AS {name}"
 
 
 def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
@@ -150,31 +154,40 @@ def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataTyp
     return found.alias(field.name)
 
 
-def _is_stored_so(field: StructField, mode: MappingMode) -> bool:
-    """Whether files contain the column as it is in the table, under the same names."""
-    if mode != "none":
-        return False
-    return field.type != VOID and not _holds(field.type, lambda f: f.type == VOID)
+def _rebuilt(column: Column, data_type: DataType, stored: DataType) -> Column:
+    """`column` with logical names and the void fields, which files do not contain, at every depth.
 
-
-def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:
-    """`column` with logical names and the void fields, which files do not contain, at every depth."""
-    match data_type:
-        case StructType(fields):
+    stored: The type with physical names.
+    """
+    match data_type, stored:
+        case StructType(fields), StructType(their):
             parts = [
                 F.lit(None).alias(f.name)
                 if f.type == VOID
-                else _rebuilt(column.getField(physical_name(f, mode)), f.type, mode).alias(f.name)
-                for f in fields
+                else _rebuilt(column.getField(its.name), f.type, its.type).alias(f.name)
+                for f, its in zip(fields, their, strict=True)
             ]
             return F.when(column.isNotNull(), F.struct(*parts))
-        case ArrayType(element):
-            return F.transform(column, lambda value: _rebuilt(value, element, mode))
-        case MapType(key, value_type):
-            keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, mode))
-            return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, mode))
+        case ArrayType(element), ArrayType(its):
+            return F.transform(column, lambda value: _rebuilt(value, element, its))
+        case MapType(key, value_type), MapType(its_key, its_value):
+            keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, its_key))
+            return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, its_value))
         case _:
             return column
+
+
+def _names(data_type: DataType) -> list[str]:
+    """The names of all fields inside a type."""
+    match data_type:
+        case StructType(fields):
+            return [name for f in fields for name in (f.name, *_names(f.type))]
+        case ArrayType(element):
+            return _names(element)
+        case MapType(key, value):
+            return [*_names(key), *_names(value)]
+        case _:
+            return []
 
 
 def _holds(data_type: DataType, test: Callable[[StructField], bool]) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from deltaskip.actions.paths import escape_globs
+from deltaskip.actions.paths import escape_globs, spark_path
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
 from deltaskip.spark.read.file_index import missing_files_named, tuned_listing
-from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan, spark_path
+from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan
 from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
 from deltaskip.spark.session.checks import collected, running_interpreter
 from deltaskip.spark.session.releases import union, without_pandas_warning

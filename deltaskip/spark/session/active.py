@@ -11,10 +11,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltaskip.errors import UnsupportedFeature
-from deltaskip.expr.nodes import Call, Literal, Node, walk
-from deltaskip.log import Snapshot
-
 _CONNECT = "pyspark.sql.connect.session"
 _CONF = {
     "spark.ui.enabled": "false",
@@ -106,11 +102,6 @@ def session_reads_as_before() -> bool:
     return policy.upper() == "LEGACY"
 
 
-def base64_has_lines(spark: SparkSession) -> bool:
-    """Whether base64 divides its text into lines in a session: always in versions without the setting."""
-    return str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false"
-
-
 def session_function(name: str) -> bool:
     """Whether the active session of this process has a function of this name, such as a user-defined one."""
     try:
@@ -134,22 +125,3 @@ def _stderr_to(path: Path) -> Iterator[None]:
         os.dup2(before, 2)
         os.close(before)
         os.close(target)
-
-
-def check_base64(spark: SparkSession, snapshot: Snapshot, predicate: Node) -> None:
-    """Raise UnsupportedFeature if a bound predicate calls base64 and the session, unlike deltaskip, adds no lines."""
-    if any(map(_is_base64, walk(predicate))) and not base64_has_lines(spark):
-        raise UnsupportedFeature(
-            f"The predicate of {snapshot.table_root} (version {snapshot.version}) has base64, whose text has "
-            f"lines here and none in this session: set spark.sql.chunkBase64String.enabled to true, or compare binary, "
-            f"as in b = unbase64('…')."
-        )
-
-
-def _is_base64(node: Node) -> bool:
-    match node:
-        case Call("base64"):
-            return True
-        case Call("to_char", (_, Literal(str() as form))):
-            return form.strip().lower() == "base64"
-    return False

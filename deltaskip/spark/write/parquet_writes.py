@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from deltaskip.actions.partition_folders import folder_pairs
+from deltaskip.actions.paths import spark_path
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.spark.read.file_paths import spark_path
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder

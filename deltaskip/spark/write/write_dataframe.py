@@ -24,7 +24,7 @@ from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import written_type
-from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name, physical_schema
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,
@@ -249,7 +249,7 @@ def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
 def _mapped_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
     _check_nested_ids(plan, layout)
     logical = {physical_name(field, layout.mapping_mode): field.name for field in layout.schema.fields}
-    stored = {logical[field.name]: field for field in data_schema(layout.schema, "id", ()).fields}
+    stored = {logical[field.name]: field for field in data_schema(physical_schema(layout.schema, "id"), "id").fields}
     for name in [*(name for name in stored if name not in layout.partition_columns), *_kept_partitions(layout)]:
         field = stored[name]
         yield F.col(quoted_name(name)).cast(field.dataType).alias(field.name, metadata=field.metadata)

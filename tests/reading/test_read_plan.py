@@ -11,19 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.looped import looped
-
-pytest.importorskip("pyspark")
-
+from deltaskip.reading.file_scans import ConstantScan, HiveScan, JoinedScan, scans_of
+from deltaskip.reading.marked_rows import MarkedRows
+from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
 from deltaskip.settings import options
-from deltaskip.spark.read.parquet_scans import ConstantScan, HiveScan, JoinedScan, deleted_rows, shapes_of
-from deltaskip.spark.read.partitions import PartitionTable, partition_table
+from tests.looped import looped
 
 
-def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTable:
+def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTuples:
     structs = pa.StructArray.from_arrays([pa.array(values, arrow)], names=["p"])
-    return partition_table(pa.table({"partition_values": structs}), StructType((StructField("p", kind),)), ["p"])
+    return PartitionTuples.of(pa.table({"partition_values": structs}), StructType((StructField("p", kind),)), ["p"])
 
 
 DAY = datetime.date(2024, 1, 2)
@@ -52,7 +50,7 @@ def test_directories_are_believed_only_where_there_is_no_doubt(
 ) -> None:
     other = {STRING: "zz", INTEGER: 99, DATE: DAY.replace(year=1999), DOUBLE: 9.0, BOOLEAN: False}[kind]
     table = values_table(kind, [value, other], arrow)
-    shapes = shapes_of([f"file:/t/{directory}/1", "file:/t/2"], [0, 1], table, "none")
+    shapes = scans_of([f"file:/t/{directory}/1", "file:/t/2"], [0, 1], table, "none")
     assert (HiveScan((0,), "file:/t") in shapes) == believed
     assert sorted(row for shape in shapes for row in shape.rows) == [0, 1]
 
@@ -70,7 +68,7 @@ def test_small_files_of_many_tuples_are_one_joined_scan(megabytes: int | None, e
     table = values_table(INTEGER, [*range(20)], pa.int32())
     paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
     sizes = None if megabytes is None else [megabytes << 20] * 20
-    shapes = shapes_of(paths, range(20), table, "none", sizes)
+    shapes = scans_of(paths, range(20), table, "none", sizes)
     assert [type(shape) for shape in shapes] == expected
     assert sorted(row for shape in shapes for row in shape.rows) == [*range(20)]
 
@@ -79,7 +77,7 @@ def test_large_files_whose_folders_tell_their_values_are_not_joined() -> None:
     table = values_table(INTEGER, [*range(20)], pa.int32())
     paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
     sizes = [1 << 30] * 2 + [1 << 10] * 18
-    assert shapes_of(paths, range(20), table, "none", sizes) == [
+    assert scans_of(paths, range(20), table, "none", sizes) == [
         HiveScan((0, 1), "file:/t"),
         JoinedScan(tuple(range(2, 20))),
     ]
@@ -94,14 +92,14 @@ def test_every_file_is_in_exactly_one_scan(files: list[tuple[str | None, str]]) 
     table = values_table(STRING, [value for value, _ in files], pa.string())
     paths = [f"file:/t/{folder}/{i}" for i, (_, folder) in enumerate(files)]
     rows = list(range(len(files)))
-    shapes = shapes_of(paths, rows, table, "none")
+    shapes = scans_of(paths, rows, table, "none")
     assert sorted(row for shape in shapes for row in shape.rows) == rows
     for shape in shapes:
         match shape:
             case HiveScan(members, base):
                 assert all(paths[row].startswith(f"{base}/p={files[row][0]}/") for row in members)
             case ConstantScan(members, code):
-                assert {files[row][0] for row in members} == {table.tuple_of(code)[0]}
+                assert {files[row][0] for row in members} == {table.values[0][table.tuples[code].as_py()].as_py()}
             case JoinedScan():
                 raise AssertionError("six tuples need no join")
 
@@ -110,7 +108,7 @@ def test_every_file_is_in_exactly_one_scan(files: list[tuple[str | None, str]]) 
 def test_both_forms_hold_exactly_the_deleted_rows(rows: list[set[int]], form: str) -> None:
     positions = [pa.array(sorted(r), pa.int64()) for r in rows]
     with options.changed(deleted_rows=form):
-        found = deleted_rows(positions)
+        found = MarkedRows.of(positions)
     assert (found.words is None) == (form == "positions")
     assert found.counts == tuple(map(len, rows))
     if found.words is None:

@@ -1,0 +1,79 @@
+"""Rows of files at known positions, such as deleted ones, in the form that an engine joins with the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.settings import options
+
+WORD_SHIFT = 6
+"""Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`."""
+
+# Bit words need a bit for every row up to the last marked one; pairs need the path and the number of each marked row
+# (and a hash probe for each row read). With words, the join also proves that every file was found.
+_MAX_WORD_BYTES = 32 << 20
+_PAIR_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRows:
+    """Marked rows of some files, as bit words or as row numbers.
+
+    Attributes:
+        words: A list<int64> for each file in which the bits of marked rows are set; None if row numbers are used
+            instead.
+        numbers: The numbers of marked rows, file after file; none with words.
+        counts: The number of marked rows of each file.
+    """
+
+    words: pa.ListArray | None
+    numbers: pa.Int64Array
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, positions: Sequence[pa.Int64Array]) -> MarkedRows:
+        """Return them in the form that the option chooses. positions: For each file those of its rows, ascending."""
+        counts = tuple(len(p) for p in positions)
+        lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
+        smaller = "bits" if sum(lengths) * 8 <= max(_MAX_WORD_BYTES, sum(counts) * _PAIR_BYTES) else "positions"
+        if (smaller if options.deleted_rows == "auto" else options.deleted_rows) == "bits":
+            words = [_bit_words(p, n) for p, n in zip(positions, lengths, strict=True)]
+            return cls(_lists(words), arrow_array([], pa.int64()), counts)
+        return cls(None, pa.concat_arrays([p.cast(pa.int64()) for p in positions]), counts)
+
+    @property
+    def files(self) -> pa.Int64Array:
+        """For each of `numbers`, which of the files it is of."""
+        return arrow_array(np.repeat(np.arange(len(self.counts)), self.counts), pa.int64())
+
+    def joint_words(self, files: npt.NDArray[np.int64], count: int) -> pa.ListArray:
+        """For each of `count` files the bits that are set in the words of any entry. files: That of each entry."""
+        assert self.words is not None
+        found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)] * count
+        for file, entry in zip(files.tolist(), self.words, strict=True):
+            one, other = found[file], numpy_values(entry.values)
+            if len(one) < len(other):
+                one, other = other, one
+            joint = one.copy()
+            joint[: len(other)] |= other
+            found[file] = joint
+        return _lists(found)
+
+
+def _bit_words(positions: pa.Int64Array, length: int) -> npt.NDArray[np.int64]:
+    bits = np.zeros(length << WORD_SHIFT, np.uint8)
+    bits[positions.to_numpy(zero_copy_only=False)] = 1
+    return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64)
+
+
+def _lists(words: Iterable[npt.NDArray[np.int64]]) -> pa.ListArray:
+    """A list of words for each array."""
+    arrays = [np.zeros(0, np.int64), *words]
+    offsets = np.cumsum(list(map(len, arrays))).astype(np.int32)
+    return pa.ListArray.from_arrays(arrow_array(offsets), arrow_array(np.concatenate(arrays)))

@@ -1,0 +1,84 @@
+"""Partition values of a list of files: their distinct tuples, and the folders that tell them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deltaskip.actions.partition_folders import HIVE_NULL
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.calendar import format_date
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
+
+_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
+# Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
+_UNESCAPED = re.compile(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTuples:
+    """Partition values of a list of files.
+
+    Attributes:
+        fields: The partition columns.
+        values: For each of them the values of the files, as an array of the column's type.
+        codes: For each file the number of its tuple; files with the same code have the same values.
+        tuples: For each code the number of one file.
+    """
+
+    fields: tuple[StructField, ...]
+    values: tuple[pa.Array, ...]
+    codes: NDArray[np.int64]
+    tuples: pa.Int64Array
+
+    @classmethod
+    def of(cls, files: pa.Table, schema: StructType, partition_columns: Sequence[str]) -> PartitionTuples:
+        """Return those of `files`, from its column `partition_values` with typed fields under logical names."""
+        by_name = {f.name: f for f in schema.fields}
+        structs = one_chunk(files["partition_values"])
+        values = tuple(pc.struct_field(structs, [name]) for name in partition_columns)
+        codes = np.zeros(len(files), np.int64)
+        for column in values:
+            encoded = column.dictionary_encode(null_encoding="encode")
+            joint = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+            codes = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        tuples = arrow_array(np.unique(codes, return_index=True)[1], pa.int64())
+        return cls(tuple(by_name[name] for name in partition_columns), values, codes, tuples)
+
+    def directories(self, mode: MappingMode) -> list[str | None]:
+        """For each tuple the directories `name=value/…` from which Spark reads exactly it; None if that is not certain.
+
+        It is certain for strings, integers and dates that need no escape: null and "" share a directory, and for other
+        types Spark parses only its own format, and timestamps in the session's time zone.
+        """
+        names = [physical_name(field, mode) for field in self.fields]
+        if not all(map(_UNESCAPED.fullmatch, names)):
+            return [None] * len(self.tuples)
+        columns = [
+            [_directory_text(value, field.type) for value in domain_values(values.take(self.tuples))]
+            for field, values in zip(self.fields, self.values, strict=True)
+        ]
+        rows = zip(*columns, strict=True)
+        return [None if None in row else "/".join(map("{}={}".format, names, row)) for row in rows]
+
+
+def _directory_text(value: Any, data_type: DataType) -> str | None:
+    if value is None:
+        return None
+    if data_type in _INTEGERS:
+        return str(value)
+    if data_type == DATE:
+        text = format_date(value)
+        return text if len(text) == len("yyyy-MM-dd") else None
+    if data_type == STRING and value != HIVE_NULL and _UNESCAPED.fullmatch(value):
+        return str(value)
+    return None

@@ -1,0 +1,330 @@
+"""The plan of a read by a query engine: which files, rows and columns it reads, and by which scans."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Literal
+
+import pyarrow as pa
+
+from deltaskip.actions.paths import is_local_path, spark_path
+from deltaskip.engine import ListedScan
+from deltaskip.errors import InvalidArgument
+from deltaskip.expr.nodes import columns_of
+from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
+from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.reading.file_scans import CodedScan, FileScan, JoinedScan, scans_of
+from deltaskip.reading.marked_rows import MarkedRows
+from deltaskip.reading.partition_tuples import PartitionTuples
+from deltaskip.reading.stored_rows import listed_twice
+from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.mapping import physical_schema
+from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import LONG, VOID, StructField, StructType
+from deltaskip.settings import options
+
+METADATA = "_metadata"
+"""Name of the column with the location and ids of a row, which is that of Spark's and Delta's hidden one."""
+
+Listing = Literal["engine", "here", "log"]
+"""What tells the sizes and times of files: the engine, this process if the files are local and many, or the log."""
+
+_PATH = "__deltaskip_file_path"
+_POSITION = "__deltaskip_row_index"
+BASE_ROW_ID = "__deltaskip_base_row_id"
+COMMIT_VERSION = "__deltaskip_default_version"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """The facts of a table that a read of its files needs.
+
+    Attributes:
+        root: URI of the table.
+        schema: The columns to read.
+        mapping_mode: The column mapping mode of the files.
+        partition_columns: Names of the partition columns among them.
+        storage_options: Options of the table's object store, for the account of an Azure container.
+    """
+
+    root: str
+    schema: StructType
+    mapping_mode: MappingMode
+    partition_columns: Sequence[str]
+    storage_options: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, schema: StructType) -> StoredTable:
+        """Return that of a snapshot, for these columns of it."""
+        names = frozenset(schema.names)
+        partitions = tuple(name for name in snapshot.partition_columns if name in names)
+        options = getattr(snapshot.storage, "options", None)
+        return cls(snapshot.table_root, schema, snapshot.mapping_mode, partitions, options)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRows:
+    """The rows of files to read, and the columns to return beside those of the table.
+
+    Attributes:
+        positions: For each file the positions of rows, ascending; None for every row, also for a single file.
+        only: Whether to read the rows at these positions, instead of all others.
+        position: Name of a column with the position of a row in its file; None for none.
+        path: Name of a column with the path of the file, as Spark writes it; None for none.
+        values: Columns with one value for each file, by name.
+        own: Columns that files have under these names, whatever the column mapping mode. One that the table has too is
+            not returned twice; if it is a partition column, it has the values of rows whose file has none.
+    """
+
+    positions: Sequence[pa.Int64Array | None] | None = None
+    only: bool = False
+    position: str | None = None
+    path: str | None = None
+    values: Mapping[str, pa.Array] = field(default_factory=dict)
+    own: Sequence[StructField] = ()
+
+
+ALL_ROWS = WantedRows()
+"""Every row, in the columns of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """What an engine reads from files of a table, and the rows and columns that it returns.
+
+    Attributes:
+        table: The table. The rows have the columns of its schema, then those of `wanted`.
+        stored_schema: The columns of the table under their physical names, in the same order.
+        data: The columns to read from the files, under physical names; those of `wanted` come in addition.
+        partitions: Partition values of the files.
+        paths: The spark_path of each file.
+        sizes: Bytes of each file; None if they are not known.
+        times: Milliseconds since the epoch at which each file was written; None if the engine lists the files.
+        listing: What tells the sizes and times of the files.
+        wanted: The rows of the files, and the columns beside those of the table.
+        scans: The scans that read them.
+        metadata: Fields of the column `_metadata`, by name the SQL text of each over the columns of the rows; none for
+            no such column.
+        where: The predicate of the rows as the caller wrote it; None for every row.
+        columns: Top-level columns to return, in their order; None for all.
+        limit: The most rows to return; None for no limit.
+    """
+
+    table: StoredTable
+    stored_schema: StructType
+    data: StructType
+    partitions: PartitionTuples
+    paths: Sequence[str]
+    sizes: Sequence[int] | None
+    times: Sequence[int] | None
+    listing: Listing
+    wanted: WantedRows
+    scans: tuple[FileScan, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    where: object = None
+    columns: Sequence[str] | None = None
+    limit: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: StoredTable,
+        files: pa.Table,
+        wanted: WantedRows = ALL_ROWS,
+        listing: Listing = "engine",
+        repeated: bool = False,
+    ) -> ReadPlan:
+        """Return the plan of a read of files, in the columns of the table.
+
+        Args:
+            table: The table.
+            files: Rows of Scan.files(), with uri and partition_values, and for the listing "log" size and
+                modification_time.
+            wanted: The rows of the files.
+            listing: What tells the sizes and times of the files.
+            repeated: Whether a file may be listed more than once.
+
+        Raises CorruptLog if a file is listed twice.
+        """
+        paths = [spark_path(uri) for uri in files["uri"].to_pylist()]
+        if not repeated and len(set(paths)) != len(paths):
+            raise listed_twice(table.root, Counter(paths).most_common(1)[0][0])
+        stored = physical_schema(table.schema, table.mapping_mode)
+        partitions = PartitionTuples.of(files, table.schema, table.partition_columns)
+        sizes = files["size"].to_pylist() if "size" in files.column_names else None
+        times = milliseconds(files["modification_time"]) if listing == "log" else None
+        if listing == "here" and len(paths) >= options.listed_files and _has_few_codes(partitions):
+            sizes, times = _listed_here(paths) or (sizes, None)
+        data = data_columns(table.schema, stored, {*table.partition_columns, *(each.name for each in wanted.own)})
+        plan = cls(table, stored, data, partitions, paths, sizes, times, listing, wanted)
+        return replace(plan, scans=plan._scans()) if paths else plan
+
+    def _scans(self) -> tuple[FileScan, ...]:
+        """The scans that read the wanted rows."""
+        rows = range(len(self.paths))
+        if self.wanted.values or self.wanted.only:
+            return (self.joined(rows),)
+        marks = [each is not None and len(each) > 0 for each in self.wanted.positions or [None] * len(rows)]
+        whole, cut = ([row for row in rows if marks[row] == is_cut] for is_cut in (False, True))
+        scans = [
+            self.coded(each.rows) or each if isinstance(each, JoinedScan) else each
+            for each in self._scans_of_whole(whole)
+        ]
+        return (*scans, *([self.joined(cut)] if cut else []))
+
+    def _scans_of_whole(self, rows: Sequence[int]) -> Sequence[FileScan]:
+        codes = {int(self.partitions.codes[row]) for row in rows}
+        if self.times is not None and len(codes) > 1:
+            # Folders tell partition values only if the engine lists them.
+            return [JoinedScan(tuple(rows))]
+        return scans_of(self.paths, rows, self.partitions, self.table.mapping_mode, self.sizes)
+
+    def joined(self, rows: Sequence[int]) -> JoinedScan:
+        """Return the scan of files, by their numbers, that joins them with all of their values and positions."""
+        positions = self.wanted.positions
+        if positions is None or not any(positions[row] is not None for row in rows):
+            return JoinedScan(tuple(rows))
+        nothing = arrow_array([], pa.int64())
+        found = [positions[row] for row in rows]
+        marked = MarkedRows.of([nothing if each is None else each for each in found])
+        return JoinedScan(tuple(rows), marked, self.wanted.only)
+
+    def coded(self, rows: Sequence[int]) -> CodedScan | None:
+        """Return the scan of files, by their numbers, that the engine does not list; None if it has to list them."""
+        if not _has_few_codes(self.partitions):
+            return None
+        if self.times is not None and self.sizes is not None:
+            return CodedScan(tuple(rows), [self.sizes[row] for row in rows], [self.times[row] for row in rows])
+        found = _listed_here([self.paths[row] for row in rows]) if self.listing == "here" else None
+        return None if found is None else CodedScan(tuple(rows), *found)
+
+
+def scan_plan(
+    scan: ListedScan,
+    metadata: bool = False,
+    filtered: bool = True,
+    listing: Listing = "engine",
+    lacking: Collection[str] = (),
+) -> ReadPlan:
+    """Return the plan of the rows that match a scan, with its columns and its limit. Reads deletion vectors.
+
+    Args:
+        scan: The scan, planned as the engine evaluates its predicate.
+        metadata: Whether to add the column `_metadata`.
+        filtered: If False, all rows of the files that the scan keeps are read.
+        listing: What tells the sizes and times of the files.
+        lacking: Columns of types that the engine does not have, which are read only if the scan needs them.
+
+    Raises:
+        InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
+        CorruptLog: A file is listed twice.
+        DeltaSkipError: What `Scan.files` and `read_deleted_rows` raise.
+    """
+    snapshot, files = scan.snapshot, scan.files()
+    wanted, members = WantedRows(deleted_rows(snapshot, files)), dict[str, str]()
+    if metadata:
+        wanted, members = _with_metadata(snapshot, files, wanted)
+    plan = ReadPlan.of(StoredTable.of(snapshot, _read_schema(scan, lacking)), files, wanted, listing)
+    where = scan.where if filtered else None
+    return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
+
+
+def deleted_rows(snapshot: Snapshot, files: pa.Table) -> list[pa.Int64Array | None] | None:
+    """Return the positions of the deleted rows of each file, ascending; None if no file has a deletion vector."""
+    vectors = one_chunk(files["deletion_vector"])
+    if vectors.null_count == len(vectors):
+        return None
+    return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+
+
+def row_id_values(files: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of a file list from which ids and commit versions of rows follow."""
+    return {
+        BASE_ROW_ID: one_chunk(files["base_row_id"]),
+        COMMIT_VERSION: one_chunk(files["default_row_commit_version"]),
+    }
+
+
+def materialized(ids: RowIdColumns) -> list[StructField]:
+    """Return the columns in which files have row ids and commit versions."""
+    return [StructField(name, LONG) for name in (ids.row_id, ids.commit_version)]
+
+
+def milliseconds(times: pa.ChunkedArray) -> list[int]:
+    """Return timestamps as milliseconds since the epoch."""
+    found: list[int] = times.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
+    return found
+
+
+def data_columns(schema: StructType, stored: StructType, left_out: Collection[str]) -> StructType:
+    """Return the columns of a table to read from files, under physical names.
+
+    Files may contain the partition columns as well (materializePartitionColumns); they are not read, since the log's
+    value takes precedence. They do not contain columns of type VOID.
+
+    Args:
+        schema: The columns of the table.
+        stored: The same columns under their physical names.
+        left_out: Names of columns that are not read, such as the partition columns.
+    """
+    fields = zip(schema.fields, stored.fields, strict=True)
+    return StructType(tuple(its for field, its in fields if field.name not in left_out and field.type != VOID))
+
+
+def _read_schema(scan: ListedScan, lacking: Collection[str]) -> StructType:
+    """The columns that a scan reads, without unrequested ones of types that the engine lacks."""
+    schema, predicate = scan.snapshot.schema, scan.predicate
+    if scan.columns is None or not lacking or (scan.where is not None and not columns_of(predicate)):
+        # A predicate that cannot be parsed here may use any column.
+        return schema
+    paths = [*columns_of(predicate), *([name] for name in scan.columns)]
+    asked = {fold_name(part) for path in paths for part in path}
+    return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in lacking))
+
+
+def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> tuple[WantedRows, dict[str, str]]:
+    """The rows with what `_metadata` has of them, and its fields, by name their SQL text.
+
+    Raises InvalidArgument if the table has a column of this name.
+    """
+    taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == METADATA), None)
+    if taken is not None:
+        raise InvalidArgument(
+            f"metadata=True adds the column {METADATA}, but version {snapshot.version} of {snapshot.root} has the "
+            f"column {taken!r}: rename it, or read the table without metadata."
+        )
+    wanted, members = replace(wanted, position=_POSITION, path=_PATH), {"file_path": _PATH, "row_index": _POSITION}
+    ids = row_id_columns(snapshot.table_properties)
+    if ids is None:
+        return wanted, members
+    members["row_id"] = ids.row_id_sql(BASE_ROW_ID, _POSITION)
+    members["row_commit_version"] = ids.commit_version_sql(COMMIT_VERSION)
+    return replace(wanted, values=row_id_values(files), own=materialized(ids)), members
+
+
+def _has_few_codes(partitions: PartitionTuples) -> bool:
+    """Whether the engine can be given the numbers of the tuples with the list of files."""
+    return len(partitions.tuples) <= options.listed_partitions
+
+
+def _listed_here(paths: Sequence[str]) -> tuple[list[int], list[int]] | None:
+    """Sizes in bytes and times in milliseconds of local files, for which Spark needs fifty microseconds each.
+
+    None if the engine has to list the files: some are remote or missing.
+    """
+    if not all(map(is_local_path, paths)):
+        return None
+    try:
+        found = [os.stat(path.removeprefix("file:").encode()) for path in paths]
+    except OSError:
+        return None
+    if not all(stat.S_ISREG(each.st_mode) for each in found):
+        return None
+    return [each.st_size for each in found], [each.st_mtime_ns // 1_000_000 for each in found]
