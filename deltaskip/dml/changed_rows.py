@@ -273,10 +273,11 @@ def _applied(
     if len(left.files) and not target.marks:
         copied = RowsOfFiles(left.files.listed, left.after, size_in_bytes=left.files.size_in_bytes)
     kept = written = WrittenRows((), 0)
-    # Rows that are copied in row groups keep no ids of rows, which are those of their places in a file.
+    # The ids of rows without stored ones follow from their places in a file, which change in a copy.
     if copied is not None and target.row_ids is None:
         kept, copied = copy_kept_row_groups(snapshot, copied, left.files.adds(), target.layout)
-        transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
+        if kept.files:
+            transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
         written = _write(transaction, copied, new, changes_files, target, execution)
     written = replace(written, files=(*kept.files, *written.files), rows=kept.rows + written.rows)

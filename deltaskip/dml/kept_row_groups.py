@@ -58,14 +58,18 @@ def copy_kept_row_groups(
     assert positions is not None
     uris = copied.files["uri"].to_pylist()
     large = [number for number, add in enumerate(adds) if add.size >= _LEAST_BYTES]
+    if not large:
+        return WrittenRows((), 0), copied
+
+    def kept(number: int) -> _Kept | None:
+        # The positions of one file for each thread are in memory.
+        return _kept(snapshot, uris[number], positions[number], adds[number], layout)
+
     with ThreadPoolExecutor(_REMOTE_THREADS if snapshot.storage.remote else _THREADS, "deltaskip") as pool:
-        tasks = {
-            number: pool.submit(_kept, snapshot, uris[number], positions[number], adds[number], layout)
-            for number in large
-        }
-    found = {number: kept for number, task in tasks.items() if not task.exception() and (kept := task.result())}
-    rows = sum(len(each) for kept in found.values() for each in kept.rows)
-    written = WrittenRows(tuple(kept.file for kept in found.values()), rows)
+        tasks = {number: pool.submit(kept, number) for number in large}
+    found = {number: one for number, task in tasks.items() if not task.exception() and (one := task.result())}
+    rows = sum(len(each) for one in found.values() for each in one.rows)
+    written = WrittenRows(tuple(one.file for one in found.values()), rows)
     error = next(filter(None, (task.exception() for task in tasks.values())), None)
     if error is not None:
         written.delete(layout.storage, layout.root)
@@ -77,8 +81,8 @@ def copy_kept_row_groups(
         for number, array in enumerate(positions):
             yield array if number not in found else _with_rows(array, found[number].rows)
 
-    kept_groups = {uris[number]: kept.numbers for number, kept in found.items()}
-    return written, replace(copied, positions=RowPositions(gone()), copied_groups=kept_groups)
+    groups = {uris[number]: one.numbers for number, one in found.items()}
+    return written, replace(copied, positions=RowPositions(gone()), copied_groups=groups)
 
 
 def _kept(snapshot: Snapshot, uri: str, gone: pa.Int64Array, add: AddFile, layout: DataFileLayout) -> _Kept | None:
